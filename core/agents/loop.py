@@ -1,7 +1,7 @@
 """A model at work: it is asked, its reply is journalled, its calls are carried out, until the attempt ends.
 
-What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what the one
-before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
+What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what
+the one before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ MOST_CALLS = 1_000
 """Of one reply; more than any budget has."""
 _ID_CHARACTERS = 200
 _CHARACTERS_A_TOKEN = 16
-"""More than any text has on average: an endpoint that counts fewer tokens does not make the context longer."""
+"""More than any text has on average:
+an endpoint that counts fewer tokens does not make the context longer."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """Replies in a row without a call, and refusals in a row, after which a model has given up."""
-_TICK_S, _HEARTBEAT_S = 0.05, 5.0
+_TICK_S = 0.05
+_HEARTBEAT_S = 5.0
 
 _GIVEN_UP = {
     ReplyKind.NO_CALL: GiveUpCode.NO_TOOL_CALL,
@@ -112,21 +114,25 @@ def work(
 ) -> Left:
     """Let a model work on an attempt until it ends, halts or is let go; calls that are begun are finished.
 
-    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and often
-    while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after each reply and
-    each call. `run` is the context of the tools; cancelling it also stops the work. The model waits by the token that
-    it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises `UserError` for a task that the
-    setting can't serve.
+    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and
+    often while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after
+    each reply and each call. `run` is the context of the tools; cancelling it also stops the work. The model
+    waits by the token that it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises
+    `UserError` for a task that the setting can't serve.
     """
     return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops when the work is stopped, keeps the attempt alive, and pauses it in waits."""
+    """The token of a request: stops when the work is stopped, keeps the attempt alive,
+    and pauses it in waits.
+    """
 
     def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
         super().__init__()
-        self._attempt, self._stop, self._outer = attempt, stop, outer
+        self._attempt = attempt
+        self._stop = stop
+        self._outer = outer
         self._paused = False
         self._beat = time.monotonic()
         self.waited_s = 0.0
@@ -151,7 +157,8 @@ class _Patience(CancelToken):
         if self._paused:
             yield
             return
-        self._paused, began = True, time.monotonic()
+        self._paused = True
+        began = time.monotonic()
         with suppress(AttemptError):  # its time is up: the reply will find it so
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
@@ -202,33 +209,42 @@ class _Work:
         attempt = self.attempt
         attempt.check_time()
         state = attempt.state
+        missing = missing_calls(state)
+        failed = self._not_judged()
+        code = _given_up(calls_in_vain(state))
+        # What is begun is finished first, and the model is asked last (decision 0074).
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
             return self._left(Leaving.ENDED)
         elif self.stop() or self.run.cancel.cancelled:
             return self._left(Leaving.STOPPED)
-        elif (failed := self._not_judged()) is not None:
+        elif failed is not None:
             return self._left(Leaving.HALTED, INFRASTRUCTURE, failed)
         elif self.settings.setting == "static" and state.turns:
             static.hand_in(attempt, state.turns[-1], run=self.run)
-        elif missing := missing_calls(state):
+        elif missing:
             self._carry_out(missing[0])
-        elif (code := _given_up(calls_in_vain(state))) is not None:
+        elif code is not None:
             attempt.hand_in(EndReason.GAVE_UP, code)
         else:
             return self._ask()
-        self._tell()
+        self._report()
         return None
 
     def _not_judged(self) -> str | None:
-        """Return why the last submission of this process could not be judged; None if it could, or there is none."""
+        """Return why the last submission of this process could not be judged;
+        None if it could, or there is none.
+        """
         made = self.attempt.state.submissions[self.submissions :]
-        return made[-1].reason or "The submission could not be judged." if made and not made[-1].counts else None
+        if made and not made[-1].counts:
+            return made[-1].reason or "The submission could not be judged."
+        return None
 
     def _carry_out(self, asked: RequestedCall) -> None:
         attempt = self.attempt
-        turn, id = attempt.state.turns[-1].turn, asked.id[:_ID_CHARACTERS]
+        turn = attempt.state.turns[-1].turn
+        id = asked.id[:_ID_CHARACTERS]
         try:
             attempt.call(asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id})
         except AttemptError:
@@ -237,34 +253,52 @@ class _Work:
 
     def _ask(self) -> Left | None:
         """Send the conversation and journal the reply, or see why that can't be."""
-        attempt, settings = self.attempt, self.settings
-        if settings.setting == "static":
-            messages = static.static_messages(attempt, settings)
-        else:
-            messages = conversation(attempt.state, settings)
+        attempt = self.attempt
+        settings = self.settings
+        messages = self._messages()
         tools = attempt.offered() if settings.setting == "tools" else ()
         estimate = settings.estimate(_prompt_tokens(attempt.state, messages, tools))
-        if (limit := self._over_a_limit(estimate)) is not None:
+        limit = self._over_a_limit(estimate)
+        if limit is not None:
             attempt.hand_in(limit)
             return None
         if not self.may_ask(estimate):
             return self._left(Leaving.OVER_COST)
-        patience, began = _Patience(attempt, self.stop, self.run.cancel), time.monotonic()
+        patience = _Patience(attempt, self.stop, self.run.cancel)
+        began = time.monotonic()
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
-            self.lost += Usage(
-                estimate.prompt_tokens, cost_usd=settings.cost(Usage(estimate.prompt_tokens)), estimated=True
-            )
+            self.lost += structs.replace(self._priced(Usage(estimate.prompt_tokens)), estimated=True)
             return self._left(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
-            self.lost += self._priced(reply.usage)
-            if reply.problem is not ChatProblem.CONTEXT_FULL:
-                return self._left(Leaving.HALTED, reply.problem, reply.message, stops_run=reply.problem.of_endpoint)
-            attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
-            return None
-        turn = self._turn(reply, tools, time.monotonic() - began - patience.waited_s)
-        if (cut := _history_cut(attempt.state, turn)) is not None:
+            return self._failed(reply)
+        return self._replied(reply, tools, time.monotonic() - began - patience.waited_s)
+
+    def _messages(self) -> Sequence[ChatMessage]:
+        if self.settings.setting == "static":
+            return static.static_messages(self.attempt, self.settings)
+        return conversation(self.attempt.state, self.settings)
+
+    def _failed(self, failure: ChatFailure) -> Left | None:
+        """End the attempt if the conversation is too long;
+        every other failure is the endpoint's (decision 0074).
+        """
+        self.lost += self._priced(failure.usage)
+        problem = failure.problem
+        if problem is not ChatProblem.CONTEXT_FULL:
+            return self._left(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
+        self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
+        return None
+
+    def _replied(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> Left | None:
+        """Journal a reply, unless the endpoint has read only a part of the conversation."""
+        attempt = self.attempt
+        turn = self._turn(reply, tools, seconds)
+        cut = _history_cut(attempt.state, turn)
+        if cut is not None:
+            # Before the reply is believed: it answers another conversation than the journal's (decision
+            # 0074).
             self.lost += self._priced(reply.usage + reply.lost)
             return self._left(Leaving.HALTED, HISTORY_CUT, cut)
         try:
@@ -273,21 +307,29 @@ class _Work:
             if not attempt.state.ended:  # its time was up
                 raise
             self.lost += self._priced(reply.usage + reply.lost)
-        self._tell()
+        self._report()
         return None
 
     def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
         """Return the limit that a request would pass."""
-        settings, tokens = self.settings, estimate.prompt_tokens + estimate.completion_tokens
+        settings = self.settings
+        tokens = estimate.prompt_tokens + estimate.completion_tokens
         if settings.setting == "tools" and tokens > settings.context_tokens:
             return EndReason.CONTEXT_EXHAUSTED
+        if settings.attempt_tokens is None:
+            return None
         spent = self.attempt.state.spent.usage.tokens
-        if settings.attempt_tokens is not None and spent + estimate.prompt_tokens > settings.attempt_tokens:
+        if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP
         return None
 
+    def _report(self) -> None:
+        if self.on_turn is not None:
+            self.on_turn(self.attempt.state)
+
     def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
-        state, message = self.attempt.state, reply.message
+        state = self.attempt.state
+        message = reply.message
         names = tuple(tool.name for tool in tools)
         calls = tuple(
             RequestedCall(call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS])
@@ -316,13 +358,10 @@ class _Work:
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost)
 
-    def _tell(self) -> None:
-        if self.on_turn is not None:
-            self.on_turn(self.attempt.state)
-
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return why a model has given up whose last replies in a row, of these kinds, called no tool; None if it has not.
+    """Return why a model has given up whose last replies in a row, of these kinds, called no tool;
+    None if it has not.
 
     Replies of different kinds count together, so that no mixture of them goes on for ever.
     """
@@ -330,24 +369,27 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
         return None
     last = kinds[-1]
     refused = kinds[-MOST_REFUSALS:] == [ReplyKind.REFUSED] * MOST_REFUSALS
-    if refused or len(kinds) >= MOST_IN_VAIN or last is ReplyKind.NOT_SUPPORTED:
+    too_often = refused or len(kinds) >= MOST_IN_VAIN
+    if too_often or last is ReplyKind.NOT_SUPPORTED:
         return _GIVEN_UP[last]
     return None
 
 
 def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
-    """Return an upper estimate of a request's tokens: those of the last exchange as counted, and what is new."""
+    """Return an upper estimate of a request's tokens:
+    those of the last exchange as counted, and what is new.
+    """
+    characters = sum(map(_characters, messages))
     if not state.turns:
-        schemas = len(json.dumps([tool.json_schema() for tool in tools])) if tools else 0
-        return tokens_in(schemas + sum(_characters(message) for message in messages))
+        schemas = json.dumps([tool.json_schema() for tool in tools]) if tools else ""
+        return tokens_in(len(schemas) + characters)
     new = 0
     for message in reversed(messages):
         if message.role == "assistant":
             break
         new += _characters(message)
     last = state.turns[-1].usage
-    least = sum(map(_characters, messages)) // _CHARACTERS_A_TOKEN
-    return max(last.tokens + tokens_in(new), least)
+    return max(last.tokens + tokens_in(new), characters // _CHARACTERS_A_TOKEN)
 
 
 def _characters(message: ChatMessage) -> int:
@@ -356,21 +398,28 @@ def _characters(message: ChatMessage) -> int:
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
     """Return the tools that the last reply could call; before the first, those that the attempt has."""
-    known = [turn.tools for turn in state.turns if turn.tools is not UNSET]
-    names = known[-1] if known else state.header.tool_names
-    return () if names is UNSET else names
+    names = state.header.tool_names
+    for turn in state.turns:
+        if turn.tools is not UNSET:
+            names = turn.tools
+    if names is UNSET:
+        return ()
+    return names
 
 
 def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     """Return a sentence if an endpoint has counted fewer tokens of a conversation that has become longer.
 
-    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the offered tools
-    makes a request shorter too, and estimates prove nothing.
+    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the
+    offered tools makes a request shorter too, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET:
         return None
-    before, now = state.turns[-1].usage, turn.usage
-    if before.estimated or now.estimated or now.prompt_tokens >= before.prompt_tokens:
+    before = state.turns[-1].usage
+    now = turn.usage
+    if before.estimated or now.estimated:
+        return None
+    if now.prompt_tokens >= before.prompt_tokens:
         return None
     return (
         f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read {before.prompt_tokens} "

@@ -1,11 +1,13 @@
-"""A built-in solver without a model: it looks for the corrupted function and undoes the likeliest single edit.
+"""A built-in solver without a model:
+it looks for the corrupted function and undoes the likeliest single edit.
 
-It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends the same
-budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for the names that
-they use, reads the files that define them, and ranks functions by which tests reach them by name (Ochiai's coefficient,
-as in spectrum-based fault localisation). Its repairs are the edits of the operators that make corruptions: many undo
-one another. A replacement stays for the rest of an attempt, so after a wrong one it goes on in the same definition.
-Its figures are a floor for models, and a measure of how easy tasks are.
+It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
+the same budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for
+the names that they use, reads the files that define them, and ranks functions by which tests reach them by
+name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are the edits of the
+operators that make corruptions: many undo one another. A replacement stays for the rest of an attempt, so
+after a wrong one it goes on in the same definition. Its figures are a floor for models, and a measure of how
+easy tasks are.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import sqrt
 from typing import Any
 
@@ -34,13 +37,18 @@ from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.running import NEVER, CancelToken
 
 NAME = "builtin:searcher"
-_SUBMIT, _READ, _SEARCH = "replace_function", "read_file", "search_code"
+_SUBMIT = "replace_function"
+_READ = "read_file"
+_SEARCH = "search_code"
 _TEST_ID = re.compile(r"([\w./-]+\.py)::([\w:]+)")
 _FRAME = re.compile(r"([\w./-]+\.py):(\d+): in ")
 _LEFT = re.compile(r"(\d+) tool uses?(?:, of which at most| and) (\d+)")
 _HIT = re.compile(r"^ *\d+: ")
 _SCORE = re.compile(r"^Score (\d\.\d+)")
-_MOST_NAMES, _MOST_FILES, _MOST_TEST_FILES, _MOST_FUNCTIONS = 40, 8, 2, 12
+_MOST_NAMES = 40
+_MOST_FILES = 8
+_MOST_TEST_FILES = 2
+_MOST_FUNCTIONS = 12
 _BUILT_IN = frozenset(dir(builtins))
 _DEPTH_FACTOR = 0.85
 """A function that is reached through another is less suspicious by this factor."""
@@ -59,7 +67,9 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A submission that may repair the task: the code of a whole definition of a file, and how likely it is."""
+    """A submission that may repair the task:
+    the code of a whole definition of a file, and how likely it is.
+    """
 
     path: str
     unit: str
@@ -73,17 +83,26 @@ class Searcher:
     name = NAME
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply:
-        """Return the next call, or say that there is none. Other tasks than discovery end as `not_supported`."""
-        if _SUBMIT not in {tool["name"] for tool in tools}:
+        """Return the next call, or say that there is none.
+
+        Other tasks than discovery end as `not_supported`.
+        """
+        offered = {tool["name"] for tool in tools}
+        if _SUBMIT not in offered:
             return _reply("Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED)
         brief = next((message.content for message in messages if message.role == "user"), "")
         search = _Search(brief, list(_made(messages)))
         cancel.check()
-        reading = search.reading() if _READ in {tool["name"] for tool in tools} and search.may_read else None
-        if reading is not None:
-            return _reply("", "tool_calls", *reading)
+        if _READ in offered and search.may_read:
+            reading = search.reading()
+            if reading is not None:
+                return _reply("", "tool_calls", *reading)
         cancel.check()
         repair = max(search.repairs(), key=lambda item: item.weight, default=None)
         if repair is None:
@@ -113,8 +132,12 @@ def _body(text: str) -> str:
 
 def _names(node: ast.AST) -> set[str]:
     """Return the names and attributes that code uses."""
-    found = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
-    return found | {item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute)}
+    found = set[str]()
+    for item in ast.walk(node):
+        match item:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                found.add(name)
+    return found
 
 
 @dataclass
@@ -131,7 +154,9 @@ class _Search:
             path = str(call.arguments.get("file_path", ""))
             if call.tool == _READ and call.text.startswith(f"{path}: "):
                 self._take(path, _body(call.text))
-        self.best, self.dirty, self.tried = 0.0, ("", ""), set[str]()
+        self.best = 0.0
+        self.dirty = ("", "")
+        self.tried = set[str]()
         for call in self.made:
             if call.tool == _SUBMIT:
                 self._learn(call)
@@ -142,37 +167,50 @@ class _Search:
             self.indexes[path] = index_source(path, text.encode("utf-8"))
 
     def _learn(self, call: _Made) -> None:
-        """Keep a replacement that helped; after one that did not, only its definition can be put right again."""
-        path, unit, code = (str(call.arguments.get(name)) for name in ("file_path", "func_name", "func_code"))
+        """Keep a replacement that helped;
+        after one that did not, only its definition can be put right again.
+        """
+        path = str(call.arguments.get("file_path"))
+        unit = str(call.arguments.get("func_name"))
+        code = str(call.arguments.get("func_code"))
         self.tried.add(code)
         score = _SCORE.match(call.text)
         if score is None:
             return
         self.dirty = (path, unit)
-        if float(score[1]) > self.best and path in self.indexes:
-            index = self.indexes[path]
-            with suppress(CodeError):
-                self._take(path, replace_definition(index, index.get(unit), code).decode("utf-8"))
-                self.best, self.dirty = float(score[1]), ("", "")
+        if float(score[1]) <= self.best or path not in self.indexes:
+            return
+        index = self.indexes[path]
+        with suppress(CodeError):
+            self._take(path, replace_definition(index, index.get(unit), code).decode("utf-8"))
+            self.best = float(score[1])
+            self.dirty = ("", "")
 
     @property
     def may_read(self) -> bool:
         """Whether a look leaves every submission possible, and nothing was submitted yet."""
+        if any(call.tool == _SUBMIT for call in self.made):
+            return False
         latest = self.made[-1].text if self.made else self.brief
         found = _LEFT.findall(latest)
-        uses, submissions = map(int, found[-1]) if found else (0, 0)
-        return uses > submissions and not any(call.tool == _SUBMIT for call in self.made)
+        if not found:
+            return False
+        uses, submissions = map(int, found[-1])
+        return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the next look: at the failing tests, for what they use, at the files that define it; None if none."""
+        """Return the next look: at the failing tests, for what they use,
+        at the files that define it; None if none.
+        """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
-        for path, _ in tests.most_common(_MOST_TEST_FILES):
-            if path not in asked:
-                return _READ, {"file_path": path}
+        files = [path for path, _ in tests.most_common(_MOST_TEST_FILES)]
         searches = sum(call.tool == _SEARCH for call in self.made)
-        for path, _ in self._found().most_common():
-            if path not in asked and len(asked) < _MOST_TEST_FILES + _MOST_FILES and searches:
+        # Files that define what was searched for, so not before the first search.
+        if searches and len(asked) < _MOST_TEST_FILES + _MOST_FILES:
+            files += [path for path, _ in self._found().most_common()]
+        for path in files:
+            if path not in asked:
                 return _READ, {"file_path": path}
         wanted = sorted(self._undefined())[:_MOST_NAMES]
         if searches < 2 and wanted:
@@ -181,28 +219,27 @@ class _Search:
 
     def _found(self) -> Counter[str]:
         """Return the files, no tests, that the failures pass through or that define what was searched for."""
-        found = Counter(path for path, _ in _FRAME.findall(self.brief) if not is_test_path(path))
+        found = Counter(path for path, _ in _FRAME.findall(self.brief))
         for call in self.made:
-            path = ""
-            for line in call.text.splitlines() if call.tool == _SEARCH else ():
-                if line.endswith(".py") and not line.startswith(" "):
-                    path = line
-                elif path and not is_test_path(path) and _HIT.match(line):
-                    found[path] += 1
-        return found
+            if call.tool == _SEARCH:
+                found.update(_hits(call.text))
+        return Counter({path: count for path, count in found.items() if not is_test_path(path)})
 
     def _undefined(self) -> set[str]:
-        """Return the names that the failing tests use, and what they reach, without a definition in the files read."""
-        defined = {definition.name for _, definition in self._functions()}
+        """Return the names that the failing tests use, and what they reach,
+        without a definition in the files read.
+        """
         used: set[str] = set()
         for path, name, test in self._tests():
             if (path, name) in self.failing:
-                used |= test
-                for definition in self._reached(test):
-                    used |= self._uses(definition)
-        local = {definition.name for index in self.indexes.values() for definition in index.definitions}
-        searched = {word for call in self.made for word in re.findall(r"\w+", str(call.arguments.get("pattern", "")))}
-        new = used - defined - local - searched - _BUILT_IN
+                used |= test.union(*map(self._uses, self._reached(test)))
+        defined = {definition.name for _, definition in self._functions()}
+        for index in self.indexes.values():
+            defined.update(definition.name for definition in index.definitions)
+        searched = set[str]()
+        for call in self.made:
+            searched.update(re.findall(r"\w+", str(call.arguments.get("pattern", ""))))
+        new = used - defined - searched - _BUILT_IN
         return {name for name in new if len(name) > 2 and not name.startswith("__")}
 
     def _functions(self) -> Iterator[tuple[FileIndex, Definition]]:
@@ -213,10 +250,11 @@ class _Search:
     def _tests(self) -> Iterator[tuple[str, str, set[str]]]:
         """Yield path, name and used names of each test that was read."""
         for path, index in self.indexes.items():
-            if is_test_path(path):
-                for node in ast.walk(parse_module(index.text, path)):
-                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-                        yield path, node.name, _names(node)
+            if not is_test_path(path):
+                continue
+            for node in ast.walk(parse_module(index.text, path)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+                    yield path, node.name, _names(node)
 
     def _uses(self, definition: Definition) -> set[str]:
         try:
@@ -228,44 +266,57 @@ class _Search:
         """Return the functions that can be reached from names by names, with the number of steps."""
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
-            is_class = definition.kind is DefinitionKind.CLASS
+            if definition.kind is DefinitionKind.CLASS:
+                continue
             by_name.setdefault(definition.name, []).append(definition)
-            if definition.name == "__init__" and not is_class and definition.parent is not None:
+            # Who names a class reaches what makes its objects.
+            if definition.name == "__init__" and definition.parent is not None:
                 by_name.setdefault(definition.parent.split(".")[-1], []).append(definition)
         reached: dict[Definition, int] = {}
-        steps, waiting = 0, names
+        steps = 0
+        waiting = names
         while waiting:
-            new = [d for name in waiting for d in by_name.get(name, ()) if d not in reached]
-            new = [d for d in new if d.kind is not DefinitionKind.CLASS]
+            named = chain.from_iterable(by_name.get(name, ()) for name in waiting)
+            new = [definition for definition in named if definition not in reached]
             reached.update(dict.fromkeys(new, steps))
-            waiting, steps = set().union(*(self._uses(definition) for definition in new)), steps + 1
+            waiting = set[str]().union(*map(self._uses, new))
+            steps = steps + 1
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return how suspicious functions are: by the tests that reach them, from how far, and by tracebacks."""
-        failed, passed, nearest = Counter[Definition](), Counter[Definition](), dict[Definition, int]()
+        """Return how suspicious functions are:
+        by the tests that reach them, from how far, and by tracebacks.
+        """
+        failed = Counter[Definition]()
+        passed = Counter[Definition]()
+        nearest = dict[Definition, int]()
         failures = 0
         for path, name, names in self._tests():
-            fails = (path, name) in self.failing
-            failures += fails
+            counts = passed
+            if (path, name) in self.failing:
+                counts = failed
+                failures += 1
             for definition, steps in self._reached(names).items():
-                (failed if fails else passed)[definition] += 1
+                counts[definition] += 1
                 nearest[definition] = min(steps, nearest.get(definition, steps))
-        lines = Counter((path, int(line)) for path, line in _FRAME.findall(self.brief))
+        lines = {(path, int(line)) for path, line in _FRAME.findall(self.brief)}
         found = dict[Definition, float]()
         for definition, count in failed.items():
             ochiai = count / sqrt(failures * (count + passed[definition]))
             span = range(definition.start_line, definition.end_line + 1)
-            raised = any(lines[definition.ref.path, line] for line in span)
-            found[definition] = ochiai * _DEPTH_FACTOR ** nearest[definition] * (_RAISED_FACTOR if raised else 1.0)
+            raised = any((definition.ref.path, line) in lines for line in span)
+            factor = _RAISED_FACTOR if raised else 1.0
+            found[definition] = ochiai * _DEPTH_FACTOR ** nearest[definition] * factor
         return found
 
     def repairs(self) -> Iterator[_Repair]:
         """Yield the single edits of the most suspicious functions as submissions that were not tried."""
-        vocabulary, operators = vocabulary_of(self.indexes.values()), (*all_operators(), ARITHMETIC)
+        vocabulary = vocabulary_of(self.indexes.values())
+        operators = (*all_operators(), ARITHMETIC)
         ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))
         for definition, suspicion in ranked[:_MOST_FUNCTIONS]:
-            path, index = definition.ref.path, self.indexes[definition.ref.path]
+            path = definition.ref.path
+            index = self.indexes[definition.ref.path]
             unit = _outermost(index, definition)
             if self.dirty[0] and self.dirty != (path, unit):
                 continue
@@ -277,6 +328,16 @@ class _Search:
                 code = changed.get(unit).dedented
                 if code not in self.tried:
                     yield _Repair(path, unit, code, suspicion * edit.prior)
+
+
+def _hits(text: str) -> Iterator[str]:
+    """Yield the file of each line that a search found."""
+    path = ""
+    for line in text.splitlines():
+        if line.endswith(".py") and not line.startswith(" "):
+            path = line
+        elif path and _HIT.match(line):
+            yield path
 
 
 def _outermost(index: FileIndex, definition: Definition) -> str:

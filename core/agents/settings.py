@@ -1,4 +1,6 @@
-"""The settings under which a model works on a task: everything that its results depend on beside model and task."""
+"""The settings under which a model works on a task:
+everything that its results depend on besides model and task.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ LOOP_VERSION = 1
 """Raised when the loop does something else with the same replies."""
 OUTPUT_RESERVE = 4_096
 """Tokens of the context that are kept free for a reply whose length nobody has limited."""
-NO_CALL, CUT_OFF, AGAIN, HANDOVER = "no-call-1", "cut-off-1", "again-1", "handover-1"
+NO_CALL = "no-call-1"
+CUT_OFF = "cut-off-1"
+AGAIN = "again-1"
+HANDOVER = "handover-1"
 SystemPrompt = Literal["agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The prompts that may go before the brief."""
@@ -65,7 +70,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is let work."""
 
     setting: Literal["tools", "static"] = "tools"
-    """`static`: one request with all files that a gist's command touches, no tools, one hand-in (Gistify, 4.3)."""
+    """`static`: one request with all files that a gist's command touches, no tools,
+    one hand-in (Gistify, 4.3)."""
     system: SystemPrompt = "agent-1"
     """The prompt that goes before the brief."""
     context_tokens: int = 128_000
@@ -96,4 +102,6 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def cost(self, usage: Usage) -> float | None:
         """Return what a usage cost in US dollars, else what the endpoint says of it; None if nobody knows."""
-        return usage.cost_usd if self.price is None else self.price.cost(usage)
+        if self.price is None:
+            return usage.cost_usd
+        return self.price.cost(usage)

@@ -23,7 +23,8 @@ class AgentSolver:
 
     name: str
     models: Callable[[], ModelMaker]
-    """Returns what makes models that share one gate to their host. Raises `EndpointError` if a package is missing."""
+    """Returns what makes models that share one gate to their host.
+    Raises `EndpointError` if a package is missing."""
     host: str = ""
     """The endpoint's host and port; empty for one that is built in."""
     price: TokenPrice | None = None

@@ -1,4 +1,6 @@
-"""The static setting of gists: one request with every file that the command touches, and one hand-in (Gistify, 4.3)."""
+"""The static setting of gists: one request with every file that the command touches,
+and one hand-in (Gistify, 4.3).
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,25 @@ class StaticRefusedError(UserError):
 
 
 def static_prompt(task: Task) -> str:
-    """Return the request, as the task's kind words it: of a gist the rules, then every file that its trace touched.
+    """Return the request, as the task's kind words it:
+    of a gist the rules, then every file that its trace touched.
 
     Raises `StaticRefusedError` for a task of another kind.
     """
     request = kind_of(task).one_request(task, read_answer(task))
     if request is None:
         raise StaticRefusedError(
-            f"The task {task.short_id} is not a gist: the static setting is for gists.", hint="Use --setting tools."
+            f"The task {task.short_id} is not a gist: the static setting is for gists.",
+            hint="Use --setting tools.",
         )
     return filled(request.prompt, request.values) + "\n"
 
 
 def static_tokens(task: Task) -> int:
-    """Return an upper estimate of the request's tokens. Raises `StaticRefusedError` as `static_prompt` does."""
+    """Return an upper estimate of the request's tokens.
+
+    Raises `StaticRefusedError` as `static_prompt` does.
+    """
     return tokens_in(len(static_prompt(task)))
 
 
@@ -64,24 +71,43 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else nothing."""
+    """Return the file in a reply: its last fenced block,
+    else the whole text if it is Python, else nothing.
+    """
+    blocks = _fenced(reply)
+    if blocks:
+        return blocks[-1] if blocks[-1].strip() else ""
+    if reply.strip() and not fault_in(reply):
+        return reply
+    return ""
+
+
+def _fenced(reply: str) -> list[str]:
+    """Return the fenced blocks of a reply in Markdown; one that is not closed is none."""
+    found: list[str] = []
     block: list[str] | None = None
-    found, fence = None, ""
+    fence = ""
     for line in reply.splitlines():
         mark = _FENCE.match(line)
-        if block is None and mark:
-            block, fence = [], mark[1]
-        elif block is not None and mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
-            found, block = "\n".join([*block, ""]), None
-        elif block is not None:
+        if block is None:
+            if mark:
+                block = []
+                fence = mark[1]
+            continue
+        # A closing fence is at least as long as the opening one, and alone on its line.
+        closes = mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+        if closes:
+            found.append("\n".join([*block, ""]))
+            block = None
+        else:
             block.append(line)
-    if found is not None:
-        return found if found.strip() else ""
-    return reply if reply.strip() and not fault_in(reply) else ""
+    return found
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
-    """Make the next of the calls that hand in what a model replied; those that were made are not made again."""
+    """Make the next of the calls that hand in what a model replied;
+    those that were made are not made again.
+    """
     calls = kind_of(attempt.task).handed_in(file_in(turn.content))
     made = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
     tool, arguments = next((call for call in calls if call[0].name not in made), calls[-1])

@@ -47,7 +47,8 @@ def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int)
         for name in names:
             info = tarfile.TarInfo(name)
             data = (folder / name).read_bytes()
-            info.size, info.mode = len(data), 0o644
+            info.size = len(data)
+            info.mode = 0o644
             tar.addfile(info, io.BytesIO(data))
     archive.write_bytes(zstandard.ZstdCompressor(level=level).compress(buffer.getvalue()))
 
@@ -62,10 +63,10 @@ def unpack_task(
 ) -> Task:
     """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
 
-    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of `known`
-    stays: `note` is told what differs, and a `TaskConflictError` raised if it has other conditions. With `replaces` it
-    gives way to the archive instead. Raises `TaskError` for an archive that is damaged or holds anything but the plain
-    files of a task.
+    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of
+    `known` stays: `note` gets what differs, and a `TaskConflictError` raised if it has other conditions.
+    With `replaces` it gives way to the archive instead. Raises `TaskError` for an archive that is damaged or
+    holds anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))

@@ -1,8 +1,8 @@
-"""Runs in which the harness never began: told apart from those that a submission ended, and given back.
+"""Runs in which the harness never began: distinguished from those that a submission ended, and given back.
 
-A reporter says that it begins before anything of the tree is imported. If that was never heard, the tree that was given
-to the solver is run as well: only if the harness does not begin there either, the submission is not to blame
-(`formats.md`, `harness_failed`).
+A reporter says that it begins before anything of the tree is imported. If that was never heard, the tree that
+was given to the solver is run as well: only if the harness does not begin there either, the submission is not
+to blame (`formats.md`, `harness_failed`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
-"""Submissions of one attempt that are given back: what fails again and again can't be told from what is made to."""
+"""Submissions of one attempt that are given back:
+what fails again and again can't be distinguished from what is made to fail."""
 NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
 _DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
 _CHARGED = f"It is the submission after {MOST_GIVEN_BACK} that were given back, so it counts."
@@ -42,6 +43,8 @@ class ControlledRunner:
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
             return report
+        # The tree as the solver got it: if that does not begin either, the submission is not to blame
+        # (decision 0121).
         control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
         if control.status is RunStatus.CANCELLED:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)
@@ -52,11 +55,15 @@ class ControlledRunner:
 
 def _with_output(sentence: str, output: str) -> str:
     last = (output.strip().splitlines() or [""])[-1].strip()[:_LAST_WORDS]
-    return f"{sentence} It printed: {last}" if last else sentence
+    if last:
+        return f"{sentence} It printed: {last}"
+    return sentence
 
 
 def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
-    """Run a control if the harness of a gist did not begin; raise `HarnessFailedError` if it does not begin there."""
+    """Run a control if the harness of a gist did not begin;
+    raise `HarnessFailedError` if it does not begin there.
+    """
     if began:
         return
     found = control()
@@ -81,7 +88,9 @@ def charged_words(reason: str) -> str:
 
 
 def settled(report: SuiteReport, given_back: int) -> SuiteReport:
-    """Return the report of a submission in an attempt to which `given_back` submissions were given back before it."""
+    """Return the report of a submission in an attempt to which `given_back` submissions
+    were given back before it.
+    """
     if report.status is not RunStatus.HARNESS_FAILED:
         return report
     if is_given_back(report.status, given_back):

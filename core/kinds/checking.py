@@ -14,7 +14,10 @@ from gistpoint.core.tasks.model import Answer, Task
 
 
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
-    """Yield the finding of each check as it is made. Raises `TaskError` for a folder that does not hold a task."""
+    """Yield the finding of each check as it is made.
+
+    Raises `TaskError` for a folder that does not hold a task.
+    """
     task = judge.task
     verify_identity(task, answer)
     yield CheckFinding("identity", True, f"the id {task.short_id} is the hash of the content")

@@ -1,8 +1,9 @@
 """Tool calls as people type them: `read_function Parser.parse src/parser.py`.
 
 Arguments come in their declared order, or as `name=value`; a function and its file in either order, or as
-`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has shown, never
-on the tree. The result is the call that a model would make. A line that can't be understood leads to a question.
+`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has
+shown, never on the tree. The result is the call that a model would make. A line that can't be understood
+leads to a question.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalErro
 
 _FREE_TEXT = frozenset({ArgumentKind.CODE, ArgumentKind.PATTERN, ArgumentKind.COMMAND})
 """Kinds of arguments that may hold anything: `x=1` is text there, unless `x` is an argument of the tool."""
+_QUOTES = ("'", '"')
 _NAMED = re.compile(r"([A-Za-z_]\w*)=")
 _JOINED = re.compile(r".+?::.+", re.DOTALL)
 _NAME = re.compile(r"(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*(?:#\d+)?")
@@ -38,7 +40,9 @@ class QuestionError(RefusalError):
     def suggested(self) -> str:
         """The line of the call that may have been meant; empty if there is none, or if it holds code."""
         tool, arguments = self._meant
-        return spelled(tool, arguments) if tool and not code_arguments() & arguments.keys() else ""
+        if tool and not code_arguments() & arguments.keys():
+            return spelled(tool, arguments)
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
     """Return the tool and its arguments; raises `QuestionError` for a line that can't be understood.
 
     `shown` is what the attempt has shown; without it, the declared order decides if nothing else does. Words
-    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it begins
-    without a quote, so a pattern needs no quotes.
+    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it
+    begins without a quote, so a pattern needs no quotes.
     """
     name, rest = [*line.split(maxsplit=1), "", ""][:2]
     tool = find_tool(tools, name)
@@ -71,67 +75,95 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
     words = _words(tool, rest.strip())
     given, others = _named(tool, words)
     _place(tool, given, others, tools, shown)
+    in_order = dict[str, str]()
     for argument in tool.arguments:
-        if argument.name not in given and argument.default is None:
+        if argument.name in given:
+            in_order[argument.name] = given[argument.name]
+        elif argument.default is None:
             raise _missing(tool, argument, given, shown)
-    return tool, {argument.name: given[argument.name] for argument in tool.arguments if argument.name in given}
+    return tool, in_order
 
 
 @cache
 def code_arguments() -> frozenset[str]:
     """Return the names of the arguments, of all tools, that hold code."""
-    return frozenset(a.name for tool in all_tools().values() for a in tool.arguments if a.kind is ArgumentKind.CODE)
+    names = set[str]()
+    for tool in all_tools().values():
+        names |= {argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE}
+    return frozenset(names)
 
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return a call as one line that `parse` reads back, arguments in their declared order; code is left out."""
+    """Return a call as one line that `parse` reads back, arguments in their declared order;
+    code is left out.
+    """
     known = declared(tool)
     order = [argument.name for argument in known.arguments] if known else []
-    names = sorted(arguments, key=lambda name: order.index(name) if name in order else len(order))
+    names = [name for name in order if name in arguments]
+    names += [name for name in arguments if name not in order]
     code = code_arguments()
     texts = {name: _text(arguments[name]) for name in names if name not in code}
-    line = " ".join([tool, *(shlex.quote(text) for text in texts.values())])
-    if known is None or len(texts) < len(names) or _reads_back(line, known, texts):
+    line = " ".join([tool, *map(shlex.quote, texts.values())])
+    has_code = len(texts) < len(names)
+    if known is None or has_code:
+        return line
+    if _reads_back(line, known, texts):
         return line
     return " ".join([tool, *(f"{name}={shlex.quote(text)}" for name, text in texts.items())])
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _is_joined(word: _Word, shown: Knowledge | None) -> bool:
+    """Whether a word is a file and its function, as `PATH::QUALNAME`."""
+    if _kind_shown(word.text, shown):
+        return False
+    return _JOINED.fullmatch(word.text) is not None
 
 
 def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
     try:
-        return parse(line, (tool,), Knowledge())[1] == arguments
+        _, found = parse(line, (tool,), Knowledge())
     except RefusalError:
         return False
+    return found == arguments
 
 
 # Words
 
 
 def _words(tool: Tool, rest: str) -> list[_Word]:
-    if len(tool.arguments) == 1 and rest and rest[0] not in "'\"":
-        named = _NAMED.match(rest)
-        value = rest[named.end() :].lstrip() if named else ""
-        if named is None or named[1] != tool.arguments[0].name or value[:1] not in ("'", '"'):
-            return [_Word(rest, key=named[1] if named else "")]
-        rest = named[0] + value
-    return _split(rest, tool)
+    takes_the_rest = len(tool.arguments) == 1 and rest != "" and rest[0] not in _QUOTES
+    if not takes_the_rest:
+        return _split(rest, tool)
+    # The only argument is taken literally, so that a pattern needs no quotes; `name="..."` is still split.
+    named = _NAMED.match(rest)
+    if named is None:
+        return [_Word(rest)]
+    value = rest[named.end() :].lstrip()
+    if named[1] == tool.arguments[0].name and value.startswith(_QUOTES):
+        return _split(named[0] + value, tool)
+    return [_Word(rest, key=named[1])]
 
 
 def _split(text: str, tool: Tool) -> list[_Word]:
     """Split as a shell does, and keep which words are quoted and which have a name."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    words, start = list[_Word](), 0
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words = list[_Word]()
+    start = 0
     try:
         while (word := lexer.get_token()) is not None:
             end = stream.tell()
             raw = text[start:end].lstrip(lexer.whitespace)
             named = _NAMED.match(raw)
-            words.append(_Word(word, raw[:1] in ("'", '"'), named[1] if named else ""))
+            words.append(_Word(word, raw.startswith(_QUOTES), named[1] if named else ""))
             start = end
     except ValueError as error:
         raise QuestionError(f"A quote is not closed ({error}). Usage: {tool.usage()}") from error
@@ -141,7 +173,8 @@ def _split(text: str, tool: Tool) -> list[_Word]:
 def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
     """Return the arguments given by name, and the other words."""
     names = [argument.name for argument in tool.arguments]
-    given, others = dict[str, str](), list[_Word]()
+    given = dict[str, str]()
+    others = list[_Word]()
     for word in words:
         if word.key not in names:
             others.append(word)
@@ -159,21 +192,23 @@ def _place(
     tool: Tool, given: dict[str, str], words: list[_Word], tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
     """Assign the words without a name to the remaining arguments."""
-    function, file = (_of_kind(tool, kind) for kind in (ArgumentKind.FUNCTION, ArgumentKind.FILE))
-    both = (function, file) if function and file else None
+    both = _function_and_file(tool)
     if both:
         _take_apart(both, given, words, shown)
     left = [argument for argument in tool.arguments if argument.name not in given]
     if len(words) > len(left):
         raise QuestionError(f"Too many words. Usage: {tool.usage()}")
-    placed = list(zip(left, words, strict=False))
-    for argument, word in placed:
-        if not word.quoted:
-            if word.key and argument.kind not in _FREE_TEXT and not _kind_shown(word.text, shown):
-                raise _misnamed(tool, word.key, given, words, shown)
-            _look_at(argument, tool, word, tools, shown)
-    given |= {argument.name: word.text for argument, word in placed}
-    if both and set(both) <= {argument for argument, _ in placed}:
+    placed = dict(zip(left, words, strict=False))
+    for argument, word in placed.items():
+        if word.quoted:
+            continue
+        may_be_misnamed = word.key and argument.kind not in _FREE_TEXT
+        if may_be_misnamed and not _kind_shown(word.text, shown):
+            raise _misnamed(tool, word.key, given, words, shown)
+        _look_at(argument, tool, word, tools, shown)
+    for argument, word in placed.items():
+        given[argument.name] = word.text
+    if both and placed.keys() >= set(both):
         _order(tool, both, given, shown)
 
 
@@ -181,58 +216,69 @@ def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
     return next((argument for argument in tool.arguments if argument.kind is kind), None)
 
 
+def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
+    """Return the arguments of a tool that takes both a function and its file."""
+    function = _of_kind(tool, ArgumentKind.FUNCTION)
+    file = _of_kind(tool, ArgumentKind.FILE)
+    if function is None or file is None:
+        return None
+    return function, file
+
+
 def _take_apart(
     both: tuple[Argument, Argument], given: dict[str, str], words: list[_Word], shown: Knowledge | None
 ) -> None:
     """Split `PATH::QUALNAME` into a file and its function, unless one of them is already given."""
-    function, file = (argument.name for argument in both)
+    function = both[0].name
+    file = both[1].name
     if file in given:
         return
     if function in given:
         if not words and _JOINED.fullmatch(given[function]):
-            path, _, name = given[function].partition("::")
-            given |= {file: path, function: name}
+            given[file], _, given[function] = given[function].partition("::")
         return
-    joined = [word for word in words if _JOINED.fullmatch(word.text) and not _kind_shown(word.text, shown)]
+    # What was shown as a path is one, whatever it looks like.
+    joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
-        path, _, name = joined[0].text.partition("::")
-        given |= {file: path, function: name}
+        given[file], _, given[function] = joined[0].text.partition("::")
         words.remove(joined[0])
 
 
 def _look_at(argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None) -> None:
     """Ask about a path that is unlikely to be one."""
-    if (
-        argument.kind not in (ArgumentKind.FILE, ArgumentKind.FOLDER)
-        or len(tool.arguments) > 1
-        or _kind_shown(word.text, shown)
-    ):
+    is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
+    if not is_only_path or _kind_shown(word.text, shown):
         return
     path, joined, name = word.text.partition("::")
     if not joined:
-        first, _, second = word.text.partition(" ")
-        path, name = (first, second) if _kind_shown(first, shown) == "file" else (second, first)
-    if (joined or _kind_shown(path, shown) == "file") and _NAME.fullmatch(name):
-        reads = next((other.name for other in tools if other.name == "read_function"), "")
+        path, _, name = word.text.partition(" ")
+        if _kind_shown(path, shown) != "file":
+            path, name = name, path
+    names_a_file = joined or _kind_shown(path, shown) == "file"
+    if names_a_file and _NAME.fullmatch(name):
+        reader = find_tool(tools, "read_function")
         meant = {"function_name": name, "file_path": path}
-        raise QuestionError(f"{word.text!r} is not a path. Usage: {tool.usage()}", reads, meant)
+        text = f"{word.text!r} is not a path. Usage: {tool.usage()}"
+        raise QuestionError(text, reader.name if reader else "", meant)
 
 
 def _order(tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None) -> None:
     """Put a function and its file into order: by their looks, else by which path was shown."""
-    function, file = (argument.name for argument in both)
-    first, second = given[function], given[file]
-    shapes = [_names(first, second), _names(second, first)]
-    if shapes[0] == shapes[1]:
-        shapes = [
-            bool(_NAME.fullmatch(name)) and _kind_shown(path, shown) == "file" and not _kind_shown(name, shown)
-            for name, path in ((first, second), (second, first))
-        ]
-    if shapes[0] == shapes[1] and shown is not None:
+    function = both[0].name
+    file = both[1].name
+    first = given[function]
+    second = given[file]
+    as_typed = _names(first, second)
+    swapped = _names(second, first)
+    if as_typed == swapped:
+        as_typed = _names_in_shown_file(first, second, shown)
+        swapped = _names_in_shown_file(second, first, shown)
+    if as_typed == swapped and shown is not None:
         text = f"It is not clear which of {first!r} and {second!r} is the file. Usage: {tool.usage()}"
         raise _about_function(text, tool, given, first, shown)
-    if shapes[1]:
-        given |= {function: second, file: first}
+    if swapped:
+        given[function] = second
+        given[file] = first
 
 
 def _names(name: str, path: str) -> bool:
@@ -246,7 +292,9 @@ def _looks_like_path(text: str) -> bool:
 
 def _kind_shown(path: str, shown: Knowledge | None) -> str:
     """Return what a result has shown a path to be: `file`, `dir`, or empty if unknown."""
-    return shown.entries.get(posixpath.normpath(path), "") if shown is not None and path else ""
+    if shown is not None and path:
+        return shown.entries.get(posixpath.normpath(path), "")
+    return ""
 
 
 # Questions
@@ -264,6 +312,15 @@ def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledg
     return QuestionError(text, tool.name, arguments)
 
 
+def _names_in_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
+    """Whether `path` was shown to be a file,
+    and `name` may be a function and was shown to be nothing else.
+    """
+    if _kind_shown(name, shown) or _kind_shown(path, shown) != "file":
+        return False
+    return _NAME.fullmatch(name) is not None
+
+
 def _misnamed(
     tool: Tool, key: str, given: Mapping[str, str], words: Sequence[_Word], shown: Knowledge | None
 ) -> QuestionError:
@@ -272,20 +329,28 @@ def _misnamed(
     names = [argument.name for argument in tool.arguments if argument.name not in given]
     parts = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
     for word in words:
-        meant = _likely(word.key, names) if word.key else ""
-        if word.key and not meant:
+        if not word.key:
+            parts.append(shlex.quote(word.text))
+            continue
+        meant = _likely(word.key, names)
+        if not meant:
             return QuestionError(text)
-        parts.append(f"{meant}={shlex.quote(word.value)}" if meant else shlex.quote(word.text))
+        parts.append(f"{meant}={shlex.quote(word.value)}")
     try:
-        return QuestionError(text, tool.name, parse(" ".join([tool.name, *parts]), (tool,), shown)[1])
+        _, arguments = parse(" ".join([tool.name, *parts]), (tool,), shown)
     except QuestionError:
         return QuestionError(text)
+    return QuestionError(text, tool.name, arguments)
 
 
 def _likely(key: str, names: Sequence[str]) -> str:
     """Return the argument that an unknown name was likely meant for; empty if that is not clear."""
-    alike = list(names) if len(names) == 1 else [name for name in names if key in name or name in key]
-    return alike[0] if len(alike) == 1 else nearest(key, names)
+    if len(names) == 1:
+        return names[0]
+    alike = [name for name in names if key in name or name in key]
+    if len(alike) == 1:
+        return alike[0]
+    return nearest(key, names)
 
 
 def _missing(tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None) -> QuestionError:
@@ -301,10 +366,15 @@ def _about_function(
     text: str, tool: Tool, given: Mapping[str, str], name: str, shown: Knowledge | None
 ) -> QuestionError:
     """Ask about a function, and suggest the one of that name if exactly one was shown."""
-    functions = shown.functions if shown else ()
-    known = [one for one in functions if name and one.endswith((f"::{name}", f".{name}"))]
+    if shown is None or not name:
+        return QuestionError(text)
+    known = [one for one in shown.functions if one.endswith((f"::{name}", f".{name}"))]
     if len(known) != 1:
         return QuestionError(text)
     path, _, qualname = known[0].partition("::")
-    places = {_of_kind(tool, ArgumentKind.FUNCTION): qualname, _of_kind(tool, ArgumentKind.FILE): path}
-    return QuestionError(text, tool.name, {**given, **{a.name: value for a, value in places.items() if a}})
+    arguments = dict(given)
+    if function := _of_kind(tool, ArgumentKind.FUNCTION):
+        arguments[function.name] = qualname
+    if file := _of_kind(tool, ArgumentKind.FILE):
+        arguments[file.name] = path
+    return QuestionError(text, tool.name, arguments)

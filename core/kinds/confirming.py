@@ -38,44 +38,59 @@ def standing(state: AttemptState) -> Standing | None:
     """Return how the pass of an attempt stands; None without one."""
     found = state.standing
     kind = kind_named(state.header.mode)
-    exempt = found is Standing.NOT_ASKED and (kind is None or not kind.confirms)
-    return Standing.EXEMPT if exempt else found
+    is_confirmed = kind is not None and kind.confirms
+    if found is Standing.NOT_ASKED and not is_confirmed:
+        return Standing.EXEMPT
+    return found
 
 
 def confirmation_words(state: AttemptState) -> str:
-    """Return what came of the confirmation in a few words; empty without a pass, or where none is confirmed."""
+    """Return what came of the confirmation in a few words;
+    empty without a pass, or where none is confirmed.
+    """
     found = standing(state)
     if found in (None, Standing.EXEMPT):
         return ""
-    return Standing.NOT_ASKED.value if state.confirmation is None else state.confirmation.words
+    if state.confirmation is None:
+        return Standing.NOT_ASKED.value
+    return state.confirmation.words
 
 
 def confirmation_row(state: AttemptState) -> dict[str, Any]:
     """Return what rows of attempts say of the tests alone and of the confirmation; its keys are stable."""
-    said = state.confirmation
-    return {
+    found = state.confirmation
+    row: dict[str, Any] = {
         "solved_by_tests": state.solved,
         "confirmation": confirmation_words(state),
-        "confirmation_reason": "" if said is None else str(said.reason or ""),
-        "confirmation_detail": "" if said is None else said.detail,
-        "contradiction": None if said is None else msgspec.to_builtins(said.contradiction),
-        "beyond": None if said is None else msgspec.to_builtins(said.beyond),
+        "confirmation_reason": "",
+        "confirmation_detail": "",
+        "contradiction": None,
+        "beyond": None,
         "marks": list(state.marks),
     }
+    if found is not None:
+        row["confirmation_reason"] = str(found.reason or "")
+        row["confirmation_detail"] = found.detail
+        row["contradiction"] = msgspec.to_builtins(found.contradiction)
+        row["beyond"] = msgspec.to_builtins(found.beyond)
+    return row
 
 
 def to_be_confirmed(state: AttemptState) -> Submission | None:
     """Return the pass that nobody has asked to confirm, of an attempt that has ended; None without one.
 
-    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says nothing
-    of the pass: it is asked again.
+    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says
+    nothing of the pass: it is asked again.
     """
-    if state.ending is None or state.header.actor in (REPLAY, SIMULATED):
+    was_played = state.header.actor in (REPLAY, SIMULATED)
+    if was_played or state.ending is None:
         return None
-    found = standing(state)
-    said = state.confirmation
-    failed = said is not None and said.reason is Unconfirmable.SANDBOX
-    return state.passing if found is Standing.NOT_ASKED or failed else None
+    found = state.confirmation
+    # A sandbox that failed says nothing of the pass, so it is asked again: decision 0114.
+    failed = found is not None and found.reason is Unconfirmable.SANDBOX
+    if failed or standing(state) is Standing.NOT_ASKED:
+        return state.passing
+    return None
 
 
 def confirmed_pass(
@@ -86,11 +101,13 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an attempt that has ended, and return the event that records it; None if there is none.
+    """Confirm the pass of an attempt that has ended, and return the event that records it;
+    None if there is none.
 
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
-    passing, kind = to_be_confirmed(state), kind_named(task.mode)
+    passing = to_be_confirmed(state)
+    kind = kind_named(task.mode)
     if passing is None or kind is None:
         return None
     if not controls.confirmable:
@@ -103,7 +120,9 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return what came of a confirmation in lines, with test, call and example: they are part of the answer."""
+    """Return what came of a confirmation in lines, with test, call and example:
+    they are part of the answer.
+    """
     lines = [confirmation.words]
     if confirmation.detail:
         lines.append(confirmation.detail)
@@ -129,17 +148,24 @@ CONTRADICTED_SENTENCE = (
     "The tests pass, but without them in sight the submission answers otherwise than the true function. It counts once "
     "a reviewer has accepted it."
 )
-"""What the solver of a contradicted pass is told."""
+"""The message to the solver of a contradicted pass."""
 
 
 def known_controls(task: Task) -> Controls | None:
-    """Return the controls of a task; None for a task that was made before there were any. Raises `TaskError`."""
+    """Return the controls of a task; None for a task that was made before there were any.
+
+    Raises `TaskError`.
+    """
     found = read_controls(task.folder)
-    return None if found is NOT_CONTROLLED else found
+    if found is NOT_CONTROLLED:
+        return None
+    return found
 
 
 def confirmable_row(task: Task) -> dict[str, Any]:
-    """Return what rows of tasks say of their passes: `confirmable` is None where it is not known, or never asked."""
+    """Return what rows of tasks say of their passes:
+    `confirmable` is None where it is not known, or never asked.
+    """
     controls = known_controls(task)
     if controls is None or not all_modes()[task.mode].confirms:
         return {"confirmable": None, "not_confirmable": ""}
@@ -148,7 +174,9 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 def confirmable_words(task: Task) -> str:
     """Return in a few words whether passes of a task can be confirmed; empty for a kind of which none is."""
-    return controls_words(known_controls(task)) if all_modes()[task.mode].confirms else ""
+    if all_modes()[task.mode].confirms:
+        return controls_words(known_controls(task))
+    return ""
 
 
 def controls_words(controls: Controls | None) -> str:
@@ -157,7 +185,9 @@ def controls_words(controls: Controls | None) -> str:
         return MADE_BEFORE
     if controls.confirmable:
         return f"{CAN_BE}, by {len(controls.telling)} of {len(controls.tests)} tests"
-    return f"no ({controls.reason})" if controls.reason else "no"
+    if controls.reason:
+        return f"no ({controls.reason})"
+    return "no"
 
 
 def controls_lines(controls: Controls) -> Iterator[str]:

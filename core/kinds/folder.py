@@ -54,22 +54,23 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is beside it: an id with a salt can't be checked
-    without it. Raises `TaskError` with one sentence that names the file and the key.
+    With `verify`, check the hash of the tree, and the id if the answer is with it: an id with a salt can't
+    be checked without it. Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
     task = _task(fields, folder)
     if not task.tree_path.is_file():
         raise TaskError(f"{TASK_FILE}: workspace/tree.tar is missing from {folder.name}.")
-    if verify:
-        if sha256_of(task.tree_path) != task.tree_sha256:
-            raise TaskError(
-                f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
-                hint="The task was changed or copied incompletely: get it again.",
-            )
-        _require_plugins_of_others(task)
-        if (folder / ANSWER_FILE).is_file():
-            verify_identity(task, read_answer(task))
+    if not verify:
+        return task
+    if sha256_of(task.tree_path) != task.tree_sha256:
+        raise TaskError(
+            f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
+            hint="The task was changed or copied incompletely: get it again.",
+        )
+    _require_plugins_of_others(task)
+    if (folder / ANSWER_FILE).is_file():
+        verify_identity(task, read_answer(task))
     return task
 
 
@@ -89,7 +90,9 @@ def read_answer(task: Task) -> Answer:
     fields = read_document(task.folder / ANSWER_FILE)
     fields.get("canary", str)
     answer = kind_of(task).read_answer(task, fields)
-    return replace(answer, seal=fields.table(_SEAL).record(Seal)) if _SEAL in fields.values else answer
+    if _SEAL in fields.values:
+        return replace(answer, seal=fields.table(_SEAL).record(Seal))
+    return answer
 
 
 _SEAL = "seal"
@@ -97,9 +100,10 @@ _SEAL = "seal"
 
 
 def content_sha256(task: Task) -> str:
-    """Return the hash by which tasks of the same content are found, whatever their ids; empty if it can't be known.
+    """Return the hash by which tasks of the same content are found, whatever their ids;
+    empty if it can't be known.
 
-    It is the id of a task without a salt. Of one with a salt it stands in the answer.
+    It is the id of a task without a salt. For one with a salt, the answer holds it.
     """
     if not is_salted(task):
         return task.id
@@ -107,7 +111,9 @@ def content_sha256(task: Task) -> str:
         values = read_document(task.folder / ANSWER_FILE).values.get(_SEAL)
     except TaskError:
         return ""
-    return str(values.get("content_sha256", "")) if isinstance(values, Mapping) else ""
+    if isinstance(values, Mapping):
+        return str(values.get("content_sha256", ""))
+    return ""
 
 
 def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
@@ -135,7 +141,9 @@ def target_names(task: Task) -> tuple[str, ...]:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
     except TaskError:
         return ()
-    named = [t for t in targets if isinstance(t, Mapping)] if isinstance(targets, list) else []
+    if not isinstance(targets, list):
+        return ()
+    named = [target for target in targets if isinstance(target, Mapping)]
     return tuple(f"{target.get('path')}::{target.get('qualname')}" for target in named)
 
 
@@ -171,7 +179,10 @@ def verify_identity(task: Task, answer: Answer) -> None:
 
 
 def _seal_of(task: Task, answer: Answer) -> Seal:
-    """Return what the id was made of. Raises `TaskError` if it is missing, or not what the public part promises."""
+    """Return what the id was made of.
+
+    Raises `TaskError` if it is missing, or not what the public part promises.
+    """
     hint = "The task was changed or copied incompletely: get it again."
     if answer.seal is None:
         raise TaskError(f"{ANSWER_FILE}: the key 'seal' is missing, so the id can't be checked.", hint=hint)
@@ -181,7 +192,9 @@ def _seal_of(task: Task, answer: Answer) -> Seal:
 
 
 def write_task(task: Task, answer: Answer) -> None:
-    """Write `task.toml` and `answer/` into the task's folder, whose `workspace/tree.tar` must already exist."""
+    """Write `task.toml` and `answer/` into the task's folder,
+    whose `workspace/tree.tar` must already exist.
+    """
     import tomli_w
 
     (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
@@ -202,7 +215,8 @@ def write_task(task: Task, answer: Answer) -> None:
 
 
 def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
-    """Add entries to the provenance in a task's answer, which is no part of its id; those that are there stay.
+    """Add entries to the provenance in a task's answer, which is no part of its id;
+    those that are there stay.
 
     Raises `TaskError` if the answer is absent or broken.
     """
@@ -256,7 +270,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
     if fault := _strange_path(file):
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
-    semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
+    semantics = file.limits.tool_semantics
+    known = ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
             f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; known is {known}.",
@@ -280,7 +295,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         salt_sha256=file.salt_sha256 or "",
         folder=folder,
     )
-    version, written = fields.get("version", int), kind.version(task)
+    version = fields.get("version", int)
+    written = kind.version(task)
     if version != written:
         raise TaskError(
             f"{fields.file}: the key 'version' is {version}; with this content a task has version {written}.",
@@ -293,19 +309,21 @@ def _strange_path(file: _TaskFile) -> str:
     """Return a sentence on the first path that is not one of the repository; empty if there is none."""
     named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
     named["brief.target"] = file.brief.target.partition("::")[0]
-    strange = next(((key, path) for key, path in named.items() if path and not is_inside(path)), None)
-    return f"the key {strange[0]!r} is no path inside the repository: {quoted(strange[1])}." if strange else ""
+    for key, path in named.items():
+        if path and not is_inside(path):
+            return f"the key {key!r} is no path inside the repository: {quoted(path)}."
+    return ""
 
 
 def _require_plugins_of_others(task: Task) -> None:
     """Raise `TaskError` if pytest would load a module as a plugin that solvers of the task may change."""
     names = list(plugins_in(task.environment.pytest_args))
-    tree = SourceTree.open(task.tree_path) if names else None
+    if not names:
+        return
+    tree = SourceTree.open(task.tree_path)
     tests = frozenset(task.suite.test_files)
     for name in names:
-        path = name.replace(".", "/")
-        files = [f"{root}/{path}{end}" for root in (".", *task.environment.import_roots) for end in _MODULE_ENDS]
-        own = [file for file in map(posixpath.normpath, files) if tree is not None and tree.is_file(file)]
+        own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
         if any(not is_protected(file, tests) for file in own):
             raise TaskError(
                 f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is code that "
@@ -314,12 +332,10 @@ def _require_plugins_of_others(task: Task) -> None:
             )
 
 
-_MODULE_ENDS = (".py", "/__init__.py")
-
-
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     """Return the mode, as its kind spells it, and the kind."""
-    mode, kinds = fields.get("mode", str), all_modes()
+    mode = fields.get("mode", str)
+    kinds = all_modes()
     kind = kinds.get(mode)
     if kind is None:
         message = f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(kinds)}."
@@ -327,12 +343,23 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     return kind.modes[kind.modes.index(mode)], kind
 
 
-def _public(task: Task) -> dict[str, Any]:
-    def table(value: Any) -> dict[str, Any]:
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(value).items() if v is not None}
+def _files_of_module(task: Task, name: str) -> Iterator[str]:
+    """Yield the files in which a module may be,
+    below the root and below each folder that is imported from.
+    """
+    path = name.replace(".", "/")
+    for root in (".", *task.environment.import_roots):
+        yield posixpath.normpath(f"{root}/{path}.py")
+        yield posixpath.normpath(f"{root}/{path}/__init__.py")
 
-    budgets = {key: value for key, value in table(task.budgets).items() if key != "scores"}
-    brief = {key: value for key, value in table(task.brief).items() if key != "test" or value}
+
+def _public(task: Task) -> dict[str, Any]:
+    budgets = _table(task.budgets)
+    budgets.pop("scores", None)
+    brief = _table(task.brief)
+    if not task.brief.test:
+        brief.pop("test", None)
+    brief["failing"] = [_table(failure) for failure in task.brief.failing]
     source = {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision}
     own = kind_of(task).document(task)
     tables = {key: value for key, value in own.items() if isinstance(value, Mapping)}
@@ -349,9 +376,18 @@ def _public(task: Task) -> dict[str, Any]:
         "tree": {"sha256": task.tree_sha256},
         **tables,
         "budgets": budgets,
-        "limits": table(task.limits),
-        "rules": table(task.rules),
-        "suite": table(task.suite),
-        "environment": table(task.environment),
-        "brief": {**brief, "failing": [table(failure) for failure in task.brief.failing]},
+        "limits": _table(task.limits),
+        "rules": _table(task.rules),
+        "suite": _table(task.suite),
+        "environment": _table(task.environment),
+        "brief": brief,
     }
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Return the fields of a record that have a value, tuples as lists."""
+    table = {}
+    for key, part in asdict(value).items():
+        if part is not None:
+            table[key] = list(part) if isinstance(part, tuple) else part
+    return table

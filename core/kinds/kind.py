@@ -51,7 +51,7 @@ class ScoredText:
     execution: float | None = None
     """Percent of its lines that ran in the original too."""
     existence: float | None = None
-    """Percent of its lines that stand in the original."""
+    """Percent of its lines that are in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class StartText:
     """Of its buffer: `path::qualname` of a function, the path of a file, or another name."""
     text: str = ""
     placeholder: bool = False
-    """Whether its last line stands in place of what is to be written."""
+    """Whether its last line is a placeholder for what is to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class OneRequest:
     """A task in one request, which a model answers once, without tools."""
 
     prompt: str
-    """The text that is sent, with `{{name}}` where a value stands."""
+    """The text that is sent, with `{{name}}` in the place of each value."""
     values: Mapping[str, str]
 
 
@@ -161,16 +161,16 @@ class TaskKind(ABC, Generic[J]):
     modes: tuple[str, ...]
     """The modes in `task.toml` that belong to this kind."""
     screen = "editor"
-    """The screens on which people attempt and judge it: `gist`, or those that work for any kind whose tool submits.
+    """The screens on which people attempt and judge it:
+    `gist`, or those that work for any kind whose tool submits.
 
-    Their editor holds one text at a time, at first `start`. F9 calls the tool that submits: its argument of kind
-    `CODE` is the text, those of kinds `FUNCTION` and `FILE` are the parts of the text's name. After the end, the
-    submissions are compared with `expected`.
-    """
+    Their editor holds one text at a time, at first `start`. F9 calls the tool that submits: its argument of
+    kind `CODE` is the text, those of kinds `FUNCTION` and `FILE` are the parts of the text's name. After the
+    end, the submissions are compared with `expected`."""
     tools: tuple[Tool, ...]
     """Every tool that some task of this kind offers."""
     measures: tuple[Measure, ...] = ()
-    """What a row of an attempt has beside what every row has, in the order of its columns."""
+    """What a row of an attempt has in addition to what every row has, in the order of its columns."""
     task_measures: tuple[Measure, ...] = ()
     """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
     analyses: tuple[Analysis, ...] = ()
@@ -180,7 +180,8 @@ class TaskKind(ABC, Generic[J]):
     noun = "task"
     """What a task of this kind is called."""
     takes_settings = False
-    """Whether attempts can have settings of their own (`settled`), which then decide their budget of calls too."""
+    """Whether attempts can have settings of their own (`settled`),
+    which then decide their budget of calls too."""
     confirms = False
     """Whether passes are confirmed, by `passed_tree`."""
     suite = True
@@ -205,15 +206,19 @@ class TaskKind(ABC, Generic[J]):
 
     @property
     def reported_modes(self) -> tuple[str, ...]:
-        """The modes as reports tell them apart, in their order."""
+        """The modes as reports distinguish them, in their order."""
         return self.modes
 
     def reported_mode(self, mode: str, targets: int) -> str:
-        """Return which of `reported_modes` a task has, by its mode and how many functions are to be repaired."""
+        """Return which of `reported_modes` a task has,
+        by its mode and how many functions are to be repaired.
+        """
         return mode
 
     def searched(self, mode: str) -> bool:
-        """Whether solvers have to find what is to be changed, in one of `reported_modes`; else the brief names it."""
+        """Whether solvers have to find what is to be changed, in one of `reported_modes`;
+        else the brief names it.
+        """
         return False
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
@@ -225,7 +230,10 @@ class TaskKind(ABC, Generic[J]):
         return True
 
     def read(self, fields: Fields) -> object:
-        """Read the kind's own part of a `task.toml` (`Task.of_kind`). Raises `TaskError` naming file and key."""
+        """Read the kind's own part of a `task.toml` (`Task.of_kind`).
+
+        Raises `TaskError` naming file and key.
+        """
         return None
 
     def document(self, task: Task) -> Mapping[str, Any]:
@@ -259,7 +267,9 @@ class TaskKind(ABC, Generic[J]):
         """Return the brief of a task as it is shown and sent."""
 
     def start(self, task: Task) -> StartText | None:
-        """Return what the editor holds at first; None if solvers choose among the functions that they were shown."""
+        """Return what the editor holds at first;
+        None if solvers choose among the functions that they were shown.
+        """
         return StartText("submission")
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
@@ -280,7 +290,8 @@ class TaskKind(ABC, Generic[J]):
         Raises `CodeError` if a text can't be tried, and `TaskError` if tasks of this kind are only checked.
         """
         raise TaskError(
-            f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
+            f"There are no trials of tasks in the mode {judge.task.mode!r}.",
+            hint="`gistpoint task check` checks them.",
         )
 
     def buffer(self, task: Task) -> str:
@@ -300,11 +311,13 @@ class TaskKind(ABC, Generic[J]):
     """How a score is computed, in one or two sentences."""
 
     def about(self, task: Task) -> str:
-        """Return what a task is about, for those who know its answer, if that is no function; else nothing."""
+        """Return what a task is about, for those who know its answer,
+        if that is no function; else nothing.
+        """
         return ""
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return the figures that tell in a list how hard a task is, by name."""
+        """Return the figures that show in a list how hard a task is, by name."""
         return {}
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
@@ -316,14 +329,19 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge what another harness kept of a solver's files; None if tasks of this kind can't be judged so."""
+        """Judge what another harness kept of a solver's files;
+        None if tasks of this kind can't be judged so.
+        """
         return None
 
     profiles: tuple[str, ...] = ()
     """Names of settings that go together, by which attempts are compared."""
 
     def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
-        """Read a file of settings, as `settled` takes them. Raises `UserError`, which names the fault in `file`."""
+        """Read a file of settings, as `settled` takes them.
+
+        Raises `UserError`, which names the fault in `file`.
+        """
         raise UserError(f"{file}: tasks of this kind take no settings.")
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -338,7 +356,9 @@ class TaskKind(ABC, Generic[J]):
         raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
-        """Return the settings that the header of an attempt recorded, else those of the task, to be compared."""
+        """Return the settings that the header of an attempt recorded, else those of the task,
+        to be compared.
+        """
         return None
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
@@ -351,20 +371,31 @@ class TaskKind(ABC, Generic[J]):
         return {}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest | None:
-        """Return a task as one request that holds all that is needed; None if tasks of this kind can't be given so."""
+        """Return a task as one request that holds all that is needed;
+        None if tasks of this kind can't be given so.
+        """
         return None
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the calls that hand in the file of a model's one reply; empty if it holds none."""
         tool = next(tool for tool in self.tools if tool.submits)
-        return ((tool, {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE}),)
+        return (
+            (
+                tool,
+                {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE},
+            ),
+        )
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
-        """Return the brief for a solver with a shell in the folder `shell`; `place` is where its one file goes."""
+        """Return the brief for a solver with a shell in the folder `shell`;
+        `place` is where its one file goes.
+        """
         return self.brief(task)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return what a solver hands in elsewhere; by default the files that are `expected`, in the repository."""
+        """Return what a solver hands in elsewhere;
+        by default the files that are `expected`, in the repository.
+        """
         parts = (part for part in self.expected(task, answer) if "::" not in part.name)
         return ExportedWork(solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts})
 

@@ -23,7 +23,8 @@ NOTHING = Writable()
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
     """Return the strictest protection under which the tests `passed` still pass on the original.
 
-    Takes one run of most suites, two or three of others. If the harness fails, return the report that says so.
+    Takes one run of most suites, two or three of others.
+    If the harness fails, return the report that says so.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):
@@ -34,17 +35,23 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
     if is_lost(watched):
         return watched
     passed &= watched.passed
-    return Protection(NOTHING) if holds(report, passed) else hold_to_writes(request, passed, watched, run)
+    if holds(report, passed):
+        return Protection(NOTHING)
+    return hold_to_writes(request, passed, watched, run)
 
 
 def hold_to_writes(
     request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
 ) -> Protection | SuiteReport:
-    """Return the protection, or report, from allowing the suite only the changes it made in the run `watched`."""
+    """Return the protection, or report,
+    from allowing the suite only the changes it made in the run `watched`.
+    """
     if watched.writes is None:
         return Protection(None, "what its suite changes there could not be seen")
     writable = _of_the_tree(watched.writes, request.tree)
-    pieces = len(writable.paths) + sum(len(request.tree.entries(_path(folder))) for folder in writable.folders)
+    pieces = len(writable.paths)
+    for folder in writable.folders:
+        pieces += len(request.tree.entries(_path(folder)))
     if pieces > MOST_PIECES or "." in writable.paths:
         return Protection(None, "its suite changes too much of it")
     report = run(replace(request, writable=writable), "suite of the original, held to what it changes")
@@ -71,9 +78,15 @@ def is_lost(report: SuiteReport) -> bool:
 def _of_the_tree(writes: Writable, tree: SourceTree) -> Writable:
     """Return the part of `writes` that is in the tree itself; other files belong to the run."""
     known = {*tree.members, *tree.overlay}
-    folders = tuple(folder for folder in writes.folders if tree.is_directory(_path(folder)))
-    return Writable(folders, tuple(path for path in writes.paths if path in known or tree.is_directory(_path(path))))
+    folders = [folder for folder in writes.folders if tree.is_directory(_path(folder))]
+    paths = list[str]()
+    for path in writes.paths:
+        if path in known or tree.is_directory(_path(path)):
+            paths.append(path)
+    return Writable(tuple(folders), tuple(paths))
 
 
 def _path(folder: str) -> str:
-    return "" if folder == "." else folder
+    if folder == ".":
+        return ""
+    return folder

@@ -1,4 +1,6 @@
-"""All kinds of task, with their tools: those that come with gistpoint and those that other packages declare."""
+"""All kinds of task, with their tools:
+those that come with gistpoint and those that other packages declare.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +23,40 @@ BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
 
 
 def fault_of_kind(loaded: Any) -> str:
-    """Return in a few words why an object can't be a further kind of task; it replaces no mode and no tool."""
-    if fault := instance_of(TaskKind)(loaded):
+    """Return in a few words why an object can't be a further kind of task;
+    it replaces no mode and no tool.
+    """
+    fault = instance_of(TaskKind)(loaded)
+    if fault:
         return fault
-    modes = {mode for kind in BUILT_IN for mode in kind.modes}
-    if taken := sorted(modes.intersection(loaded.modes)):
+    own_modes = set[str]()
+    own_tools = dict[str, Tool]()
+    for kind in BUILT_IN:
+        own_modes.update(kind.modes)
+        own_tools.update({tool.name: tool for tool in kind.tools})
+    taken = sorted(own_modes.intersection(loaded.modes))
+    if taken:
         return f"the mode {taken[0]!r} is gistpoint's own"
-    tools = {tool.name: tool for kind in BUILT_IN for tool in kind.tools}
-    changed = [tool.name for tool in loaded.tools if tools.get(tool.name, tool) != tool]
-    return f"the tool {changed[0]!r} is gistpoint's own, and another one" if changed else ""
+    changed = [tool.name for tool in loaded.tools if own_tools.get(tool.name, tool) != tool]
+    if changed:
+        return f"the tool {changed[0]!r} is gistpoint's own, and another one"
+    return ""
 
 
 @cache
 def all_kinds() -> tuple[TaskKind[Any], ...]:
-    """Return the built-in kinds, then those of installed packages that can be loaded, by the names of their entries."""
+    """Return the built-in kinds, then those of installed packages that can be loaded,
+    by the names of their entries.
+    """
     return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
 
 
 def all_modes() -> dict[str, TaskKind[Any]]:
     """Return the kind of every mode."""
-    return {mode: kind for kind in all_kinds() for mode in kind.modes}
+    found = dict[str, TaskKind[Any]]()
+    for kind in all_kinds():
+        found.update(dict.fromkeys(kind.modes, kind))
+    return found
 
 
 def not_loaded() -> str:
@@ -65,25 +81,34 @@ def kind_named(mode: object) -> TaskKind[Any] | None:
 
 def measure_named(name: str) -> Measure:
     """Return the measure of attempts of this name, which some kind declares."""
-    return next(own for kind in all_kinds() for own in kind.measures if own.name == name)
+    for kind in all_kinds():
+        for measure in kind.measures:
+            if measure.name == name:
+                return measure
+    raise LookupError(f"No kind of task has a measure {name!r}.")
 
 
 def modes_measuring(measure: str) -> tuple[str, ...]:
     """Return the modes whose kind has a measure of this name, as reports name and order them."""
-    kinds = (kind for kind in all_kinds() if any(own.name == measure for own in kind.measures))
-    return tuple(mode for kind in kinds for mode in kind.reported_modes)
+    modes = list[str]()
+    for kind in all_kinds():
+        if measure in [own.name for own in kind.measures]:
+            modes += kind.reported_modes
+    return tuple(modes)
 
 
 def is_searched(mode: str) -> bool:
     """Whether solvers have to find what is to be changed, in a mode as reports name it."""
-    kinds = {reported: kind for kind in all_kinds() for reported in kind.reported_modes}
-    return mode in kinds and kinds[mode].searched(mode)
+    reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
+    return bool(reporting) and reporting[-1].searched(mode)
 
 
 def blank_state(mode: object) -> KindState:
     """Return the part that the kind of a mode adds to the state of an attempt, before its first event."""
     found = kind_named(mode)
-    return NoKindState() if found is None else found.blank
+    if found is None:
+        return NoKindState()
+    return found.blank
 
 
 def render_brief(task: Task) -> str:
@@ -94,7 +119,10 @@ def render_brief(task: Task) -> str:
 @cache
 def all_tools() -> dict[str, Tool]:
     """Return every tool by its name, browsing ones first."""
-    return {tool.name: tool for kind in all_kinds() for tool in kind.tools}
+    found = dict[str, Tool]()
+    for kind in all_kinds():
+        found.update({tool.name: tool for tool in kind.tools})
+    return found
 
 
 def declared(name: str) -> Tool | None:

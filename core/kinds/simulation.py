@@ -1,12 +1,15 @@
-"""How a kind of task is simulated: what solvers can look at, what is right and wrong, and runs that are decided.
+"""How a kind of task is simulated:
+what solvers can look at, what is right and wrong, and runs that are decided.
 
-Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are submitted to
-the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose suite judges.
+Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
+submitted to the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose
+suite judges.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil
@@ -19,7 +22,7 @@ from gistpoint.core.draws import uniform
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tools.browsing import BROWSING
-from gistpoint.core.tools.declaration import ArgumentKind
+from gistpoint.core.tools.declaration import ArgumentKind, named
 from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
@@ -34,10 +37,12 @@ BACKEND = BackendRecord("simulated", "1", isolated=True)
 
 
 class SimulatedTime:
-    """A clock that stands still until somebody acts; a `core.ports.TimeSource`."""
+    """A clock that moves only when somebody acts; a `core.ports.TimeSource`."""
 
     def __init__(self, utc_ms: int, boot: str) -> None:
-        self._utc_ms, self._mono_ms, self._boot = utc_ms, 0, boot
+        self._utc_ms = utc_ms
+        self._mono_ms = 0
+        self._boot = boot
 
     def utc_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -72,7 +77,9 @@ class ScriptedRunner:
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
         """Decide how the next submission is judged."""
-        self.clock, self.right, self.near = clock, right, near
+        self.clock = clock
+        self.right = right
+        self.near = near
 
     def runner_for(self, task: Task, /) -> ScriptedRunner:
         """Return itself, as a runner of suites."""
@@ -85,13 +92,14 @@ class ScriptedRunner:
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
         """Report a run of the suite."""
         failing = sorted(self.suite.failing)
-        lost = set() if self.right else set(failing[len(failing) - max(1, ceil((1 - self.near) * len(failing))) :])
-        results = {
-            id: TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
-            if id in lost
-            else TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
-            for id in sorted(self.suite.collected)
-        }
+        left = 0 if self.right else max(1, ceil((1 - self.near) * len(failing)))
+        lost = set(failing[len(failing) - left :])
+        results = {}
+        for id in sorted(self.suite.collected):
+            if id in lost:
+                results[id] = TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
+            else:
+                results[id] = TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
         return SuiteReport(RunStatus.FINISHED, results, seconds=self.took(self.task.suite.seconds), backend=BACKEND)
 
     def took(self, seconds: float) -> float:
@@ -137,7 +145,7 @@ class Scene:
 
     @cached_property
     def runner(self) -> ScriptedRunner:
-        """What stands in for the sandbox."""
+        """The replacement of the sandbox."""
         return ScriptedRunner(self.task, self.suite)
 
     @cached_property
@@ -148,7 +156,9 @@ class Scene:
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts that solve the task; empty if the answer holds none, so that it can't be simulated."""
+        """The names and texts that solve the task;
+        empty if the answer holds none, so that it can't be simulated.
+        """
         return tuple((part.name, part.right) for part in self.kind.expected(self.task, self.answer))
 
     @cached_property
@@ -159,8 +169,10 @@ class Scene:
     @cached_property
     def functions(self) -> tuple[tuple[str, str], ...]:
         """The functions that one name means, those of tests last, each as path and qualname."""
-        paths = sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path))
-        return tuple((path, name) for path in paths for name in _functions_in(path, self.tree.read(path)))
+        found = list[tuple[str, str]]()
+        for path in sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path)):
+            found += [(path, name) for name in _functions_in(path, self.tree.read(path))]
+        return tuple(found)
 
     def is_test(self, path: str) -> bool:
         """Whether a file belongs to the tests."""
@@ -196,41 +208,58 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the name and the arguments of a call that looks, the `number`th of `looks` in the attempt."""
-        draw = uniform(*about, "look", number)
+        """Return the name and the arguments of a call that looks,
+        the `number`th of `looks` in the attempt.
+        """
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
-        if targets and finds and number >= min(2, looks - 1) and number - 2 < len(targets):
-            path, name = targets[max(0, number - 2)]
+        # Who finds what is to be changed reads it from the third look on, or at the last one.
+        place = max(0, number - 2)
+        is_found = finds and number >= min(2, looks - 1)
+        if is_found and 0 < len(targets) > number - 2:
+            path, name = targets[place]
             return _READ_FUNCTION, {"function_name": name, "file_path": path}
+        return self._look_elsewhere(number, targets, *about)
+
+    def _look_elsewhere(
+        self, number: int, targets: Sequence[tuple[str, ...]], *about: object
+    ) -> tuple[str, dict[str, str]]:
+        """Return a call that looks at a function drawn from all;
+        without the `targets` if they have to be found.
+        """
         others = [known for known in self.functions if known not in targets or not self.searched]
         if not others:
             return _LIST, {"path": ""}
-        path, name = others[int(draw * len(others))]
+        path, name = others[int(uniform(*about, "look", number) * len(others))]
+        # Of ten calls two search, one lists functions, one reads a file, and the others read a function.
         tool = int(uniform(*about, "tool", number) * 10)
+        holds_target = path in [target[0] for target in targets]
         if tool < 2:
             return _SEARCH, {"pattern": name.rpartition(".")[2]}
         if tool < 3:
             return _LIST_FUNCTIONS, {"file_path": path}
-        if tool < 4 and not any(path == target for target, _ in targets):
+        if tool < 4 and not holds_target:
             return _READ_FILE, {"file_path": path}
         return _READ_FUNCTION, {"function_name": name, "file_path": path}
 
 
 _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
-    next(tool.name for tool in BROWSING if tool.name == name)
+    named(BROWSING, name).name
     for name in ("list_directory", "list_file_functions", "read_file", "read_function", "search_code")
 )
 
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the names that mean one function of a file each; most files are the same in all tasks of a library."""
+    """Return the names that mean one function of a file each;
+    most files are the same in all tasks of a library.
+    """
     try:
         index = index_source(path, source)
     except CodeError:
         return ()
     found = [(d.ref.qualname.partition("#")[0], d.kind) for d in index.definitions]
-    named = Counter(name for name, _ in found)
-    return tuple(name for name, kind in found if kind is not DefinitionKind.CLASS and named[name] == 1)
+    counts = Counter(name for name, _ in found)
+    functions = [name for name, kind in found if kind is not DefinitionKind.CLASS]
+    return tuple(name for name in functions if counts[name] == 1)

@@ -51,7 +51,9 @@ class Steadiness:
 
 
 def steadiness(baseline: Baseline, trials: Iterable[tuple[TrialSubject, Iterable[str]]]) -> Steadiness:
-    """Count the finished trials of original and corrupted tree, given by the ids in which each was not as expected."""
+    """Count the finished trials of original and corrupted tree,
+    given by the ids in which each was not as expected.
+    """
     odd: dict[TrialSubject, Counter[str]] = {subject: Counter() for subject in TrialSubject}
     runs = Counter({TrialSubject.ORIGINAL: baseline.runs, TrialSubject.CORRUPTED: 1})
     for subject, ids in trials:

@@ -1,1 +1,3 @@
-"""The study: its declaration, its log, who attempts which task, and the rows that its numbers are computed from."""
+"""The study: its declaration, its log, who attempts which task,
+and the rows that its numbers are computed from.
+"""

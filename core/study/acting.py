@@ -1,7 +1,8 @@
-"""Acts what a simulation has decided: simulated people and models work on real tasks, through the real engine.
+"""Acts what a simulation has decided:
+simulated people and models work on real tasks, through the real engine.
 
-Calls that look are answered from the task's own tree, and texts are typed and submitted. Two things alone are made up:
-the clock, and the runs of tests and commands, whose results are as decided.
+Calls that look are answered from the task's own tree, and texts are typed and submitted. Two things alone are
+made up: the clock, and the runs of tests and commands, whose results are as decided.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Performance:
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
         """Work as a person does; `after_brief` is called when the brief has been read."""
-        attempt, course = self.attempt, self.course
+        attempt = self.attempt
+        course = self.course
         attempt.view(Pane.BRIEF)
         self._until(course.reading_s)
         after_brief()
@@ -158,7 +160,8 @@ class Performance:
         self.clock.advance(max(0, wanted - self.attempt.clock().active))
 
     def _end(self) -> None:
-        attempt, course = self.attempt, self.course
+        attempt = self.attempt
+        course = self.course
         if attempt.state.ended:
             return
         self._until(course.active_s)

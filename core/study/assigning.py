@@ -1,8 +1,9 @@
-"""Which tasks a person attempts, in which condition and order: a pure function of the declaration and the log.
+"""Which tasks a person attempts, in which condition and order:
+a pure function of the declaration and the log.
 
-Minimisation after Pocock & Simon (1975), with ties broken by hashes: no random generator and no floating point, so that
-each plan can be derived again from the log that its planner had read. What is returned, or left by who withdraws, is
-free for the next person.
+Minimisation after Pocock & Simon (1975), with ties broken by hashes: no random generator and no floating
+point, so that each plan can be derived again from the log that its planner had read. What is returned, or
+left by who withdraws, is free for the next person.
 """
 
 from __future__ import annotations
@@ -43,39 +44,46 @@ def assignment_id(study: str, code: str, task: str, condition: str, position: in
 def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
     """Yield the assignments that count in the balance.
 
-    Not those that were returned, those of a person whose data are erased, and those that a person who has withdrawn
-    had not begun.
+    Not those that were returned, those of a person whose data are erased,
+    and those that a person who has withdrawn had not begun.
     """
     for person in ledger.people.values():
         for assignment in person.assignments:
-            gone = person.withdrawn is not None and (
-                person.withdrawn.data == "erase" or assignment.id not in person.begun
-            )
-            if not gone and assignment.id not in person.returned:
+            if assignment.id not in person.returned and not _is_left(person, assignment):
                 yield assignment
 
 
+def _is_left(person: Person, assignment: Assignment) -> bool:
+    """Whether a person has withdrawn and left an assignment: not begun, or with all data erased."""
+    if person.withdrawn is None:
+        return False
+    return person.withdrawn.data == "erase" or assignment.id not in person.begun
+
+
 def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the tasks of a study that a person has seen: begun here, whatever their end, or exposed elsewhere."""
-    sources = {fact.source for fact in person.exposures if fact.source}
-    named = {task_named(fact.task, tasks) for fact in person.exposures if fact.task}
-    begun = {assignment.task for assignment in person.assignments if assignment.id in person.begun}
-    return frozenset(
-        identity
-        for identity, task in tasks.items()
-        if identity in named or identity in begun or (task.source and task.source in sources)
-    )
+    """Return the tasks of a study that a person has seen:
+    begun here, whatever their end, or exposed elsewhere.
+    """
+    sources = {fact.source for fact in person.exposures} - {""}
+    seen = {task_named(fact.task, tasks) for fact in person.exposures if fact.task}
+    seen |= {assignment.task for assignment in person.assignments if assignment.id in person.begun}
+    found = {identity for identity, task in tasks.items() if task.source in sources}
+    return frozenset(found | (tasks.keys() & seen))
 
 
 def plan_tasks(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str) -> tuple[Assignment, ...]:
-    """Return what a person is to attempt, by position; fewer than asked for if fewer are eligible, empty if none is."""
+    """Return what a person is to attempt, by position;
+    fewer than asked for if fewer are eligible, empty if none is.
+    """
     return _Planning(study, tasks, ledger, ledger.person(code)).plan()
 
 
 def planned_data(
     assignments: Iterable[Assignment], *, basis: Mapping[str, int], protocol: str, slot: int = 1
 ) -> Planned:
-    """Return the data of the operation `planned`; `basis` is how many lines of each log file the planner had read."""
+    """Return the data of the operation `planned`;
+    `basis` is how many lines of each log file the planner had read.
+    """
     return Planned(
         slot=slot,
         basis=dict(basis),
@@ -95,7 +103,8 @@ class _Planning:
         chosen = self._chosen()
         given = self._with_conditions(chosen)
         order = self._in_order(given)
-        name, code = self.study.id, self.person.code
+        name = self.study.id
+        code = self.person.code
         return tuple(
             Assignment(assignment_id(name, code, task, given[task], position), code, task, given[task], position)
             for position, task in enumerate(order, start=1)
@@ -116,10 +125,12 @@ class _Planning:
     # Which tasks
 
     def _chosen(self) -> list[str]:
-        """Return the tasks: each time the eligible one with the fewest live attempts, in all and in the stratum.
+        """Return the tasks: each time the eligible one with the fewest live attempts,
+        in all and in the stratum.
 
-        Of several, one of the library in which most tasks are behind, of which `per_source` alone can be given at once.
-        One after which the quotas could not be kept is passed over, as long as there is another.
+        Of several, one of the library in which most tasks are behind, of which `per_source` alone can be
+        given at once. One after which the quotas could not be kept is passed over, as long as there is
+        another.
         """
         attempts = Counter(given.task for given in self._live)
         in_stratum = Counter(given.task for given in self._in_stratum)
@@ -142,18 +153,17 @@ class _Planning:
     @cached_property
     def _free(self) -> list[str]:
         """The tasks that this person may be given, apart from what depends on the others of the plan."""
-        training = {task_named(name, self.tasks) for name in self.study.training.tasks}
-        seen = exposed_tasks(self.person, self.tasks)
-        familiar = self._familiar
-        known = {target for task in (training | seen) - {None} for target in self.targets(str(task))}
-        return [
-            identity
-            for identity, task in self.tasks.items()
-            if identity not in training
-            and identity not in seen
-            and task.source not in familiar
-            and known.isdisjoint(self.targets(identity))
-        ]
+        training = {task_named(name, self.tasks) for name in self.study.training.tasks} - {None}
+        taken = training | exposed_tasks(self.person, self.tasks)
+        known = set[tuple[str, str]]()
+        for name in taken:
+            known |= self.targets(str(name))
+        free = list[str]()
+        for identity, task in self.tasks.items():
+            is_known = identity in taken or not known.isdisjoint(self.targets(identity))
+            if not is_known and task.source not in self._familiar:
+                free.append(identity)
+        return free
 
     @cached_property
     def quota_keys(self) -> dict[str, frozenset[str]]:
@@ -164,17 +174,11 @@ class _Planning:
     @cached_property
     def _familiar(self) -> frozenset[str]:
         """The libraries that the person rated at or above `familiar_from`."""
-        least, found = self.study.participants.familiar_from, set()
-        for form in self.study.questionnaire:
-            given = self.person.answers(form.id)
-            for question in form.item:
-                if given is None or not question.each_source or not least:
-                    continue
-                for source in {task.source for task in self.tasks.values()}:
-                    rating = given.values.get(f"{question.id}.{source}")
-                    if isinstance(rating, int) and rating >= least:
-                        found.add(source)
-        return frozenset(found)
+        least = self.study.participants.familiar_from
+        if not least:
+            return frozenset()
+        sources = {task.source for task in self.tasks.values()}
+        return frozenset(source for source in sources if self._rated(source) >= least)
 
     def targets(self, task: str) -> frozenset[tuple[str, str]]:
         """Return the functions that a task corrupts, with their library."""
@@ -182,6 +186,19 @@ class _Planning:
         return frozenset((found.source, target) for target in found.targets)
 
     # In which conditions
+
+    def _rated(self, source: str) -> int:
+        """Return the highest rating that the person gave to a library; 0 without one."""
+        highest = 0
+        for form in self.study.questionnaire:
+            given = self.person.answers(form.id)
+            if given is None:
+                continue
+            for question in form.item:
+                rating = given.values.get(f"{question.id}.{source}") if question.each_source else None
+                if isinstance(rating, int):
+                    highest = max(highest, rating)
+        return highest
 
     def _with_conditions(self, tasks: Sequence[str]) -> dict[str, str]:
         conditions = [condition.id for condition in self.study.conditions_of_people]
@@ -204,7 +221,9 @@ class _Planning:
         return min(conditions, key=lambda name: (used[name], self._key("between", name), name))
 
     def _shares(self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]) -> list[str]:
-        """Return the conditions of the tasks of a mode: as many of each, the left-over ones to those least used."""
+        """Return the conditions of the tasks of a mode:
+        as many of each, the left-over ones to those least used.
+        """
         live = Counter((self._mode(given.task), given.condition) for given in self._live)
         in_all = Counter(given.condition for given in self._live)
 
@@ -215,24 +234,27 @@ class _Planning:
         return sorted([*conditions] * each + sorted(conditions, key=least_used)[:left_over])
 
     def _mode(self, task: str) -> str:
-        return self.tasks[task].mode if task in self.tasks else ""
+        if task not in self.tasks:
+            return ""
+        return self.tasks[task].mode
 
     def _distribution(self, mode: str, tasks: Sequence[str], shares: Sequence[str]) -> tuple[str, ...]:
         count = Counter((given.task, given.condition) for given in self._live)
+        candidates: Iterable[tuple[str, ...]]
         if len(tasks) <= _ALL_ORDERS_UP_TO:
-            candidates: Iterable[tuple[str, ...]] = distinct_orders(shares)
+            candidates = distinct_orders(shares)
         else:
-            numbers = range(len(shares))
-            candidates = (
-                tuple(shares[n] for n in sorted(numbers, key=lambda n: self._key("distribution", mode, which, n)))
-                for which in range(_ORDERS)
-            )
+            candidates = (self._drawn_order(mode, which, shares) for which in range(_ORDERS))
 
         def rank(order: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
             cost = sum(2 * count[pair] + 1 for pair in zip(tasks, order, strict=True))
             return cost, self._key("distributed", mode, *order), order
 
         return min(candidates, key=rank)
+
+    def _drawn_order(self, mode: str, which: int, shares: Sequence[str]) -> tuple[str, ...]:
+        numbers = sorted(range(len(shares)), key=lambda n: self._key("distribution", mode, which, n))
+        return tuple(shares[n] for n in numbers)
 
     # In which order
 
@@ -247,7 +269,9 @@ class _Planning:
             )
             return cost, self._key("order", which)
 
-        return self._order(min(range(_ORDERS), key=rank), given) if given else []
+        if given:
+            return self._order(min(range(_ORDERS), key=rank), given)
+        return []
 
     def _order(self, which: int, tasks: Iterable[str]) -> list[str]:
         return sorted(tasks, key=lambda task: (self._key("order", which, task), task))
@@ -274,23 +298,27 @@ class _Choice:
         counted = self._keys(task)
         if counted:
             return all(self.of_key[name] < design.quota[name] for name in counted)
+        # A task that no quota counts may only take a place that the quotas leave.
         asked = sum(max(0, wanted - self.of_key[name]) for name, wanted in design.quota.items())
         return design.tasks_per_person - len(self.tasks) > asked
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Whether the quotas can still be kept after a task, as far as the libraries' shares decide it."""
-        planning, design = self.planning, self.planning.study.design
-        if not design.per_source or any(len(self._keys(other)) > 1 for other in others):
+        planning = self.planning
+        design = self.planning.study.design
+        most_keys = max((len(self._keys(other)) for other in others), default=0)
+        if not design.per_source or most_keys > 1:
             return True
         wanted = Counter({name: number - self.of_key[name] for name, number in design.quota.items()})
         wanted.subtract(self._keys(task))
+        own_source = planning.tasks[task].source
         supply = _Supply()
         for other in others:
             source = planning.tasks[other].source
-            supply.room[source] = design.per_source - self.of_source[source] - (source == planning.tasks[task].source)
+            supply.room[source] = design.per_source - self.of_source[source] - (source == own_source)
             if other != task:
                 supply.tasks.update((name, source) for name in self._keys(other))
-        return all(supply.give(name, set()) for name in sorted(wanted) for _ in range(wanted[name]))
+        return all(supply.give(name, set()) for name in sorted(wanted.elements()))
 
     def add(self, task: str) -> None:
         """Choose a task."""
@@ -313,8 +341,11 @@ class _Supply:
     """By library, under which names it gives tasks."""
 
     def give(self, name: str, tried: set[str]) -> bool:
-        """Give one more task under a name, letting libraries change what they give (Ford & Fulkerson 1956)."""
-        for source in sorted(source for of, source in self.tasks if of == name and source not in tried):
+        """Give one more task under a name,
+        letting libraries change what they give (Ford & Fulkerson 1956).
+        """
+        untried = {source for of, source in self.tasks if of == name} - tried
+        for source in sorted(untried):
             given = self.given.setdefault(source, [])
             if given.count(name) >= self.tasks[name, source]:
                 continue

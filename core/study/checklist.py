@@ -1,7 +1,8 @@
-"""The reporting checklist for human baselines of Wei and others (2025): what the data answer, and what a person must.
+"""The reporting checklist for human baselines of Wei and others (2025):
+what the data answer, and what a person must.
 
-An answer by program names its evidence and is never better than that: where nothing recorded shows a thing, the item
-is open and reads Unknown/Unreported, until somebody answers it in `study.toml`.
+An answer by program names its evidence and is never better than that: where nothing recorded shows a thing,
+the item is open and reads Unknown/Unreported, until somebody answers it in `study.toml`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Literal
 
 import msgspec
 
-from gistpoint.core.study.checklist_evidence import ChecklistEvidence, Estimated
-from gistpoint.core.study.checklist_rules import RULES, EvidencedAnswer
+from gistpoint.core.study.checklist_evidence import ChecklistEvidence, Estimated, EvidencedAnswer
+from gistpoint.core.study.checklist_rules import RULES
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.prose import Facts
 

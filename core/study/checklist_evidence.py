@@ -11,6 +11,19 @@ from gistpoint.core.study.operations import Answers, StudyOperation, StudyOperat
 from gistpoint.core.study.prose import Facts
 from gistpoint.core.study.rows import AttemptRow
 
+YES = "Yes"
+NO = "No"
+PARTIAL = "Partial"
+NOT_APPLICABLE = "N/A"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencedAnswer:
+    """An answer with what shows it."""
+
+    answer: str
+    evidence: str
+
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
@@ -67,7 +80,9 @@ class ChecklistEvidence:
     def number(self, key: str) -> float:
         """Return a fact that is a number; 0 if there is none."""
         value = self.facts.get(key, 0)
-        return value if isinstance(value, int | float) else 0
+        if isinstance(value, int | float):
+            return value
+        return 0
 
     def operation(self, kind: StudyOperationKind) -> StudyOperation | None:
         """Return the first operation of a kind."""
@@ -75,8 +90,10 @@ class ChecklistEvidence:
 
     def answered(self, questionnaire: str) -> int:
         """Return how many times a questionnaire was filled in."""
-        people = self.data.ledger.people.values()
-        return sum(given.questionnaire == questionnaire for one in people for given in one.facts.all(Answers))
+        count = 0
+        for person in self.data.ledger.people.values():
+            count += sum(given.questionnaire == questionnaire for given in person.facts.all(Answers))
+        return count
 
     def compared(self, name: str) -> ComparedHashes:
         """Compare an attribute of rows between people and models, by task and condition."""
@@ -84,6 +101,30 @@ class ChecklistEvidence:
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))
         pairs = [(mine, theirs) for mine, theirs in values.values() if mine and theirs]
-        unknown = sum("" in mine | theirs for mine, theirs in pairs)
-        equal = sum(mine == theirs and len(mine) == 1 and "" not in mine for mine, theirs in pairs)
+        together = [mine | theirs for mine, theirs in pairs]
+        unknown = sum("" in hashes for hashes in together)
+        # One hash on both sides: people may also differ among themselves.
+        equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)
         return ComparedHashes(equal, len(pairs) - equal - unknown, unknown)
+
+
+def numbers_of(rows: tuple[AttemptRow, ...], name: str) -> list[int]:
+    """Return how many of the rows have each value of an attribute, in ascending order."""
+    found: dict[str, int] = defaultdict(int)
+    for row in rows:
+        found[getattr(row, name)] += 1
+    return sorted(found.values())
+
+
+def span(numbers: list[int]) -> str:
+    """Return the least and the greatest of sorted numbers in words."""
+    if not numbers:
+        return "0"
+    if numbers[0] == numbers[-1]:
+        return str(numbers[0])
+    return f"{numbers[0]} to {numbers[-1]}"
+
+
+def operation_words(operation: StudyOperation) -> str:
+    """Return the id and the kind of an operation, by which a reader finds it in the log."""
+    return f"operation {operation.op[:8]} ({operation.kind})"

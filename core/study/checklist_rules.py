@@ -1,59 +1,42 @@
 """What a study's log, journals and declaration answer of the checklist, each answer with its evidence.
 
-A rule returns None where nothing shows the answer. "Yes" needs an operation, a hash or a count that shows it; where the
-program can only show a part, the answer is "Partial".
+A rule returns None where nothing shows the answer. "Yes" needs an operation, a hash or a count that shows it;
+where the program can only show a part, the answer is "Partial".
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gistpoint.core.study.checklist_evidence import ChecklistEvidence
+from gistpoint.core.study.checklist_evidence import (
+    NO,
+    NOT_APPLICABLE,
+    PARTIAL,
+    YES,
+    ChecklistEvidence,
+    EvidencedAnswer,
+    numbers_of,
+    operation_words,
+    span,
+)
 from gistpoint.core.study.declaration import Assistance, QuestionKind
 from gistpoint.core.study.operations import PowerTold, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
-from gistpoint.core.study.rows import AttemptRow
 
-YES, NO, PARTIAL, NOT_APPLICABLE = "Yes", "No", "Partial", "N/A"
 _NO_MODELS = "no attempt of a model counts in this study"
 
 
-@dataclass(frozen=True, slots=True)
-class EvidencedAnswer:
-    """An answer with what shows it."""
-
-    answer: str
-    evidence: str
-
-
 Rule = Callable[[ChecklistEvidence], EvidencedAnswer | None]
-
-
-def _each(rows: tuple[AttemptRow, ...], name: str) -> list[int]:
-    found: dict[str, int] = defaultdict(int)
-    for row in rows:
-        found[getattr(row, name)] += 1
-    return sorted(found.values())
-
-
-def _span(numbers: list[int]) -> str:
-    if not numbers:
-        return "0"
-    return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
-
-
-def _named(operation: StudyOperation) -> str:
-    return f"operation {operation.op[:8]} ({operation.kind})"
 
 
 def _of_models(rule: Rule) -> Rule:
     """Return a rule that does not apply to a study without models."""
 
     def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-        return rule(evidence) if evidence.models else EvidencedAnswer(NOT_APPLICABLE, _NO_MODELS)
+        if evidence.models:
+            return rule(evidence)
+        return EvidencedAnswer(NOT_APPLICABLE, _NO_MODELS)
 
     return asked
 
@@ -63,7 +46,9 @@ def _declared(key: str, words: str, source: str) -> Rule:
 
     def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
         text = str(evidence.facts.get(key, ""))
-        return EvidencedAnswer(words or text, f"study.toml: {source}") if text else None
+        if text:
+            return EvidencedAnswer(words or text, f"study.toml: {source}")
+        return None
 
     return asked
 
@@ -73,7 +58,9 @@ def _declared(key: str, words: str, source: str) -> Rule:
 
 def _title(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     title = evidence.data.study.title
-    return EvidencedAnswer(title, "study.toml: title, of the study") if title else None
+    if title:
+        return EvidencedAnswer(title, "study.toml: title, of the study")
+    return None
 
 
 def _kind(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -87,7 +74,7 @@ def _media(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 def _dataset(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     opened = evidence.operation(StudyOperationKind.OPENED)
-    source = f", listed in {_named(opened)}" if opened else ""
+    source = f", listed in {operation_words(opened)}" if opened else ""
     return EvidencedAnswer(str(len(evidence.data.tasks)), f"tasks of the study{source}")
 
 
@@ -109,7 +96,8 @@ def _model_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 def _people(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     return EvidencedAnswer(
-        str(evidence.persons), f"enrolled: {evidence.number('people/enrolled'):g}; with counted attempts: this number"
+        str(evidence.persons),
+        f"enrolled: {evidence.number('people/enrolled'):g}; with counted attempts: this number",
     )
 
 
@@ -128,7 +116,7 @@ def _sampling(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _people_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     target = evidence.data.study.design.target_per_task
     return EvidencedAnswer(
-        _span(_each(evidence.people, "task")),
+        span(numbers_of(evidence.people, "task")),
         f"counted attempts for each task; the design aimed at {target} in a condition",
     )
 
@@ -136,23 +124,23 @@ def _people_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _items_per_person(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     planned = evidence.data.study.design.tasks_per_person
     return EvidencedAnswer(
-        _span(_each(evidence.people, "participant")), f"counted attempts of each person; the design says {planned}"
+        span(numbers_of(evidence.people, "participant")),
+        f"counted attempts of each person; the design says {planned}",
     )
 
 
 def _alike(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    briefs, tools = evidence.compared("brief_sha256"), evidence.compared("tools_sha256")
+    briefs = evidence.compared("brief_sha256")
+    tools = evidence.compared("tools_sha256")
     best = YES if briefs.all_equal and tools.all_equal else PARTIAL
     return EvidencedAnswer(best, f"hashes of briefs {briefs.words}; of tools {tools.words}")
 
 
 def _tried_out(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     roles = [row.role for row in evidence.data.rows if row.role in ("qa", "author")]
-    return (
-        EvidencedAnswer(PARTIAL, f"attempts by authors or for quality assurance: {len(roles)}, in no estimate")
-        if roles
-        else None
-    )
+    if roles:
+        return EvidencedAnswer(PARTIAL, f"attempts by authors or for quality assurance: {len(roles)}, in no estimate")
+    return None
 
 
 def _effort(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -169,17 +157,17 @@ def _effort(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 
 def _power(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    operation, opened = evidence.operation(StudyOperationKind.POWER), evidence.operation(StudyOperationKind.OPENED)
+    operation = evidence.operation(StudyOperationKind.POWER)
+    opened = evidence.operation(StudyOperationKind.OPENED)
     if operation is None:
         said = evidence.data.study.protocol.power
-        return (
-            EvidencedAnswer(PARTIAL, "study.toml: protocol.power says it in words, no figures are in the log")
-            if said
-            else None
-        )
+        if said:
+            return EvidencedAnswer(PARTIAL, "study.toml: protocol.power says it in words, no figures are in the log")
+        return None
     before = opened is None or operation.utc_ms <= opened.utc_ms
     return EvidencedAnswer(
-        YES if before else PARTIAL, f"{_named(operation)}, {'before' if before else 'after'} the study was opened"
+        YES if before else PARTIAL,
+        f"{operation_words(operation)}, {'before' if before else 'after'} the study was opened",
     )
 
 
@@ -192,7 +180,7 @@ def _effect(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if not lines:
         return None
     what = f"{told.what}: " if told is not None and told.what else ""
-    return EvidencedAnswer(f"{what}{'; '.join(lines)}"[:_LONGEST], _named(operation))
+    return EvidencedAnswer(f"{what}{'; '.join(lines)}"[:_LONGEST], operation_words(operation))
 
 
 _LONGEST = 1000
@@ -213,12 +201,14 @@ def _preregistered(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
         return EvidencedAnswer(PARTIAL, f"{address}; the study has not been opened")
     people = evidence.data.ledger.people.values()
     first = min(
-        (begun.utc_ms for one in people for facts in one.begun.values() for begun in facts), default=opened.utc_ms
+        (begun.utc_ms for one in people for facts in one.begun.values() for begun in facts),
+        default=opened.utc_ms,
     )
     if first < opened.utc_ms:
-        return EvidencedAnswer(PARTIAL, f"{address}; an attempt began before {_named(opened)}")
+        return EvidencedAnswer(PARTIAL, f"{address}; an attempt began before {operation_words(opened)}")
     return EvidencedAnswer(
-        YES, f"{address}; {_named(opened)} precedes the first attempt, and its protocol hash holds the address"
+        YES,
+        f"{address}; {operation_words(opened)} precedes the first attempt, and its protocol hash holds the address",
     )
 
 
@@ -234,11 +224,14 @@ def _screening(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
             f"filled in {evidence.answered(form)} times",
         )
     criteria = evidence.data.study.participants.criteria
-    return EvidencedAnswer(YES, "study.toml: participants.criteria") if criteria else None
+    if criteria:
+        return EvidencedAnswer(YES, "study.toml: participants.criteria")
+    return None
 
 
 def _screened_out(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    out, declined = evidence.number("people/screened_out"), evidence.number("people/declined")
+    out = evidence.number("people/screened_out")
+    declined = evidence.number("people/declined")
     return EvidencedAnswer(f"{out:g}", f"operations `screened_out`; {declined:g} more declined to consent")
 
 
@@ -265,11 +258,9 @@ def _training(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     declared = len(evidence.data.study.training.tasks)
     if rows:
         return EvidencedAnswer(YES, f"attempts of training tasks: {len(rows)}")
-    return (
-        EvidencedAnswer(PARTIAL, f"training tasks declared: {declared}, attempts of them: 0")
-        if declared
-        else EvidencedAnswer(NO, "no training tasks are declared")
-    )
+    if declared:
+        return EvidencedAnswer(PARTIAL, f"training tasks declared: {declared}, attempts of them: 0")
+    return EvidencedAnswer(NO, "no training tasks are declared")
 
 
 def _training_kind(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -277,7 +268,8 @@ def _training_kind(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if not declared:
         return EvidencedAnswer(NOT_APPLICABLE, "no training tasks are declared")
     return EvidencedAnswer(
-        f"{declared} training tasks on the same screens, with the outcomes of tests shown", "study.toml: training.tasks"
+        f"{declared} training tasks on the same screens, with the outcomes of tests shown",
+        "study.toml: training.tasks",
     )
 
 
@@ -286,26 +278,33 @@ def _pay(name: str, words: str = "") -> Rule:
 
     def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
         text = str(getattr(evidence.data.study.participants.pay, name))
-        return EvidencedAnswer(words or text, f"study.toml: participants.pay.{name}") if text else None
+        if text:
+            return EvidencedAnswer(words or text, f"study.toml: participants.pay.{name}")
+        return None
 
     return asked
 
 
 def _equal_pay(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     pay = evidence.data.study.participants.pay
-    return EvidencedAnswer(YES if pay.equal else NO, "study.toml: participants.pay.equal") if pay.base else None
+    if pay.base:
+        return EvidencedAnswer(YES if pay.equal else NO, "study.toml: participants.pay.equal")
+    return None
 
 
 def _unequal_pay(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     pay = evidence.data.study.participants.pay
-    return EvidencedAnswer(NOT_APPLICABLE, "study.toml: participants.pay.equal") if pay.base and pay.equal else None
+    if pay.base and pay.equal:
+        return EvidencedAnswer(NOT_APPLICABLE, "study.toml: participants.pay.equal")
+    return None
 
 
 # Execution
 
 
 def _per_sitting(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    most, middle = evidence.number("people/most_per_sitting"), evidence.number("people/median_per_sitting")
+    most = evidence.number("people/most_per_sitting")
+    middle = evidence.number("people/median_per_sitting")
     return EvidencedAnswer(
         f"median {middle:g}, at most {most:g}",
         f"counted attempts by sitting; the design says at most {evidence.data.study.design.per_sitting}",
@@ -317,7 +316,8 @@ def _order(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if not plans:
         return None
     return EvidencedAnswer(
-        YES, f"{len(plans)} operations `planned`: order by keyed hashes of the seed {evidence.data.study.seed}"
+        YES,
+        f"{len(plans)} operations `planned`: order by keyed hashes of the seed {evidence.data.study.seed}",
     )
 
 
@@ -326,7 +326,8 @@ def _quality(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if not rules.exclude_on and not rules.reviewers:
         return EvidencedAnswer(PARTIAL, "flags are recorded, and none excludes; no reviewers")
     return EvidencedAnswer(
-        YES, f"flags excluding by declaration: {len(rules.exclude_on)}; reviewers for each attempt: {rules.reviewers}"
+        YES,
+        f"flags excluding by declaration: {len(rules.exclude_on)}; reviewers for each attempt: {rules.reviewers}",
     )
 
 
@@ -377,7 +378,9 @@ def _instructions(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 def _instructions_adjusted(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     found = evidence.compared("brief_sha256")
-    return EvidencedAnswer(NOT_APPLICABLE, f"hashes of briefs {found.words}") if found.all_equal else None
+    if found.all_equal:
+        return EvidencedAnswer(NOT_APPLICABLE, f"hashes of briefs {found.words}")
+    return None
 
 
 def _tools(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -417,7 +420,8 @@ def _explanations(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _tested(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     done = "versus" in evidence.estimated.intervals
     return EvidencedAnswer(
-        YES if done else NO, f"the analysis `versus` {'has' if done else 'has no'} intervals and tests in this report"
+        YES if done else NO,
+        f"the analysis `versus` {'has' if done else 'has no'} intervals and tests in this report",
     )
 
 
@@ -434,7 +438,8 @@ def _uncertainty(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     estimated = evidence.estimated
     if estimated.primary in estimated.intervals:
         return EvidencedAnswer(
-            YES, f"intervals of the primary analysis `{estimated.primary}` and of {len(estimated.intervals) - 1} others"
+            YES,
+            f"intervals of the primary analysis `{estimated.primary}` and of {len(estimated.intervals) - 1} others",
         )
     some = len(estimated.intervals)
     return EvidencedAnswer(
@@ -479,7 +484,8 @@ def _robust(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _demographics(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     filled = sum(evidence.answered(form.id) for form in evidence.data.study.questionnaire if form.at == "before")
     return EvidencedAnswer(
-        PARTIAL if filled else NO, f"questionnaires before the tasks filled in: {filled}; they ask for experience"
+        PARTIAL if filled else NO,
+        f"questionnaires before the tasks filled in: {filled}; they ask for experience",
     )
 
 
@@ -487,7 +493,7 @@ def _instructions_reported(evidence: ChecklistEvidence) -> EvidencedAnswer | Non
     exported = _public_export(evidence)
     known = len({row.brief_sha256 for row in evidence.people if row.brief_sha256})
     words = f"hashes of briefs recorded: {known}; rules and consent are part of the protocol's hash"
-    return EvidencedAnswer(PARTIAL, f"{words}; {_named(exported)}" if exported else words)
+    return EvidencedAnswer(PARTIAL, f"{words}; {operation_words(exported)}" if exported else words)
 
 
 def _times(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -505,7 +511,8 @@ def _assistants(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 
 def _unfinished(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    planned, done = evidence.number("people/planned"), evidence.number("people/done")
+    planned = evidence.number("people/planned")
+    done = evidence.number("people/done")
     return EvidencedAnswer(
         f"{planned - done:g} of {planned:g}", "people with a plan whose tasks have not all ended, by the log"
     )
@@ -521,7 +528,8 @@ def _individual(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if exported is None:
         return EvidencedAnswer(NO, "no public export is in the log")
     return EvidencedAnswer(
-        PARTIAL, f"{_named(exported)} tells people apart by pseudonyms; where it was published is not recorded"
+        PARTIAL,
+        f"{operation_words(exported)} tells people apart by pseudonyms; where it was published is not recorded",
     )
 
 

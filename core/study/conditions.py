@@ -30,9 +30,15 @@ def settings_under(condition: Condition) -> dict[str, Any]:
 
 
 def under(condition: Condition, task: Task, answer: Answer) -> Task:
-    """Return a task with a condition's settings, if its kind takes any. Raises `UserError` for contradictions."""
-    kind, given = kind_of(task), settings_under(condition)
-    return kind.settled(task, answer, given) if given and kind.takes_settings else task
+    """Return a task with a condition's settings, if its kind takes any.
+
+    Raises `UserError` for contradictions.
+    """
+    kind = kind_of(task)
+    given = settings_under(condition)
+    if given and kind.takes_settings:
+        return kind.settled(task, answer, given)
+    return task
 
 
 def budgets_under(condition: Condition, task: Task, role: Role) -> Budgets:

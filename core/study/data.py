@@ -29,7 +29,7 @@ class ReviewerDecision:
 
 @dataclass(frozen=True, slots=True)
 class RepairEquivalence:
-    """The repair of a solved attempt beside the original, on recorded and varied inputs."""
+    """The repair of a solved attempt compared with the original, on recorded and varied inputs."""
 
     attempt: str
     task: str
@@ -42,7 +42,7 @@ class RepairEquivalence:
 
 
 class MergeDecision(StrEnum):
-    """What a reader who can't tell repairs from originals would do with a change."""
+    """What a reader who can't distinguish repairs from originals would do with a change."""
 
     MERGE = "merge"
     MERGE_AFTER_CHANGES = "merge_after_changes"

@@ -1,4 +1,6 @@
-"""The declaration of a study, as `study.toml` spells it; `reading` makes it from a file and says what is wrong."""
+"""The declaration of a study, as `study.toml` spells it;
+`reading` makes it from a file and says what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     words: str = ""
-    """What the participant is told of it."""
+    """What the participant learns of it."""
     people: bool = True
     """False for a condition of models only."""
     tool_uses: Count = 0
@@ -161,7 +163,7 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feedback(StrEnum):
-    """What a participant is told after a counted task."""
+    """What a participant learns after a counted task."""
 
     NONE = "none"
     OUTCOME = "outcome"
@@ -217,7 +219,13 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
     reviewers: Annotated[int, Meta(ge=0, le=2)] = 1
     rule: DisputeRule = DisputeRule.ORGANISER
-    exclude_on: tuple[str, ...] = ("chain_broken", "not_isolated", "exposed", "aid_admitted", "wrong_protocol")
+    exclude_on: tuple[str, ...] = (
+        "chain_broken",
+        "not_isolated",
+        "exposed",
+        "aid_admitted",
+        "wrong_protocol",
+    )
     flag_fast_s: Count = 30
     flag_idle_share: Share = 0.5
 
@@ -248,11 +256,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None = None
     unit: str = ""
     required: bool = False
-    """If not, "rather not say" is offered, and stored as a null beside `declined`."""
+    """If not, "rather not say" is offered, and stored as a null, with `declined`."""
     screen_out: tuple[Any, ...] = ()
     """Answers that end the session."""
     each_source: bool = False
-    """Asked once for each library of the tasks, whose name stands for `{source}` in the text."""
+    """Asked once for each library of the tasks, whose name replaces `{source}` in the text."""
 
 
 class Moment(StrEnum):
@@ -282,7 +290,7 @@ class DeclaredSolver(msgspec.Struct, frozen=True, kw_only=True):
     map: str = "task_id"
     scaffold: str = ""
     cutoff: str = ""
-    """A month, as 2025-06: the report tells tasks released before it from later ones."""
+    """A month, as 2025-06: the report separates tasks released before it from later ones."""
 
 
 class ReportChoice(msgspec.Struct, frozen=True, kw_only=True):

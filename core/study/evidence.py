@@ -1,4 +1,6 @@
-"""What is known of one attempt, from which its row and its flags are made: its journal, its task, and the log."""
+"""What is known of one attempt, from which its row and its flags are made:
+its journal, its task, and the log.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class AttemptEvidence:
     @property
     def targets(self) -> tuple[str, ...]:
         """The functions to be found or repaired, if the task's kind has any."""
-        return self.task.targets if self.kind is not None and self.kind.has_targets else ()
+        if self.kind is not None and self.kind.has_targets:
+            return self.task.targets
+        return ()
 
     @property
     def kind(self) -> TaskKind[Any] | None:
@@ -87,7 +91,9 @@ class AttemptEvidence:
     @property
     def started_ms(self) -> int:
         """When it began, in milliseconds of UTC."""
-        return self.recorded.events[0].utc_ms if self.recorded.events else 0
+        if self.recorded.events:
+            return self.recorded.events[0].utc_ms
+        return 0
 
     @property
     def person(self) -> Person:
@@ -103,7 +109,7 @@ class AttemptEvidence:
 
     @property
     def notes(self) -> AttemptNotes:
-        """What organisers said of it."""
+        """The decisions of organisers on it."""
         return self.ledger.notes(self.header.attempt_id)
 
     @property
@@ -118,16 +124,25 @@ class AttemptEvidence:
         """The hash of the protocol that was in force when it began; empty if the study was not open."""
         opened = self.ledger.opened
         amended = [made for made in self.ledger.study.all(Amended) if made.utc_ms <= self.started_ms]
-        return amended[-1].protocol if amended else opened.protocol if opened is not None else ""
+        if amended:
+            return amended[-1].protocol
+        if opened is not None:
+            return opened.protocol
+        return ""
 
     @cached_property
     def is_first_exposure(self) -> bool:
-        """Whether it is the first attempt of its assignment, and the person had not begun the task under another."""
+        """Whether it is the first attempt of its assignment,
+        and the person had not begun the task under another.
+        """
         if self.by_model or self.assignment is None:
             return True
-        tasks = {one.id: one.task for one in self.person.assignments}
-        begun = sorted(
-            ((fact.utc_ms, fact.op, fact.attempt) for facts in self.person.begun.values() for fact in facts
-             if tasks.get(fact.assignment) == self.task.id),
-        )  # fmt: skip
-        return not begun or begun[0][2] == self.header.attempt_id
+        of_task = [one.id for one in self.person.assignments if one.task == self.task.id]
+        begun = list[tuple[int, str, str]]()
+        for assignment, facts in self.person.begun.items():
+            if assignment in of_task:
+                begun += [(fact.utc_ms, fact.op, fact.attempt) for fact in facts]
+        if not begun:
+            return True
+        _, _, first = min(begun)
+        return first == self.header.attempt_id

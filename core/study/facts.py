@@ -1,16 +1,19 @@
-"""The facts of a study beside its estimates, and the texts made of them: its methods, its pre-registration."""
+"""The facts of a study other than its estimates, and the texts made of them:
+its methods, its pre-registration.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import chain
 from statistics import median
 
 from gistpoint import __version__
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
-from gistpoint.core.study.ledger import Ledger
+from gistpoint.core.study.ledger import Ledger, Person
 from gistpoint.core.study.operations import Amended, StudyOperationKind
 from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
@@ -30,7 +33,10 @@ _CLOCKS = {
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
     """Return the facts that are known before anybody takes part: the declaration and the tasks."""
-    design, people, quality = study.design, study.participants, study.quality
+    design = study.design
+    people = study.participants
+    quality = study.quality
+    several = len(study.conditions_of_people) > 1
     facts: dict[str, FactValue] = {
         "program/version": __version__,
         "study/id": study.id,
@@ -50,9 +56,9 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "design/per_source": design.per_source,
         "design/per_sitting": design.per_sitting,
         "design/sitting_minutes": design.sitting_minutes,
-        "design/several": len(study.conditions_of_people) > 1,
-        "design/within": len(study.conditions_of_people) > 1 and design.conditions == "within",
-        "design/between": len(study.conditions_of_people) > 1 and design.conditions == "between",
+        "design/several": several,
+        "design/within": several and design.conditions == "within",
+        "design/between": several and design.conditions == "between",
         "design/training": len(study.training.tasks),
         "design/training_ends": study.training.must_end,
         "design/training_solved": study.training.must_solve,
@@ -79,11 +85,9 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
     }
     facts |= {f"hypotheses/{n}": sentence for n, sentence in enumerate(study.protocol.hypotheses, start=1)}
     facts |= {f"quotas/{_key(name)}": number for name, number in design.quota.items()}
-    facts |= {f"tasks/modes/{_key(mode)}": n for mode, n in sorted(Counter(t.mode for t in tasks.values()).items())}
+    facts |= _numbered("tasks/modes", (task.mode for task in tasks.values()))
     for condition in study.condition:
-        facts |= {
-            f"conditions/{_key(condition.id)}/{name}": value for name, value in _condition_facts(condition).items()
-        }
+        facts |= _condition_facts(condition)
     for solver in study.solver:
         facts[f"solvers/{_key(solver.name)}/condition"] = solver.condition
     for form in study.questionnaire:
@@ -97,93 +101,133 @@ def _key(name: str) -> str:
 
 
 def _condition_facts(condition: Condition) -> dict[str, FactValue]:
-    chat = condition.assistance is Assistance.CHAT
-    return {
+    assistance = "none"
+    if condition.assistance is Assistance.CHAT:
+        assistance = f"chat with {condition.chat.model or 'a model that is not named'}"
+    facts: dict[str, FactValue] = {
         "who": "people and models" if condition.people else "models only",
         "tool_uses": condition.tool_uses or TASKS_OWN,
         "submissions": condition.submissions or TASKS_OWN,
         "time_limit_s": condition.time_limit_s or TASKS_OWN,
-        "assistance": f"chat with {condition.chat.model or 'a model that is not named'}" if chat else "none",
+        "assistance": assistance,
         "gist_help": condition.gist_help.value.replace("_", " ") or "none",
         "off": ", ".join(condition.comforts_off) or "none",
         "free": condition.free,
     }
+    return {f"conditions/{_key(condition.id)}/{name}": value for name, value in facts.items()}
 
 
 def study_facts(data: StudyData) -> Facts:
     """Return all facts of a study, by key. Times are seconds or milliseconds as the key's end says."""
-    ledger, rows = data.ledger, data.rows
-    people = [row for row in rows if not row.solver]
+    ledger = data.ledger
+    people = [row for row in data.rows if not row.solver]
     counted = [row for row in people if row.counted]
-    excluded = [row for row in people if row.exclusion]
-    facts = declared_facts(data.study, data.tasks) | _people_facts(ledger, counted)
-    facts |= {
-        "protocol/sha256": ledger.protocol,
-        "protocol/opened": ledger.opened is not None,
-        "protocol/closed": ledger.closed,
-        "protocol/amendments": len(ledger.study.all(Amended)),
-        "protocol/unblinded": sum(o.kind == StudyOperationKind.UNBLINDED for o in ledger.operations),
-        "attempts/people": len(people),
-        "attempts/counted": len(counted),
-        "attempts/solved": sum(row.solved for row in counted),
-        "attempts/solved_by_tests": sum(row.by_the_tests.solved for row in counted),
-        "attempts/excluded": len(excluded),
-        "attempts/models": sum(bool(row.solver) and row.counted for row in rows),
-        "attempts/corrected": sum(bool(ledger.notes(row.attempt).corrections) for row in people),
-        "tasks/attempted": len({row.task for row in counted}),
-        "tasks/least_attempts": min(Counter(row.task for row in counted).values(), default=0),
-        "tasks/most_attempts": max(Counter(row.task for row in counted).values(), default=0),
-    }
-    facts |= _numbered("exclusions", (row.exclusion for row in excluded))
-    facts |= _numbered("flags", (flag.flag for row in people for flag in row.flags))
-    facts |= _numbered("standings", (row.confirmation for row in counted if row.confirmation))
-    facts |= _numbered("ends", (row.end or "not ended" for row in counted))
-    facts |= _numbered("backends", (row.backend or "not recorded" for row in counted))
-    facts |= _numbered("versions", (row.gistpoint or "not recorded" for row in counted))
-    opened = ledger.opened
-    facts["quality/excluded_at_opening"] = _flags(opened.exclude_on) if opened is not None else ""
-    for number, amended in enumerate(ledger.study.all(Amended), start=1):
-        facts[f"amendments/{number}/why"] = amended.why or "no reason was given"
-        facts[f"amendments/{number}/exclude_on"] = _flags(amended.exclude_on)
+    facts = declared_facts(data.study, data.tasks)
+    facts |= _people_facts(ledger, counted)
+    facts |= _protocol_facts(ledger)
+    facts |= _attempt_facts(data, people, counted)
+    facts |= _amendment_facts(ledger)
     facts |= _solver_facts(data)
     return facts
 
 
 def _flags(names: tuple[str, ...] | None) -> str:
-    return "not recorded" if names is None else ", ".join(names) or "none"
+    if names is None:
+        return "not recorded"
+    return ", ".join(names) or "none"
 
 
 def _numbered(key: str, names: Iterable[str]) -> dict[str, FactValue]:
     return {f"{key}/{_key(name)}": number for name, number in sorted(Counter(names).items())}
 
 
+def _protocol_facts(ledger: Ledger) -> dict[str, FactValue]:
+    return {
+        "protocol/sha256": ledger.protocol,
+        "protocol/opened": ledger.opened is not None,
+        "protocol/closed": ledger.closed,
+        "protocol/amendments": len(ledger.study.all(Amended)),
+        "protocol/unblinded": sum(o.kind == StudyOperationKind.UNBLINDED for o in ledger.operations),
+    }
+
+
+def _amendment_facts(ledger: Ledger) -> dict[str, FactValue]:
+    """Return what excluded attempts at the opening, and what has been amended since."""
+    opened = ledger.opened
+    facts: dict[str, FactValue] = {
+        "quality/excluded_at_opening": "" if opened is None else _flags(opened.exclude_on),
+    }
+    for number, amended in enumerate(ledger.study.all(Amended), start=1):
+        facts[f"amendments/{number}/why"] = amended.why or "no reason was given"
+        facts[f"amendments/{number}/exclude_on"] = _flags(amended.exclude_on)
+    return facts
+
+
+def _attempt_facts(
+    data: StudyData, people: Sequence[AttemptRow], counted: Sequence[AttemptRow]
+) -> dict[str, FactValue]:
+    """Return the facts of the attempts of `people`, and of those that are `counted`."""
+    excluded = [row for row in people if row.exclusion]
+    of_models = [row for row in data.counted if row.solver]
+    corrected = [row for row in people if data.ledger.notes(row.attempt).corrections]
+    per_task = Counter(row.task for row in counted)
+    facts: dict[str, FactValue] = {
+        "attempts/people": len(people),
+        "attempts/counted": len(counted),
+        "attempts/solved": sum(row.solved for row in counted),
+        "attempts/solved_by_tests": sum(row.by_the_tests.solved for row in counted),
+        "attempts/excluded": len(excluded),
+        "attempts/models": len(of_models),
+        "attempts/corrected": len(corrected),
+        "tasks/attempted": len(per_task),
+        "tasks/least_attempts": min(per_task.values(), default=0),
+        "tasks/most_attempts": max(per_task.values(), default=0),
+    }
+    return facts | _named_facts(people, counted)
+
+
+def _named_facts(people: Sequence[AttemptRow], counted: Sequence[AttemptRow]) -> dict[str, FactValue]:
+    """Return how many attempts have each exclusion, flag, standing, end, backend and version."""
+    exclusions = [row.exclusion for row in people if row.exclusion]
+    standings = [row.confirmation for row in counted if row.confirmation]
+    flags = chain.from_iterable(row.flags for row in people)
+    return {
+        **_numbered("exclusions", exclusions),
+        **_numbered("flags", (flag.flag for flag in flags)),
+        **_numbered("standings", standings),
+        **_numbered("ends", (row.end or "not ended" for row in counted)),
+        **_numbered("backends", (row.backend or "not recorded" for row in counted)),
+        **_numbered("versions", (row.gistpoint or "not recorded" for row in counted)),
+    }
+
+
 def _people_facts(ledger: Ledger, counted: list[AttemptRow]) -> dict[str, FactValue]:
     people = ledger.people.values()
-    done = [
-        person
-        for person in people
-        if person.assignments
-        and {one.id for one in person.assignments} <= {f.assignment for f in person.finished.values()}
-    ]
+    planned = [person for person in people if person.assignments]
+    consented = [person for person in people if person.consent is not None]
     per_person = Counter(row.participant for row in counted)
-    sittings: dict[tuple[str, int | None], int] = defaultdict(int)
-    for row in counted:
-        sittings[row.participant, row.sitting] += 1
+    per_sitting = Counter((row.participant, row.sitting) for row in counted)
     return {
         "people/enrolled": sum(person.enrolled is not None for person in people),
-        "people/consented": sum(person.consent is not None and not person.declined for person in people),
+        "people/consented": sum(not person.declined for person in consented),
         "people/declined": sum(person.declined for person in people),
         "people/screened_out": sum(person.screened_out is not None for person in people),
-        "people/planned": sum(bool(person.assignments) for person in people),
-        "people/done": len(done),
+        "people/planned": len(planned),
+        "people/done": sum(map(_is_done, planned)),
         "people/withdrawn": sum(person.withdrawn is not None for person in people),
         "people/erased": len(ledger.erased),
         "people/counted": len(per_person),
         "people/least_tasks": min(per_person.values(), default=0),
         "people/most_tasks": max(per_person.values(), default=0),
-        "people/median_per_sitting": float(median(sittings.values())) if sittings else 0.0,
-        "people/most_per_sitting": max(sittings.values(), default=0),
+        "people/median_per_sitting": float(median(per_sitting.values())) if per_sitting else 0.0,
+        "people/most_per_sitting": max(per_sitting.values(), default=0),
     }
+
+
+def _is_done(person: Person) -> bool:
+    """Whether a person has ended every task that was ever given, the returned ones too."""
+    given = {assignment.id for assignment in person.assignments}
+    return given <= {finished.assignment for finished in person.finished.values()}
 
 
 def _solver_facts(data: StudyData) -> dict[str, FactValue]:
@@ -218,7 +262,8 @@ def methods_text(facts: Facts) -> tuple[Passage, ...]:
     return written(methods_template(), facts)
 
 
-# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's declaration
+# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's
+# declaration
 
 
 _PREREGISTRATION = "prereg-1.md"

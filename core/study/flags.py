@@ -1,11 +1,12 @@
-"""Flags of attempts: facts that somebody must know before an attempt counts, each with the events that show it.
+"""Flags of attempts: facts that somebody must know before an attempt counts,
+each with the events that show it.
 
 A flag changes no number. Those that the study declares in `exclude_on` exclude; the others are for reviewers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from gistpoint.core.attempts.clock import SLEEP_THRESHOLD_MS, ClockActivity
 from gistpoint.core.attempts.events import (
@@ -58,25 +59,28 @@ def _chain_broken(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _not_isolated(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    found = [
-        event
-        for event in evidence.recorded.events
-        if isinstance(event.data, AttemptStarted | SubmissionRun)
-        and event.data.backend
-        and not event.data.backend.isolated
-    ]
+    found = []
+    for event in evidence.recorded.events:
+        match event.data:
+            case AttemptStarted(backend=backend) | SubmissionRun(backend=backend):
+                if backend and not backend.isolated:
+                    found.append(event)
     yield from _flag("not_isolated", found, "Code ran without isolation.")
 
 
 def _wrong_protocol(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    wanted, found = evidence.protocol_then, evidence.protocol_sha256
-    if not evidence.by_model and wanted and found != wanted:
+    wanted = evidence.protocol_then
+    found = evidence.protocol_sha256
+    if evidence.by_model or not wanted:
+        return
+    if found != wanted:
         told = f"begun under {found[:12]}" if found else "begun without one"
         yield FlagRow(flag="wrong_protocol", events=(1,), words=f"In force was protocol {wanted[:12]}; it was {told}.")
 
 
 def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    header, wanted = evidence.header, evidence.recorded.brief_sha256
+    header = evidence.header
+    wanted = evidence.recorded.brief_sha256
     if header.brief and header.brief_sha256 != sha256_of_text(header.brief):
         yield FlagRow(flag="wrong_brief", events=(1,), words="The brief is not the one of the recorded hash.")
     elif wanted and header.brief_sha256 != wanted:
@@ -84,7 +88,8 @@ def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    wanted, found = evidence.recorded.tools_sha256, evidence.header.extra.get("tools_sha256")
+    wanted = evidence.recorded.tools_sha256
+    found = evidence.header.extra.get("tools_sha256")
     if wanted and found != wanted:
         yield FlagRow(flag="wrong_tools", events=(1,), words="The task has other tools in this condition.")
 
@@ -93,13 +98,12 @@ def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model:
         return
     for known in evidence.person.exposures:
-        if known.task == evidence.task.id or (known.source and known.source == evidence.task.source):
+        of_library = known.source != "" and known.source == evidence.task.source
+        if of_library or known.task == evidence.task.id:
             yield FlagRow(flag="exposed", words=f"Seen before: {known.how or known.source or 'this task'}.")
             return
-    for column, value in task_answers(evidence).items():
-        if column.rpartition(".")[2] == SEEN and _says_yes(value):
-            yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
-            return
+    if _answered_yes(evidence, (SEEN,)):
+        yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
 
 
 def _second_exposure(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -108,30 +112,35 @@ def _second_exposure(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    admitted = [
-        column
-        for column, value in task_answers(evidence).items()
-        if column.rpartition(".")[2] in AIDS and _says_yes(value)
-    ]
+    admitted = _answered_yes(evidence, AIDS)
     if admitted:
         yield FlagRow(flag="aid_admitted", words=f"Admitted: {', '.join(admitted)}.")
 
 
+def _answered_yes(evidence: AttemptEvidence, questions: Collection[str]) -> list[str]:
+    """Return the columns of those of the questions about this task that were answered with yes."""
+    answers = task_answers(evidence)
+    asked = [column for column in answers if column.rpartition(".")[2] in questions]
+    return [column for column in asked if _says_yes(answers[column])]
+
+
 def _rules_unattested(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    if evidence.by_model or evidence.assignment is None or not evidence.state.ended:
+    by_person = not evidence.by_model and evidence.state.ended
+    if not by_person or evidence.assignment is None:
         return
-    asked = [
-        form.id
-        for form in evidence.study.questionnaires_at(Moment.AFTER_TASK)
-        if any(item.id in AIDS for item in form.item)
-    ]
-    if any(evidence.person.answers(form, evidence.assignment.id) is None for form in asked):
-        yield FlagRow(flag="rules_unattested", words="Nobody attested that the rules were kept.")
+    for form in evidence.study.questionnaires_at(Moment.AFTER_TASK):
+        attests = any(item.id in AIDS for item in form.item)
+        if attests and evidence.person.answers(form.id, evidence.assignment.id) is None:
+            yield FlagRow(flag="rules_unattested", words="Nobody attested that the rules were kept.")
+            return
 
 
 def _fast(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    solved, least = evidence.timeline.firsts.get(FirstTime.SOLVED), evidence.study.quality.flag_fast_s
-    if solved is not None and not evidence.by_model and solved.active_ms < least * 1000:
+    solved = evidence.timeline.firsts.get(FirstTime.SOLVED)
+    least = evidence.study.quality.flag_fast_s
+    if solved is None or evidence.by_model:
+        return
+    if solved.active_ms < least * 1000:
         words = f"Solved after {solved.active_ms / 1000:.0f} s of work, less than {least} s."
         yield FlagRow(flag="fast", events=(solved.seq,), words=words)
 
@@ -140,7 +149,9 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     spans = evidence.timeline.corrected(evidence.notes.corrections)
     idle = milliseconds(spans, (ClockActivity.IDLE,))
     total = idle + milliseconds(spans, ON_THE_CLOCK["active"])
-    if not evidence.by_model and total and idle / total > evidence.study.quality.flag_idle_share:
+    if evidence.by_model or not total:
+        return
+    if idle / total > evidence.study.quality.flag_idle_share:
         prompts = _of(evidence, IdlePrompted)
         yield from _flag("idle_share", prompts, f"{idle / total:.0%} of the time at work was idle.", least=0)
 
@@ -176,7 +187,8 @@ def _crashed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    names, ruling = evidence.state.suspicious, evidence.recorded.accepted
+    names = evidence.state.suspicious
+    ruling = evidence.recorded.accepted
     if names and ruling is None:
         found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
         found += _of(evidence, PassConfirmed)
@@ -185,14 +197,12 @@ def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _large_paste(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    found = [
-        event
-        for event in evidence.recorded.events
-        if isinstance(event.data, AffordanceUsed)
-        and event.data.kind == "paste"
-        and (event.data.characters or 0) > LARGE_PASTE
-        and not event.data.shown
-    ]
+    found = []
+    for event in evidence.recorded.events:
+        match event.data:
+            case AffordanceUsed(kind="paste", characters=characters, shown=shown):
+                if not shown and (characters or 0) > LARGE_PASTE:
+                    found.append(event)
     yield from _flag("large_paste", found, f"More than {LARGE_PASTE} characters were pasted that no result had shown.")
 
 
@@ -203,28 +213,26 @@ def _external_editor(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _assist_failed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    found = [
-        event
-        for event in evidence.recorded.events
-        if event.type == "assist_answered" and event.data.written().get("problem")
-    ]
+    answered = [event for event in evidence.recorded.events if event.type == "assist_answered"]
+    found = [event for event in answered if event.data.written().get("problem")]
     yield from _flag("assist_failed", found, "The assistant did not answer.")
 
 
 def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    found = [
-        event
-        for event in evidence.recorded.events
-        if (isinstance(event.data, SubmissionRun) and not event.data.counts)
-        or (isinstance(event.data, ModelTurn) and event.data.retried)
-    ]
+    found = []
+    for event in evidence.recorded.events:
+        match event.data:
+            case SubmissionRun(counts=counts) if not counts:
+                found.append(event)
+            case ModelTurn(retried=retried) if retried:
+                found.append(event)
     yield from _flag("infrastructure_retry", found, "The harness failed, and something was done again.")
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     """Flag who submits or gives up without having looked at anything."""
-    refused = {event.data.call_id for event in evidence.recorded.events
-               if isinstance(event.data, CallAnswered) and event.data.refused}  # fmt: skip
+    answers = [event.data for event in _of(evidence, CallAnswered)]
+    refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
             case CallMade(call_id=call_id, tool=name) if call_id not in refused and _looks(name):
@@ -239,7 +247,9 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 def _looks(name: str) -> bool:
     tool = declared(name)
-    return tool is not None and tool.group is Group.INFO and not tool.writes_gist
+    if tool is None or tool.writes_gist:
+        return False
+    return tool.group is Group.INFO
 
 
 FLAGS: Mapping[str, Finder] = {
@@ -268,19 +278,24 @@ FLAGS: Mapping[str, Finder] = {
 
 
 def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
-    """Return the answers to the questionnaires of this task by column, as `after.ease`; None for what was declined."""
+    """Return the answers to the questionnaires of this task by column, as `after.ease`;
+    None for what was declined.
+    """
     found: dict[str, object] = {}
     for event in evidence.recorded.events:
-        if event.type == "questionnaire":
-            data = event.data.written()
-            form, values = data.get("questionnaire"), data.get("values")
-            if isinstance(form, str) and isinstance(values, Mapping):
-                found.update({f"{form}.{item}": value for item, value in values.items()})
-    if evidence.assignment is not None:
-        for form in evidence.study.questionnaire:
-            given = evidence.person.answers(form.id, evidence.assignment.id)
-            if given is not None:
-                found.update({f"{form.id}.{item}": value for item, value in given.values.items()})
+        if event.type != "questionnaire":
+            continue
+        data = event.data.written()
+        form = data.get("questionnaire")
+        values = data.get("values")
+        if isinstance(form, str) and isinstance(values, Mapping):
+            found.update({f"{form}.{item}": value for item, value in values.items()})
+    if evidence.assignment is None:
+        return found
+    for form in evidence.study.questionnaire:
+        given = evidence.person.answers(form.id, evidence.assignment.id)
+        if given is not None:
+            found.update({f"{form.id}.{item}": value for item, value in given.values.items()})
     return found
 
 

@@ -1,7 +1,7 @@
 """The fold of a study's log: who takes part, who does what, which attempts are corrected or left out.
 
-The result depends on the set of operations alone, never on their order: of two that can't both hold, the one with the
-smaller (or, where the last counts, the greater) time and uuid holds.
+The result depends on the set of operations alone, never on their order: of two that can't both hold, the one
+with the smaller (or, where the last counts, the greater) time and uuid holds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 import msgspec
@@ -64,18 +65,21 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations on one subject that stand, by kind, each in the order of time and uuid."""
+    """The operations on one subject that hold, by kind, each in the order of time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
     def all(self, kind: type[F]) -> tuple[F, ...]:
         """Return the facts of a record's kind."""
-        return tuple(fact for facts in self.by_kind.values() for fact in facts if type(fact) is kind)
+        facts = chain.from_iterable(self.by_kind.values())
+        return tuple(fact for fact in facts if type(fact) is kind)
 
     def last(self, kind: type[F]) -> F | None:
         """Return the last fact of a record's kind."""
         found = self.all(kind)
-        return found[-1] if found else None
+        if not found:
+            return None
+        return found[-1]
 
     def has(self, kind: StudyOperationKind) -> bool:
         """Whether there is a fact of a kind."""
@@ -84,12 +88,14 @@ class Facts:
     def when(self, kind: StudyOperationKind) -> int | None:
         """Return the time of the last fact of a kind, in milliseconds of UTC."""
         found = self.by_kind.get(kind)
-        return found[-1].utc_ms if found else None
+        if not found:
+            return None
+        return found[-1].utc_ms
 
 
 @dataclass(frozen=True)
 class Person:
-    """A participant, as the log tells it."""
+    """A participant, as the log describes them."""
 
     code: str
     facts: Facts
@@ -102,12 +108,16 @@ class Person:
     @property
     def stratum(self) -> str:
         """The stratum that the organiser gave."""
-        return self.enrolled.stratum if self.enrolled else ""
+        if self.enrolled is None:
+            return ""
+        return self.enrolled.stratum
 
     @property
     def role(self) -> str:
         """The role of the person's counted attempts."""
-        return self.enrolled.role if self.enrolled else ""
+        if self.enrolled is None:
+            return ""
+        return self.enrolled.role
 
     @property
     def consent(self) -> Consented | None:
@@ -118,7 +128,9 @@ class Person:
     def declined(self) -> bool:
         """Whether the last word on the consent was no."""
         said = self.facts.when(StudyOperationKind.DECLINED)
-        return said is not None and (self.consent is None or said > self.consent.utc_ms)
+        if said is None:
+            return False
+        return self.consent is None or said > self.consent.utc_ms
 
     @property
     def screened_out(self) -> ScreenedOut | None:
@@ -129,7 +141,8 @@ class Person:
     def withdrawn(self) -> Withdrawn | None:
         """The withdrawal; one that erases wins over one that keeps."""
         found = self.facts.all(Withdrawn)
-        return next((w for w in found if w.data == "erase"), found[0] if found else None)
+        erasing = [fact for fact in found if fact.data == "erase"]
+        return next(iter([*erasing, *found]), None)
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
@@ -164,12 +177,10 @@ class Person:
 
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
         """Return the last answers to a questionnaire, of an assignment where it is asked after each task."""
-        found = [
-            given
-            for given in self.facts.all(Answers)
-            if given.questionnaire == questionnaire and given.assignment == assignment
-        ]
-        return found[-1] if found else None
+        for given in reversed(self.facts.all(Answers)):
+            if (given.questionnaire, given.assignment) == (questionnaire, assignment):
+                return given
+        return None
 
     @property
     def exposures(self) -> tuple[Exposed, ...]:
@@ -184,13 +195,14 @@ class Person:
     @property
     def machines(self) -> tuple[str, ...]:
         """The writers of the person's own operations: one for each machine."""
-        writers = {fact.reviewer for facts in self.facts.by_kind.values() for fact in facts}
+        facts = chain.from_iterable(self.facts.by_kind.values())
+        writers = {fact.reviewer for fact in facts}
         return tuple(sorted(writer for writer in writers if writer.rpartition("@")[0] == self.code))
 
 
 @dataclass(frozen=True)
 class AttemptNotes:
-    """What organisers said of an attempt."""
+    """The decisions of organisers on an attempt."""
 
     corrections: tuple[TimesCorrected, ...] = ()
     excluded: Excluded | None = None
@@ -240,7 +252,7 @@ class Ledger:
 
     @property
     def study(self) -> Facts:
-        """What was said of the study itself."""
+        """The operations on the study itself."""
         return self._facts(STUDY)
 
     @property
@@ -252,7 +264,11 @@ class Ledger:
     def protocol(self) -> str:
         """The hash of the protocol in force: that of the last amendment; empty before the study is open."""
         amended = self.study.last(Amended)
-        return amended.protocol if amended else self.opened.protocol if self.opened else ""
+        if amended:
+            return amended.protocol
+        if self.opened:
+            return self.opened.protocol
+        return ""
 
     @property
     def amended_ms(self) -> int | None:
@@ -284,15 +300,22 @@ class Ledger:
             yield from person.assignments
 
     def notes(self, attempt: str) -> AttemptNotes:
-        """Return what organisers said of an attempt."""
+        """Return the decisions of organisers on an attempt."""
         facts = self._facts(f"attempt:{attempt}")
-        out, back = facts.last(Excluded), facts.last(Included)
+        out = facts.last(Excluded)
+        back = facts.last(Included)
+        # Of both, the last word holds.
         if out is not None and back is not None:
-            out, back = (out, None) if (out.utc_ms, out.op) > (back.utc_ms, back.op) else (None, back)
+            if (out.utc_ms, out.op) > (back.utc_ms, back.op):
+                back = None
+            else:
+                out = None
         return AttemptNotes(facts.all(TimesCorrected), out, back, facts.last(RepairCompared), facts.all(Remark))
 
     def readings(self) -> Mapping[str, Mapping[str, ReadBlind]]:
-        """Return the last reading of each repair by each reader: by the repair's key, then by the reader's name."""
+        """Return the last reading of each repair by each reader:
+        by the repair's key, then by the reader's name.
+        """
         found: dict[str, dict[str, ReadBlind]] = {}
         for subject, facts in self._by_subject.items():
             kind, _, key = subject.partition(":")

@@ -1,7 +1,7 @@
 """From a journal and the log to a row: every number of an attempt, and whether it counts. Pure.
 
-Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of the
-timeline; the raw times stay beside the corrected ones.
+Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of
+the timeline; the raw times are kept with the corrected ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gistpoint.core.attempts.clock import ACTIVE
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.results import standing_in
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, Submission, attempt_result
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, attempt_result
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared
@@ -30,27 +30,25 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 NO_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
 """Ends that say nothing about the task: such attempts are only in the flow of participants."""
 _COMPETING = frozenset({EndReason.GAVE_UP, EndReason.SKIPPED})
-CENSORED, COMPETING = "censored", "competing"
+CENSORED = "censored"
+COMPETING = "competing"
 _DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure"})
 _SIMULATED = "simulated"
 
 
 def measured(evidence: AttemptEvidence) -> AttemptRow:
     """Return the row of an attempt."""
-    state, header, task = evidence.state, evidence.header, evidence.task
+    state = evidence.state
+    header = evidence.header
+    task = evidence.task
     flags = flags_of(evidence)
     exclusion = exclusion_of(evidence, flags)
     solved = is_solved(evidence)
-    simulated = header.actor == _SIMULATED or evidence.study.simulated
-    by_model = evidence.by_model
     return AttemptRow(
         attempt=header.attempt_id,
         study=evidence.study.id,
-        simulated=simulated,
-        actor="model" if by_model else header.actor,
-        solver=evidence.solver.name if evidence.solver else "",
-        participant="" if by_model else header.participant or "",
-        stratum="" if by_model else evidence.person.stratum,
+        simulated=header.actor == _SIMULATED or evidence.study.simulated,
+        **_made_by(evidence),
         task=task.id,
         source=task.source,
         mode=task.mode,
@@ -85,9 +83,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
         gistpoint=header.gistpoint,
         journal_head=evidence.recorded.head,
         started_utc=utc_text(evidence.started_ms),
-        tokens=state.spent.usage.prompt_tokens + state.spent.usage.completion_tokens if state.turns else None,
-        cost_usd=state.spent.usage.cost_usd if state.turns else None,
-        scaffold=evidence.solver.scaffold if evidence.solver else "",
+        **_spent(state),
         submitted=tuple(map(_submission, state.submissions)),
         calls=tuple(_call(call, state.submissions) for call in state.calls),
         flags=flags,
@@ -95,30 +91,61 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
     )
 
 
+def _made_by(evidence: AttemptEvidence) -> dict[str, Any]:
+    """Return the columns about who made the attempt; a model's run names no participant."""
+    header = evidence.header
+    by_model = evidence.by_model
+    columns = {
+        "actor": "model" if by_model else header.actor,
+        "participant": "" if by_model else header.participant or "",
+        "stratum": "" if by_model else evidence.person.stratum,
+        "solver": "",
+        "scaffold": "",
+    }
+    if evidence.solver:
+        columns["solver"] = evidence.solver.name
+        columns["scaffold"] = evidence.solver.scaffold
+    return columns
+
+
+def _spent(state: AttemptState) -> dict[str, Any]:
+    """Return the columns of what a model's turns took; nothing for an attempt without any."""
+    if not state.turns:
+        return {"tokens": None, "cost_usd": None}
+    usage = state.spent.usage
+    return {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": usage.cost_usd}
+
+
 def is_solved(evidence: AttemptEvidence) -> bool:
-    """Whether an attempt counts as solved: a suspicious pass once reviewers accepted it, and if its kind accepts it."""
+    """Whether an attempt counts as solved:
+    a suspicious pass once reviewers accepted it, and if its kind accepts it.
+    """
     if attempt_result(evidence.state, evidence.recorded.accepted) is not AttemptResult.SOLVED:
         return False
-    best, kind = evidence.state.best, evidence.kind
-    return best is None or kind is None or kind.accepts(best)
+    best = evidence.state.best
+    if best is None or evidence.kind is None:
+        return True
+    return evidence.kind.accepts(best)
 
 
 def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
     """Return why an attempt does not count, empty if it does.
 
-    An organiser's `included` holds against flags, reviewers and an earlier exclusion, never against what the design
-    demands.
+    An organiser's `included` holds against flags, reviewers and an earlier exclusion,
+    never against what the design demands.
     """
-    if reason := _by_design(evidence):
+    reason = _by_design(evidence)
+    if reason:
         return reason
     notes = evidence.notes
     if notes.included is not None:
         return ""
     if notes.excluded is not None:
         return notes.excluded.reason or "excluded"
-    if reviewers_exclude(evidence.recorded.decisions, evidence.study.quality.rule):
+    quality = evidence.study.quality
+    if reviewers_exclude(evidence.recorded.decisions, quality.rule):
         return "reviewers"
-    return next((flag.flag for flag in flags if flag.flag in evidence.study.quality.exclude_on), "")
+    return next((flag.flag for flag in flags if flag.flag in quality.exclude_on), "")
 
 
 def excluded_by_design(exclusion: str) -> bool:
@@ -127,31 +154,41 @@ def excluded_by_design(exclusion: str) -> bool:
 
 
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
-    """Whether reviewers exclude an attempt; where they disagree and the organiser decides, it counts until then."""
+    """Whether reviewers exclude an attempt;
+    where they disagree and the organiser decides, it counts until then.
+    """
     said = Counter(given.decision for given in decisions)
-    excluding, accepting = said[ReviewDecision.EXCLUDE], said[ReviewDecision.ACCEPT]
+    excluding = said[ReviewDecision.EXCLUDE]
+    accepting = said[ReviewDecision.ACCEPT]
     if rule is DisputeRule.MAJORITY:
         return excluding > accepting
-    return excluding > 0 and (rule is DisputeRule.ANY_EXCLUDE or accepting == 0)
+    if rule is DisputeRule.ANY_EXCLUDE:
+        return excluding > 0
+    return excluding > 0 and accepting == 0
 
 
 def _by_design(evidence: AttemptEvidence) -> str:
     """Return why an attempt is none of those that the study counts."""
-    state, header = evidence.state, evidence.header
+    state = evidence.state
+    header = evidence.header
     if not state.ended:
         return "unfinished"
     if state.ending is not None and state.ending.reason in NO_ROW:
         return state.ending.reason
     if state.mixed:
+        # Neither a person's nor a model's: decision 0079.
         return "mixed"
     if header.role != Role.BASELINE:
         return f"role_{header.role or 'unknown'}"
-    return "" if evidence.by_model else _not_assigned(evidence)
+    if evidence.by_model:
+        return ""
+    return _not_assigned(evidence)
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
     """Return why an attempt of a person is not the first one of an assignment of this study."""
-    person, header = evidence.person, evidence.header
+    person = evidence.person
+    header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:
         return "not_assigned"
     if header.actor != (_SIMULATED if evidence.study.simulated else "person"):
@@ -162,14 +199,20 @@ def _not_assigned(evidence: AttemptEvidence) -> str:
         return EndReason.WITHDRAWN.value
     if evidence.assignment.id in person.returned:
         return "returned"
-    return "" if evidence.is_first_exposure else "second_exposure"
+    if evidence.is_first_exposure:
+        return ""
+    return "second_exposure"
 
 
 def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
     ending = evidence.state.ending
-    if solved or ending is None or ending.reason in NO_ROW:
+    if solved or ending is None:
         return ""
-    return COMPETING if ending.reason in _COMPETING else CENSORED
+    if ending.reason in NO_ROW:
+        return ""
+    if ending.reason in _COMPETING:
+        return COMPETING
+    return CENSORED
 
 
 # Pooling
@@ -178,24 +221,31 @@ def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
 def condition_key(evidence: AttemptEvidence) -> str:
     """Return what attempts must have equal to be pooled, in words.
 
-    Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a model's
-    settings. The rendered brief is not part of it, because its hash differs between tasks.
+    Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a
+    model's settings. The rendered brief is not part of it, because its hash differs between tasks.
     """
-    header, budgets = evidence.header, evidence.state.budgets
-    in_steps = evidence.state.of_kind.hands_in_once
+    header = evidence.header
+    budgets = evidence.state.budgets
+    uses = budgets.tool_uses
+    steps = 0
+    if evidence.state.of_kind.hands_in_once:
+        uses = 0
+        steps = budgets.tool_uses
     condition = evidence.study.condition_of(evidence.condition)
     names = tuple(header.tool_names) if header.tool_names else evidence.task.tools
     parts = [
-        f"uses {0 if in_steps else budgets.tool_uses}",
+        f"uses {uses}",
         f"submissions {budgets.submissions}",
-        f"steps {budgets.tool_uses if in_steps else 0}",
+        f"steps {steps}",
         f"limit {budgets.time_limit_s or 0} s",
         "+".join(names),
         _template(evidence),
         *_help(condition, header.written()),
     ]
-    shared = " / ".join(part for part in parts if part)
-    return " | ".join([shared, *([_settings(header.solver or {})] if evidence.by_model else [])])
+    shared = " / ".join(filter(None, parts))
+    if evidence.by_model:
+        return f"{shared} | {_settings(header.solver or {})}"
+    return shared
 
 
 def _template(evidence: AttemptEvidence) -> str:
@@ -205,12 +255,17 @@ def _template(evidence: AttemptEvidence) -> str:
 
 
 def _help(condition: Condition | None, header: Mapping[str, Any]) -> list[str]:
-    """Return the help that a condition gives, beside the task's own tools."""
-    parts = ["free"] if condition is not None and condition.free else []
-    if condition is not None and condition.assistance is not Assistance.NONE:
-        chat = condition.chat
-        parts.append(f"{condition.assistance} {chat.model} {chat.messages} messages {chat.tokens} tokens")
-    if header.get("gist_help_sha256") or (condition is not None and condition.gist_help):
+    """Return the help that a condition gives, in addition to the task's own tools."""
+    with_gist = bool(header.get("gist_help_sha256"))
+    parts = list[str]()
+    if condition is not None:
+        with_gist = with_gist or bool(condition.gist_help)
+        if condition.free:
+            parts.append("free")
+        if condition.assistance is not Assistance.NONE:
+            chat = condition.chat
+            parts.append(f"{condition.assistance} {chat.model} {chat.messages} messages {chat.tokens} tokens")
+    if with_gist:
         parts.append("gist help")
     return parts
 
@@ -220,11 +275,11 @@ _SETTINGS = ("temperature", "top_p", "max_output_tokens", "reasoning_effort", "t
 
 def _settings(solver: Mapping[str, Any]) -> str:
     """Return a model's settings in words; its seed is no part of them, since repeats differ by it."""
+    parts = [f"{name} {solver[name]}" for name in ("setting", "system") if solver.get(name)]
     sampling = solver.get("sampling")
-    values = sampling if isinstance(sampling, Mapping) else {}
-    known = [f"{name} {values[name]}" for name in _SETTINGS if values.get(name) is not None]
-    kept = [f"{name} {solver[name]}" for name in ("setting", "system") if solver.get(name)]
-    return ", ".join([*kept, *known]) or "default settings"
+    if isinstance(sampling, Mapping):
+        parts += [f"{name} {sampling[name]}" for name in _SETTINGS if sampling.get(name) is not None]
+    return ", ".join(parts) or "default settings"
 
 
 # Scores and times
@@ -232,21 +287,28 @@ def _settings(solver: Mapping[str, Any]) -> str:
 
 def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
     """Return the columns about what the submissions came to."""
-    state, kind = evidence.state, evidence.kind
-    last = state.last
+    state = evidence.state
+    kind = evidence.kind
     touched = evidence.timeline.touched
-    measures = kind.measured(MeasuredAttempt(state, evidence.targets, touched)) if kind is not None else {}
-    return {
-        "score": last.score if last else None,
-        "best_score": max((s.score for s in state.counted_submissions if s.score is not None), default=None),
-        "outcome_of_last": last.status if last else "",
-        "measures": dict(measures),
+    scores = [submission.score for submission in state.counted_submissions]
+    columns: dict[str, Any] = {
+        "score": None,
+        "best_score": max((score for score in scores if score is not None), default=None),
+        "outcome_of_last": "",
+        "measures": {},
     }
+    if state.last:
+        columns["score"] = state.last.score
+        columns["outcome_of_last"] = state.last.status
+    if kind is not None:
+        columns["measures"] = dict(kind.measured(MeasuredAttempt(state, evidence.targets, touched)))
+    return columns
 
 
 def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     """Return the columns of times."""
-    clock, timeline = evidence.state.clock, evidence.timeline
+    clock = evidence.state.clock
+    timeline = evidence.timeline
     spans = timeline.corrected(evidence.notes.corrections)
     firsts = timeline.firsts
     end = firsts.get(FirstTime.SOLVED if solved else FirstTime.END)
@@ -255,7 +317,9 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     submitted = next((s.at_ms for s in evidence.state.submissions if s.counts), None)
 
     def when(what: FirstTime) -> float | None:
-        return seconds(firsts[what].active_ms) if what in firsts else None
+        if what in firsts:
+            return seconds(firsts[what].active_ms)
+        return None
 
     return {
         **{f"{name}_s": seconds(getattr(clock, name)) for name in _CLOCKS},
@@ -276,7 +340,9 @@ _CLOCKS = ("reading", "exploring", "editing", "waiting", "paused", "idle", "asle
 
 def seconds(ms: int | None) -> float | None:
     """Return milliseconds as seconds, whole milliseconds kept."""
-    return None if ms is None else ms / 1000
+    if ms is None:
+        return None
+    return ms / 1000
 
 
 def utc_text(utc_ms: int) -> str:
@@ -326,28 +392,39 @@ def call_kind(name: str) -> str:
     tool = declared(name)
     if tool is None:
         return "other"
-    return "submit" if tool.submits else "execute" if tool.step == "test" else tool.step
+    if tool.submits:
+        return "submit"
+    if tool.step == "test":
+        return "execute"
+    return tool.step
 
 
 def _assistance(evidence: AttemptEvidence) -> dict[str, Any]:
     """Return what the assistant of a condition was asked and what it cost."""
-    events = evidence.recorded.events
-    usages = [
-        usage
-        for event in events
-        if event.type == "assist_answered" and isinstance(usage := event.data.written().get("usage"), Mapping)
-    ]
-    costs = [cost for usage in usages if (cost := _number(usage.get("cost_usd"))) is not None]
-    tokens = sum(_number(usage.get(name)) or 0 for usage in usages for name in ("prompt", "completion"))
+    asked = 0
+    tokens = 0.0
+    costs: list[float] = []
+    for event in evidence.recorded.events:
+        if event.type == "assist_asked":
+            asked += 1
+        usage = event.data.written().get("usage") if event.type == "assist_answered" else None
+        if not isinstance(usage, Mapping):
+            continue
+        tokens += (_number(usage.get("prompt")) or 0) + (_number(usage.get("completion")) or 0)
+        cost = _number(usage.get("cost_usd"))
+        if cost is not None:
+            costs.append(cost)
     return {
-        "assist_messages": sum(event.type == "assist_asked" for event in events),
+        "assist_messages": asked,
         "assist_tokens": int(tokens),
         "assist_cost_usd": sum(costs) if costs else None,
     }
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 def _optional(value: int | None) -> float | None:

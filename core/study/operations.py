@@ -1,4 +1,6 @@
-"""The operations of a study's log: what a person or an organiser did, one line each, never changed afterwards."""
+"""The operations of a study's log:
+what a person or an organiser did, one line each, never changed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,12 @@ class StudyOperationKind(StrEnum):
 
 
 NEVER_DELETED = frozenset(
-    {StudyOperationKind.CONSENTED, StudyOperationKind.WITHDRAWN, StudyOperationKind.ERASED, StudyOperationKind.DELETE}
+    {
+        StudyOperationKind.CONSENTED,
+        StudyOperationKind.WITHDRAWN,
+        StudyOperationKind.ERASED,
+        StudyOperationKind.DELETE,
+    }
 )
 
 
@@ -66,11 +73,13 @@ class StudyOperation(Operation, frozen=True, omit_defaults=True):
 
 
 ORGANISER = "organiser"
-"""The name in the writer of what is said of the study and not of a participant."""
+"""The name in the writer of what is about the study and not about a participant."""
 
 
 def writer_sha8(writer: str) -> str:
-    """Return the name of a writer in the basis of a plan: it still tells apart who was erased, but names nobody."""
+    """Return the name of a writer in the basis of a plan:
+    it still distinguishes who was erased, but names nobody.
+    """
     return sha256_of_text(writer)[:8]
 
 
@@ -117,7 +126,9 @@ class Amended(Fact, frozen=True, kw_only=True):
 
 
 class PowerTold(Fact, frozen=True, kw_only=True):
-    """Data of `power`: what was computed, what was assumed of the outcomes, and a record for each number of people."""
+    """Data of `power`: what was computed, what was assumed of the outcomes,
+    and a record for each number of people.
+    """
 
     what: str = ""
     """What is estimated, in words."""
@@ -134,7 +145,9 @@ class Enrolled(Fact, frozen=True, kw_only=True):
 
 
 class Consented(Fact, frozen=True, kw_only=True):
-    """Data of `consented`: the hash of the text, for each item whether it was ticked, and the protocol in force."""
+    """Data of `consented`: the hash of the text, for each item whether it was ticked,
+    and the protocol in force.
+    """
 
     text_sha256: str
     items: tuple[bool, ...] = ()
@@ -159,7 +172,10 @@ class Answers(Fact, frozen=True, kw_only=True):
 
 
 class Planned(Fact, frozen=True, kw_only=True):
-    """Data of `planned`: a person's tasks. `basis` is how many lines of each log file were read, by the name's hash."""
+    """Data of `planned`: a person's tasks.
+
+    `basis` is how many lines of each log file were read, by the name's hash.
+    """
 
     slot: int = 1
     basis: dict[str, int] = {}
@@ -235,7 +251,9 @@ class TakenBack(Fact, frozen=True, kw_only=True):
 
 
 class RelabelledSpan(msgspec.Struct, frozen=True, array_like=True):
-    """A span of an attempt's timeline, in milliseconds of the monotonic clock from its start, and what it counts as."""
+    """A span of an attempt's timeline, in milliseconds of the monotonic clock from its start,
+    and what it counts as.
+    """
 
     from_ms: int
     to_ms: int
@@ -273,14 +291,18 @@ class Exported(Fact, frozen=True, kw_only=True):
 
 
 class ModelsRead(Fact, frozen=True, kw_only=True):
-    """Data of `models`: the runs of a declared model, each as the hash of its journal's last line or of its file."""
+    """Data of `models`: the runs of a declared model,
+    each as the hash of its journal's last line or of its file.
+    """
 
     solver: str
     runs: tuple[str, ...] = ()
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair beside its original, as `core.tasks.equivalence` reports it."""
+    """Data of `compared`: a passing repair compared with its original,
+    as `core.tasks.equivalence` reports it.
+    """
 
     verdict: str
     recorded: int = 0
@@ -337,4 +359,4 @@ DATA_OF: dict[str, type[Fact]] = {
     StudyOperationKind.EXPORTED: Exported,
     StudyOperationKind.MODELS: ModelsRead,
 }
-"""The record of each kind's data; kinds that are only told have none."""
+"""The record of each kind's data; kinds that are only reported have none."""

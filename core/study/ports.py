@@ -1,4 +1,6 @@
-"""What a study needs of the place where its log and its journals are kept: a folder, or a database for a team."""
+"""What a study needs of the place where its log and its journals are kept:
+a folder, or a database for a team.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +77,8 @@ class StudyStore(Protocol):
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` with all that others have written, while nobody else plans or begins a task.
 
-        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others can't be
-        reached; what was recorded then holds for nobody.
+        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others
+        can't be reached; what was recorded then holds for nobody.
         """
         ...
 
@@ -89,7 +91,7 @@ class StudyStore(Protocol):
         ...
 
     def differences(self) -> Iterator[str]:
-        """Yield a sentence for each thing that others see otherwise than it stands in the folder."""
+        """Yield a sentence for each thing that others see otherwise than it is in the folder."""
         ...
 
     def operations(self) -> tuple[StudyOperation, ...]:
@@ -97,7 +99,9 @@ class StudyStore(Protocol):
         ...
 
     def basis(self) -> Mapping[str, int]:
-        """Return how many lines of each writer are in `operations`, by the first 8 digits of sha256 of the writer."""
+        """Return how many lines of each writer are in `operations`,
+        by the first 8 digits of sha256 of the writer.
+        """
         ...
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
@@ -109,8 +113,8 @@ class StudyStore(Protocol):
         ...
 
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
-        """Append an operation of now; `name` is a participant's code, also where the organiser says something of the
-        participant, else `ORGANISER`.
+        """Append an operation of now; `name` is a participant's code, also where the organiser says something
+        of the participant, else `ORGANISER`.
         """
         ...
 

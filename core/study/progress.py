@@ -30,7 +30,9 @@ class PeopleProgress:
 
 @dataclass(frozen=True, slots=True)
 class PersonAtWork:
-    """Somebody who was given tasks, and is neither done nor withdrawn; and the task that was begun, if there is one."""
+    """Somebody who was given tasks, and is neither done nor withdrawn;
+    and the task that was begun, if there is one.
+    """
 
     code: str
     ended: int
@@ -61,7 +63,7 @@ class TaskCoverage:
     by_tests: int = 0
     """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
     standings: Mapping[str, int] = field(default_factory=dict)
-    """How these passes stand: `confirmed`, `not asked` and so on."""
+    """The standing of these passes: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:
@@ -88,42 +90,47 @@ def study_progress(
 ) -> StudyProgress:
     """Return how far a study is; `rows` are those of people."""
     rows = tuple(rows)
-    training = set(study.training.tasks)
-    counted = [task for task in tasks.values() if not any(task.id.startswith(name) for name in training)]
+    training = tuple(study.training.tasks)
+    counted = [task for task in tasks.values() if not task.id.startswith(training)]
     found = tuple(_coverage(study, task, [row for row in rows if row.task == task.id]) for task in counted)
-    target = study.design.target_per_task
-    gaps = [target - number for task in found for number in task.covered.values() if number < target]
+    gaps = list[int]()
+    for task in found:
+        missing = [study.design.target_per_task - number for number in task.covered.values()]
+        gaps += [number for number in missing if number > 0]
     needed = -(-sum(gaps) // study.design.tasks_per_person)
     return StudyProgress(_people(ledger, rows), found, len(gaps), needed, rows, _at_work(ledger))
 
 
 def _coverage(study: Study, task: StudyTask, rows: Collection[AttemptRow]) -> TaskCoverage:
     counted = [row for row in rows if row.counted]
+    solved = [row for row in counted if row.solved]
+    times = [row.primary_s for row in solved if row.primary_s is not None]
     by_condition = Counter(row.condition for row in counted)
-    times = [row.primary_s for row in counted if row.solved and row.primary_s is not None]
+    standings = Counter(row.confirmation for row in counted)
+    del standings[""]
     return TaskCoverage(
         task=task.id,
         mode=task.mode,
         source=task.source,
         covered={condition.id: by_condition[condition.id] for condition in study.conditions_of_people},
         flags=sum(bool(row.flags) for row in rows),
-        solved=sum(row.solved for row in counted),
+        solved=len(solved),
         by_tests=sum(row.by_the_tests.solved for row in counted),
-        standings=dict(Counter(row.confirmation for row in counted if row.confirmation)),
+        standings=dict(standings),
         median_s=median(times) if times else None,
     )
 
 
 def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
     people = list(ledger.people.values())
-    done = [person for person in people if _is_done(person)]
+    consented = [person for person in people if person.consent is not None]
     return PeopleProgress(
         enrolled=sum(person.enrolled is not None for person in people),
-        consented=sum(person.consent is not None and not person.declined for person in people),
+        consented=sum(not person.declined for person in consented),
         declined=sum(person.declined for person in people),
         screened_out=sum(person.facts.has(StudyOperationKind.SCREENED_OUT) for person in people),
-        at_work=sum(_is_at_work(person) for person in people),
-        done=len(done),
+        at_work=sum(map(_is_at_work, people)),
+        done=sum(map(_is_done, people)),
         withdrew=sum(person.withdrawn is not None for person in people),
         erased=len(ledger.erased),
     )
@@ -131,25 +138,32 @@ def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
 
 def _is_done(person: Person) -> bool:
     """Whether every task that the person was given, and that was not returned, has ended."""
-    given = [one.id for one in person.assignments if one.id not in person.returned]
+    given = {one.id for one in person.assignments if one.id not in person.returned}
     ended = {end.assignment for end in person.finished.values()}
-    return bool(given) and not person.withdrawn and set(given) <= ended
+    if not given or person.withdrawn:
+        return False
+    return given <= ended
 
 
 def _is_at_work(person: Person) -> bool:
-    return bool(person.assignments) and not person.withdrawn and not _is_done(person)
+    if not person.assignments or person.withdrawn:
+        return False
+    return not _is_done(person)
 
 
 def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
-    return tuple(_work_of(person) for _, person in sorted(ledger.people.items()) if _is_at_work(person))
+    people = [person for _, person in sorted(ledger.people.items())]
+    return tuple(_work_of(person) for person in people if _is_at_work(person))
 
 
 def _work_of(person: Person) -> PersonAtWork:
     given = [one for one in person.assignments if one.id not in person.returned]
     ended = {end.assignment for end in person.finished.values()}
-    work = PersonAtWork(person.code, sum(one.id in ended for one in given), len(given))
-    for one in given:
-        if one.id not in ended and (begun := person.begun.get(one.id)):
+    waiting = [one for one in given if one.id not in ended]
+    work = PersonAtWork(person.code, len(given) - len(waiting), len(given))
+    for one in waiting:
+        begun = person.begun.get(one.id)
+        if begun:
             last = begun[-1]
             return replace(work, assignment=one.id, task=one.task, attempt=last.attempt, begun_ms=last.utc_ms)
     return work

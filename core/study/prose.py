@@ -1,9 +1,9 @@
 """Texts written from one template and the facts of a study: methods, and the sections of a pre-registration.
 
-A template is Markdown with a passage in each line: a heading, an item or a paragraph. `{people/enrolled}` is the fact
-with that key. `? key: text` is printed if the fact is there and neither 0 nor empty, `! key: text` if not.
-`* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name, `{=}` for the fact of
-the name itself and `{.tool_uses}` for one below it.
+A template is Markdown with a passage in each line: a heading, an item or a paragraph. `{people/enrolled}` is
+the fact with that key. `? key: text` is printed if the fact is there and neither 0 nor empty, `! key: text`
+if not. `* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name, `{=}`
+for the fact of the name itself and `{.tool_uses}` for one below it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ class Passage:
 
 def written(template: str, facts: Facts) -> tuple[Passage, ...]:
     """Fill a template. Raises KeyError for a fact that there is not."""
-    return tuple(
-        passage for line in template.splitlines() if line.strip() for passage in _passages(line.strip(), facts)
-    )
+    found = list[Passage]()
+    for line in template.splitlines():
+        if line.strip():
+            found += _passages(line.strip(), facts)
+    return tuple(found)
 
 
 def places(template: str) -> tuple[str, ...]:
@@ -52,9 +54,13 @@ def places(template: str) -> tuple[str, ...]:
 
 
 def bare(template: str) -> str:
-    """Return a template without what is filled in and without the keys of its conditions: the words typed into it."""
-    lines = (_LINE.fullmatch(line.strip()) for line in template.splitlines())
-    texts = (match.group(3) if match else line for match, line in zip(lines, template.splitlines(), strict=True))
+    """Return a template without what is filled in and without the keys of its conditions:
+    the words typed into it.
+    """
+    texts = list[str]()
+    for line in template.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        texts.append(match.group(3) if match else line)
     return _PLACE.sub("", "\n".join(texts))
 
 
@@ -74,7 +80,8 @@ def _passages(line: str, facts: Facts) -> Iterator[Passage]:
 def children(facts: Facts, key: str) -> tuple[str, ...]:
     """Return the names directly below a key, in the order of the facts."""
     start = f"{key}/"
-    return tuple(dict.fromkeys(known[len(start) :].partition("/")[0] for known in facts if known.startswith(start)))
+    below = [known.removeprefix(start) for known in facts if known.startswith(start)]
+    return tuple(dict.fromkeys(known.partition("/")[0] for known in below))
 
 
 def _passage(line: str, facts: Facts, base: str = "", name: str = "") -> Passage:
@@ -82,29 +89,45 @@ def _passage(line: str, facts: Facts, base: str = "", name: str = "") -> Passage
         key = match.group(1)
         if key == ".":
             return name
-        return _spelled(facts[base if key == "=" else f"{base}/{key[1:]}" if key.startswith(".") else key])
+        if key == "=":
+            return _spelled(facts[base])
+        if key.startswith("."):
+            return _spelled(facts[f"{base}/{key[1:]}"])
+        return _spelled(facts[key])
 
-    kind, text = PassageKind.PARAGRAPH, line
+    kind = PassageKind.PARAGRAPH
+    text = line
     if line.startswith("#"):
-        kind, text = PassageKind.HEADING, line.lstrip("# ")
+        kind = PassageKind.HEADING
+        text = line.lstrip("# ")
     elif line.startswith("- "):
-        kind, text = PassageKind.ITEM, line[2:]
+        kind = PassageKind.ITEM
+        text = line[2:]
     return Passage(kind, _PLACE.sub(filled, text))
 
 
 def _spelled(value: FactValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return visible_line(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return visible_line(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+_START = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGRAPH: ""}
 
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
     """Return passages as Markdown, in which no text is markup."""
-    text, before = f"# {_plain(title)}\n", PassageKind.HEADING
+    text = f"# {_plain(title)}\n"
+    before = PassageKind.HEADING
     for passage in passages:
-        gap = "" if passage.kind is before is PassageKind.ITEM else "\n"
-        start = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGRAPH: ""}[passage.kind]
-        text, before = f"{text}{gap}{start}{_plain(passage.text)}\n", passage.kind
+        in_list = passage.kind is before is PassageKind.ITEM
+        gap = "" if in_list else "\n"
+        text = f"{text}{gap}{_START[passage.kind]}{_plain(passage.text)}\n"
+        before = passage.kind
     return text
 
 

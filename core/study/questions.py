@@ -1,8 +1,10 @@
-"""A questionnaire as one person is asked it: its questions for the libraries at hand, and which answers fit them."""
+"""A questionnaire as one person is asked it:
+its questions for the libraries at hand, and which answers fit them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,27 +17,21 @@ LONGEST_ANSWER = 20_000
 _GREATEST = 10**12
 """The greatest number that can be an answer."""
 SOURCE = "{source}"
+_NO_NUMBER = "The answer must be a number."
 NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
 def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
-    """Return the questions of a form; one that is asked for each library becomes one for each library of `tasks`.
+    """Return the questions of a form; one that is asked for each library becomes one
+    for each library of `tasks`.
 
     The id of such a question is its own, a point, and the library's name: `source.NAME`.
     """
-    sources = sorted({task.source for task in tasks if task.source})
+    sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
     for question in form.item:
         if question.each_source:
-            found += [
-                msgspec.structs.replace(
-                    question,
-                    id=f"{question.id}.{source}",
-                    text=question.text.replace(SOURCE, source),
-                    each_source=False,
-                )
-                for source in sources
-            ]
+            found += [_about(question, source) for source in sources]
         else:
             found.append(question)
     return tuple(found)
@@ -46,47 +42,90 @@ def wording_sha256(questions: Iterable[Question]) -> str:
     return sha256_of_json(msgspec.to_builtins(list(questions)))
 
 
+def _about(question: Question, source: str) -> Question:
+    """Return the question that is asked about one library."""
+    return msgspec.structs.replace(
+        question,
+        id=f"{question.id}.{source}",
+        text=question.text.replace(SOURCE, source),
+        each_source=False,
+    )
+
+
 def fault_of(question: Question, value: object) -> str:
     """Return what is wrong with an answer, in a sentence; empty if it fits.
 
-    None is "rather not say". A choice is the text of its option, several are a list of them, a point of a Likert scale
-    is its number from 1, a number is a number, words are a string.
+    None is "rather not say". A choice is the text of its option, several are a list of them, a point of a
+    Likert scale is its number from 1, a number is a number, words are a string.
     """
     if value is None:
         return "This one needs an answer." if question.required else ""
-    if question.kind is QuestionKind.TEXT:
-        if not isinstance(value, str):
-            return "The answer must be words."
-        return f"At most {LONGEST_ANSWER} characters." if len(value) > LONGEST_ANSWER else ""
-    if question.kind is QuestionKind.CHOICE:
-        return "" if isinstance(value, str) and value in question.options else "Choose one of the answers."
-    if question.kind is QuestionKind.MULTI:
-        fits = isinstance(value, list | tuple) and set(value) <= set(question.options) and len(set(value)) == len(value)
-        return "" if fits else "Choose among the answers."
-    low, high = limits(question)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _GREATEST:
-        return "The answer must be a number."
+    match question.kind:
+        case QuestionKind.TEXT:
+            return _fault_of_words(value)
+        case QuestionKind.CHOICE:
+            fits = isinstance(value, str) and value in question.options
+            return "" if fits else "Choose one of the answers."
+        case QuestionKind.MULTI:
+            return "" if _is_choice_of(question.options, value) else "Choose among the answers."
+        case _:
+            return _fault_of_number(question, value)
+
+
+def _fault_of_words(value: object) -> str:
+    if not isinstance(value, str):
+        return "The answer must be words."
+    if len(value) > LONGEST_ANSWER:
+        return f"At most {LONGEST_ANSWER} characters."
+    return ""
+
+
+def _is_choice_of(options: Collection[str], value: object) -> bool:
+    """Whether a value is a list of options, each at most once."""
+    if not isinstance(value, list | tuple):
+        return False
+    return len(set(value)) == len(value) and set(value) <= set(options)
+
+
+def _fault_of_number(question: Question, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _NO_NUMBER
+    # Put this way round, the comparison also refuses NaN, which is neither greater nor less.
+    if not abs(value) <= _GREATEST:
+        return _NO_NUMBER
     if question.kind is QuestionKind.LIKERT and not isinstance(value, int):
         return "Choose one of the points."
-    if (low is not None and value < low) or (high is not None and value > high):
+    low, high = limits(question)
+    too_low = low is not None and value < low
+    too_high = high is not None and value > high
+    if too_low or too_high:
         return f"The answer must be {_span(low, high)}."
     return ""
 
 
 def limits(question: Question) -> tuple[float | None, float | None]:
     """Return the least and the greatest number that answer a question; None where there is no limit."""
-    if question.kind is QuestionKind.LIKERT:
-        return 1, question.points
-    low, high = question.min, question.max
-    if question.kind is QuestionKind.PERCENT:
-        return low or 0, 100 if high is None else high
-    return (0 if low is None else low) if question.kind is QuestionKind.MINUTES else low, high
+    low = question.min
+    high = question.max
+    match question.kind:
+        case QuestionKind.LIKERT:
+            return 1, question.points
+        case QuestionKind.PERCENT:
+            return low or 0, 100 if high is None else high
+        case QuestionKind.MINUTES:
+            return low or 0, high
+        case _:
+            return low, high
 
 
 def scale_of(question: Question) -> str:
-    """Return what the ends of a question's numbers mean, as "from 0 (very low) to 100 (very high)"; else empty."""
+    """Return what the ends of a question's numbers mean,
+    as "from 0 (very low) to 100 (very high)"; else empty.
+    """
     low, high = limits(question)
-    if low is None or high is None or len(question.labels) != 2:
+    if low is None or high is None:
+        return ""
+    if len(question.labels) != 2:
         return ""
     return f"from {low:g} ({question.labels[0]}) to {high:g} ({question.labels[1]})"
 
@@ -94,14 +133,20 @@ def scale_of(question: Question) -> str:
 def _span(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"
-    return f"at least {low:g}" if low is not None else f"at most {high:g}"
+    if low is not None:
+        return f"at least {low:g}"
+    return f"at most {high:g}"
 
 
 def screened_out(form: Questionnaire, values: Mapping[str, Any]) -> str:
-    """Return the column of the first answer that ends the session, as `before.editor`; empty if there is none."""
+    """Return the column of the first answer that ends the session, as `before.editor`;
+    empty if there is none.
+    """
     for question in form.item:
         given = values.get(question.id)
         answers = given if isinstance(given, list | tuple) else [given]
-        if any(type(answer) is type(out) and answer == out for answer in answers for out in question.screen_out):
+        # With its type: True equals 1 in Python, and is another answer.
+        ending = [(type(out), out) for out in question.screen_out]
+        if any((type(answer), answer) in ending for answer in answers):
             return f"{form.id}.{question.id}"
     return ""

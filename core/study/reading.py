@@ -1,4 +1,6 @@
-"""Reads a study's declaration, `study.toml` and the texts that it names; every error names the file and the key."""
+"""Reads a study's declaration, `study.toml` and the texts that it names;
+every error names the file and the key.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.study.bank import ATTESTATION, block
-from gistpoint.core.study.declaration import Moment, Questionnaire, Study
+from gistpoint.core.study.declaration import Moment, Question, Questionnaire, Study
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.soundness import check_declaration
 from gistpoint.core.tasks.fields import Fields
@@ -25,7 +27,8 @@ FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
 """Most bytes of the declaration, and of a text."""
 RULES_FORM = "rules"
-"""The id of the form that asks after each task whether the rules were kept, if no form of the study asks it."""
+"""The id of the form that asks after each task whether the rules were kept,
+if no form of the study asks it."""
 _PLACE = re.compile(r"at line \d+, column \d+")
 _MEND = "Correct it in study.toml."
 _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
@@ -61,10 +64,11 @@ def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
 
 
 def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
-    """Return the hash of all that decides how a study is carried out: declaration, texts, questions, ids of its tasks.
+    """Return the hash of all that decides how a study is carried out:
+    declaration, texts, questions, ids of its tasks.
 
-    Members that have their defaults are left out, so that a later version, with more members, computes the same.
-    `checklist` is left out, which only answers what a report is asked.
+    Members that have their defaults are left out, so that a later version, with more members, computes the
+    same. `checklist` is left out, which only answers what a report is asked.
     """
     spelled = _spelled(study)
     spelled.pop("checklist", None)
@@ -73,8 +77,12 @@ def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
 
 def _spelled(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
-        given = {field.name: (getattr(value, field.name), _default(field)) for field in _fields_of(type(value))}
-        return {name: _spelled(item) for name, (item, default) in given.items() if item != default}
+        spelled = {}
+        for field in _fields_of(type(value)):
+            item = getattr(value, field.name)
+            if item != _default(field):
+                spelled[field.name] = _spelled(item)
+        return spelled
     if isinstance(value, list | tuple):
         return [_spelled(item) for item in value]
     return msgspec.to_builtins(value)
@@ -82,20 +90,25 @@ def _spelled(value: Any) -> Any:
 
 @cache
 def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Return the fields of a record: finding them takes longer than all else, and every step asks for the hash."""
+    """Return the fields of a record: finding them takes longer than all else,
+    and every step asks for the hash.
+    """
     return msgspec.structs.fields(kind)
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if field.default_factory is msgspec.NODEFAULT:
+        return field.default
+    return field.default_factory()
 
 
 def _parsed(declaration: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(declaration)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = _PLACE.search(str(error))
-        raise StudyError(f"{FILE} is not sound TOML{f' ({place[0]})' if place else ''}.", hint=_MEND) from None
+        found = _PLACE.search(str(error))
+        place = f" ({found[0]})" if found else ""
+        raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_MEND) from None
     except ValueError:
         raise StudyError(f"{FILE} has a number or a date that can't be.", hint=_MEND) from None
 
@@ -126,12 +139,15 @@ def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict
 
 def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
     """Return the forms with the bank's questions, and with the attestation after each task if none has it."""
-    if not any(form.at is Moment.AFTER_TASK and ATTESTATION in form.use for form in forms):
+    after_tasks = [form for form in forms if form.at is Moment.AFTER_TASK]
+    if not any(ATTESTATION in form.use for form in after_tasks):
         forms = (*forms, Questionnaire(id=RULES_FORM, at=Moment.AFTER_TASK, use=(ATTESTATION,)))
     found: list[Questionnaire] = []
     for n, form in enumerate(forms):
+        items = list[Question]()
         try:
-            items = [question for name in form.use for question in block(name).item]
+            for name in form.use:
+                items += block(name).item
         except StudyError as error:
             key = f"questionnaire[{n}].use"
             raise StudyError(f"{FILE}: the key {key!r}: {error.message}", hint=error.hint) from None
@@ -142,7 +158,10 @@ def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
 def _text(folder: Path, name: str) -> str:
     """Return a text of the study's folder `texts`; nothing outside of it is read."""
     place = Path(name)
-    if not name or not name.isprintable() or place.is_absolute() or ".." in place.parts or "\\" in name:
+    is_spelled_well = name.isprintable() and "\\" not in name
+    leads_out = place.is_absolute() or ".." in place.parts
+    is_below = name != "" and not leads_out
+    if not is_below or not is_spelled_well:
         raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
     path = folder / place
     try:

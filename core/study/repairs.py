@@ -1,4 +1,6 @@
-"""The repair that an attempt came to: which functions it replaced by which code, and what a blind reader is shown."""
+"""The repair that an attempt came to:
+which functions it replaced by which code, and what a blind reader is shown.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class AttemptRepair:
 
     @property
     def key(self) -> str:
-        """What repairs of a task with the same code have in common: 32 digits that tell nothing of who made them.
+        """What repairs of a task with the same code have in common:
+        32 digits that reveal nothing about who made them.
 
         Blanks at the ends of lines don't count, and of a function that was replaced twice the last code does.
         """
@@ -47,7 +50,8 @@ class AttemptRepair:
         repaired = self.on(tree)
         found = []
         for path in sorted({made.path for made in self.replacements}):
-            before, after = (one.read(path).decode("utf-8", "replace") for one in (tree, repaired))
+            before = tree.read(path).decode("utf-8", "replace")
+            after = repaired.read(path).decode("utf-8", "replace")
             found.append(diffs.compute(before, after, old_path=path, new_path=path))
         return tuple(found)
 
@@ -66,8 +70,10 @@ def passing_repair(state: AttemptState) -> AttemptRepair | None:
     if passing is None or not passing.replacement.path:
         return None
     before = [s.replacement for s in state.submissions if s.number <= passing.number]
-    kept = _up_to(state.replacements, before)
-    return AttemptRepair(state.header.task_id, kept if passing.replacement in kept else (passing.replacement,))
+    kept = tuple(made for made in state.replacements if made in before)
+    if passing.replacement not in kept:
+        kept = (passing.replacement,)
+    return AttemptRepair(state.header.task_id, kept)
 
 
 def _up_to(persistent: Iterable[Replacement], before: list[Replacement]) -> tuple[Replacement, ...]:

@@ -1,4 +1,7 @@
-"""One row for each attempt: of people, models and simulated people alike. Every number of a report comes from rows."""
+"""One row for each attempt: of people, models and simulated people alike.
+
+Every number of a report comes from rows.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,8 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = ""
     condition: str = ""
     condition_key: str = ""
-    """Rows are pooled only if their keys are equal: budgets, limit, tools, template; a model's settings after ` | `."""
+    """Rows are pooled only if their keys are equal: budgets, limit, tools, template;
+    a model's settings after ` | `."""
     assignment: str = ""
     position: int | None = None
     sitting: int | None = None
@@ -78,13 +82,15 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     by_tests: bool = False
     """Whether the tests alone passed, whatever reviewers or a confirmation say."""
     confirmation: str = ""
-    """How a pass stands (`core.attempts.results.Standing`); empty without one, and where none is confirmed."""
+    """How a pass stands (`core.attempts.results.Standing`);
+    empty without one, and where none is confirmed."""
     score: float | None = None
     """Of the last submission."""
     best_score: float | None = None
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}
-    """What the task's kind measures, by the names of its `TaskKind.measures`; without those that are not known."""
+    """What the task's kind measures, by the names of its `TaskKind.measures`;
+    without those that are not known."""
     tool_uses: int = 0
     submissions: int = 0
     tool_use_budget: int | None = None
@@ -144,7 +150,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def budget_key(self) -> str:
-        """The part of the condition's key that people and models share: what a comparison of them must have equal."""
+        """The part of the condition's key that people and models share:
+        what a comparison of them must have equal.
+        """
         return self.condition_key.partition(" | ")[0]
 
     @property
@@ -154,7 +162,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         return f"simulated {name}" if self.simulated else name
 
     def number(self, measure: str) -> float | None:
-        """Return a number that the task's kind measures; None if it is not known, or if another kind measures it."""
+        """Return a number that the task's kind measures;
+        None if it is not known, or if another kind measures it.
+        """
         value = self.measures.get(measure)
         return value if isinstance(value, int | float) else None
 

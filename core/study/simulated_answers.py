@@ -1,4 +1,6 @@
-"""Answers of simulated people to questionnaires: those of the bank follow what happened, all others are drawn."""
+"""Answers of simulated people to questionnaires:
+those of the bank follow what happened, all others are drawn.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,21 @@ from gistpoint.core.study.simulating import AttemptCourse
 WORDS = "Simulated words."
 _WIDEST = 100.0
 """How far drawn numbers reach where a question sets no limit."""
+
+
+def _kept_options(question: Question) -> list[str]:
+    """Return the options that screen nobody out."""
+    return [option for option in question.options if option not in question.screen_out]
+
+
 _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT, QuestionKind.LIKERT)
 
 
 @dataclass(frozen=True)
 class AnswersOf:
-    """What one person answers; `course` is the attempt that is asked about, `experience` a standard normal number."""
+    """What one person answers; `course` is the attempt that is asked about,
+    `experience` a standard normal number.
+    """
 
     key: tuple[object, ...]
     experience: float = 0.0
@@ -31,31 +42,37 @@ class AnswersOf:
         return {question.id: self._answer(question) for question in questions}
 
     def _answer(self, question: Question) -> Any:
-        if question.kind is QuestionKind.TEXT:
-            return WORDS
-        if question.kind is QuestionKind.CHOICE:
-            return self._choice(question)
-        if question.kind is QuestionKind.MULTI:
-            kept = [option for option in question.options if option not in question.screen_out]
-            return [option for option in kept if uniform(*self.key, question.id, option) < 0.4]
-        return self._number(question)
+        match question.kind:
+            case QuestionKind.TEXT:
+                return WORDS
+            case QuestionKind.CHOICE:
+                return self._choice(question)
+            case QuestionKind.MULTI:
+                kept = _kept_options(question)
+                return [option for option in kept if uniform(*self.key, question.id, option) < 0.4]
+            case _:
+                return self._number(question)
 
     def _choice(self, question: Question) -> str:
         if question.id.startswith("aids_"):
             return question.options[0]
+        draw = uniform(*self.key, question.id)
         if question.id == "seen_before":
-            return question.options[0 if uniform(*self.key, question.id) < 0.97 else 1]
-        kept = [option for option in question.options if option not in question.screen_out] or list(question.options)
-        return kept[int(uniform(*self.key, question.id) * len(kept))]
+            return question.options[0 if draw < 0.97 else 1]
+        kept = _kept_options(question) or list(question.options)
+        return kept[int(draw * len(kept))]
 
     def _number(self, question: Question) -> float:
         low, high = limits(question)
-        least, most = low if low is not None else 0.0, high if high is not None else _WIDEST
+        least = low if low is not None else 0.0
+        most = high if high is not None else _WIDEST
         known = self._known(question)
-        value = least + uniform(*self.key, question.id) * (most - least) if known is None else known
-        whole = question.kind is QuestionKind.LIKERT or known is None
+        value = known
+        if value is None:
+            value = least + uniform(*self.key, question.id) * (most - least)
         fitting = min(most, max(least, value))
-        number = round(fitting) if whole else round(fitting, 1)
+        is_whole = question.kind is QuestionKind.LIKERT or known is None
+        number = round(fitting) if is_whole else round(fitting, 1)
         while number in question.screen_out and number < most:
             number += 1
         return number
@@ -63,25 +80,28 @@ class AnswersOf:
     def _known(self, question: Question) -> float | None:
         """Return the answer to a question of the bank that follows from what happened."""
         about = self._about(question.id, normal(*self.key, question.id))
+        if about is None or question.kind is not QuestionKind.LIKERT:
+            return about
         middle = (1 + question.points) / 2
-        return (
-            middle + about * question.points / 5
-            if question.kind is QuestionKind.LIKERT and about is not None
-            else about
-        )
+        return middle + about * question.points / 5
 
     def _about(self, question: str, noise: float) -> float | None:
-        course = self.course
         if question.startswith("source."):
             return -2.0 + 0.3 * noise
         if question.startswith("sus_"):
-            return (1.0 if int(question[4:]) % 2 else -1.0) + 0.6 * noise
-        if question == "years_programming":
-            return max(0.0, 9 * math.exp(0.4 * self.experience + 0.3 * noise))
-        if question == "years_python":
-            return max(0.0, 5 * math.exp(0.4 * self.experience + 0.3 * noise))
-        if question in ("pytest", "ai_assistants"):
-            return (self.experience if question == "pytest" else 0.3) + 0.7 * noise
+            # Items of the System Usability Scale alternate: odd ones praise, even ones complain.
+            praises = int(question[4:]) % 2 == 1
+            return (1.0 if praises else -1.0) + 0.6 * noise
+        years = math.exp(0.4 * self.experience + 0.3 * noise)
+        of_person = {
+            "years_programming": 9 * years,
+            "years_python": 5 * years,
+            "pytest": self.experience + 0.7 * noise,
+            "ai_assistants": 0.3 + 0.7 * noise,
+        }
+        if question in of_person:
+            return of_person[question]
+        course = self.course
         if course is None:
             return None
         return {

@@ -1,13 +1,15 @@
 """A model of how people and models do in a study: with it a design, a report and every estimate can be tried.
 
-One latent scale carries everything. On it a person has an ability and a task a difficulty, in logits. The working time
-that a person needs is log-normal, with median `median_minutes` where ability and difficulty are equal:
+One latent scale carries everything. On it a person has an ability and a task a difficulty, in logits. The
+working time that a person needs is log-normal, with median `median_minutes` where ability and difficulty are
+equal:
 
     ln T = ln median + (sigma / 1.702) * (difficulty - ability) + ln(assist_ratio) * assisted + sigma * e
 
-A task is solved if T is within the time limit and within the person's patience. As the normal distribution function of
-x is the logistic one of 1.702 x to within 0.01 (Haley 1952), the chance to solve within the limit is logistic in
-ability minus difficulty with slope 1. So the parameters are the truth of estimates on either scale.
+A task is solved if T is within the time limit and within the person's patience. As the normal distribution
+function of x is the logistic one of 1.702 x to within 0.01 (Haley 1952), the chance to solve within the limit
+is logistic in ability minus difficulty with slope 1. So the parameters are the truth of estimates on either
+scale.
 
 Nothing is random: every draw is a function of sha256 over the seed and the names of what it is for.
 """
@@ -39,7 +41,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     task: float = 1.2
     """Standard deviation of tasks of one mode."""
     slopes: dict[str, float] = msgspec.field(default_factory=lambda: {"code_lines": 0.6, "harmonic_out": 0.4})
-    """Logits by which a task is harder for one standard deviation of a metric; the rest of `task` is the task's own."""
+    """Logits by which a task is harder for one standard deviation of a metric;
+    the rest of `task` is the task's own."""
     discovery: float = 1.0
     """Logits by which finding a corrupted function is harder than writing a removed one."""
     gist: float = 0.5
@@ -49,7 +52,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     assist_ratio: float = 0.7
     """Time with assistance as a ratio to time alone."""
     give_up: float = 0.1
-    """The share of attempts with a patience that ends before the limit, at a time that does not depend on T."""
+    """The share of attempts with a patience that ends before the limit,
+    at a time that does not depend on T."""
     limit_minutes: float = 60.0
     """Where the condition and the task set no limit, patience ends here."""
     optimism: float = 0.8
@@ -107,7 +111,8 @@ class ModelBehaviour(msgspec.Struct, frozen=True, kw_only=True):
 def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) -> dict[str, float]:
     """Return the difficulty of each task by its id.
 
-    What metrics explain of the standard deviation of tasks is scaled down where it would be more than all of it.
+    What metrics explain of the standard deviation of tasks is scaled down where it
+    would be more than all of it.
     """
     scores = {name: _standardised(tasks, name) for name in behaviour.slopes}
     explained = {
@@ -127,7 +132,9 @@ def _standardised(tasks: Sequence[StudyTask], metric: str) -> Mapping[str, float
     known = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
     spread = pstdev(known.values()) if known else 0.0
     mean = fmean(known.values()) if known else 0.0
-    return {task: (value - mean) / spread for task, value in known.items()} if spread else {}
+    if spread:
+        return {task: (value - mean) / spread for task, value in known.items()}
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +206,26 @@ class Crowd:
 
     def course(self, person: str, task: StudyTask, condition: Condition, allowed: Allowance) -> AttemptCourse:
         """Return what becomes of a person's attempt."""
-        b, key = self.behaviour, self.key("attempt", person, task.id, condition.id)
-        difficulty, ability = self.difficulty[task.id], self.ability(person)
+        b = self.behaviour
+        key = self.key("attempt", person, task.id, condition.id)
+        difficulty = self.difficulty[task.id]
+        ability = self.ability(person)
         median = b.median_s(difficulty, ability, condition)
         needed = median * math.exp(b.sigma * normal(*key, "time"))
         limit = allowed.limit_s or 60 * b.limit_minutes
         impatient = uniform(*key, "gives up") < b.give_up
         patience = limit * (0.1 + 0.9 * uniform(*key, "patience")) if impatient else math.inf
-        ending, active, code = EndReason.SOLVED, needed, None
+        ending = EndReason.SOLVED
+        active = needed
+        code = None
         if needed > min(limit, patience):
             active = min(limit, patience)
             if patience < limit or allowed.limit_s is None:
-                ending, code = EndReason.GAVE_UP, GiveUpCode.TOO_HARD
+                ending = EndReason.GAVE_UP
+                code = GiveUpCode.TOO_HARD
             elif uniform(*key, "tries") < 0.3:
-                ending, active = EndReason.SUBMISSIONS_EXHAUSTED, limit * (0.95 + 0.05 * uniform(*key, "last try"))
+                ending = EndReason.SUBMISSIONS_EXHAUSTED
+                active = limit * (0.95 + 0.05 * uniform(*key, "last try"))
             else:
                 ending = EndReason.TIME_CAP
         wrong = self._wrong(key, ending, allowed)
@@ -239,7 +252,12 @@ class Crowd:
         )
 
     def course_of_model(
-        self, model: ModelBehaviour, task: StudyTask, condition: Condition, allowed: Allowance, repeat: int = 0
+        self,
+        model: ModelBehaviour,
+        task: StudyTask,
+        condition: Condition,
+        allowed: Allowance,
+        repeat: int = 0,
     ) -> AttemptCourse:
         """Return what becomes of a model's attempt."""
         key = self.key("model", model.name, task.id, condition.id, repeat)

@@ -1,11 +1,13 @@
-"""What a declaration must fulfil beyond its types: names that exist, ids that differ, scales that can be used."""
+"""What a declaration must fulfil beyond its types:
+names that exist, ids that differ, scales that can be used.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NoReturn
 
@@ -31,7 +33,7 @@ from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
-"""What stands in a template where only the organiser knows the words."""
+"""The mark in a template where only the organiser knows the words."""
 _LISTED = 30
 """Most names that a hint lists."""
 STRATEGIES = ("tracing", "reading")
@@ -86,7 +88,10 @@ def _check_conditions(study: Study) -> None:
 def _check_design(study: Study) -> None:
     wanted = sum(study.design.quota.values())
     if wanted > study.design.tasks_per_person:
-        _refuse("design.quota", f"adds up to {wanted}, more than the {study.design.tasks_per_person} tasks of a person")
+        _refuse(
+            "design.quota",
+            f"adds up to {wanted}, more than the {study.design.tasks_per_person} tasks of a person",
+        )
     for n, tag in enumerate(study.tag):
         _name(f"tag[{n}].id", tag.id)
         _all_different(f"tag[{n}].tasks", tag.tasks)
@@ -101,11 +106,12 @@ def _check_design(study: Study) -> None:
 
 
 def _check_people(study: Study) -> None:
-    for key, text in {
+    texts = {
         "texts.consent": study.texts.consent,
         "texts.rules": study.texts.rules,
         "privacy.contact": study.privacy.contact,
-    }.items():
+    }
+    for key, text in texts.items():
         if not text.strip():
             _refuse(key, "is empty")
     if not study.texts.consent_items:
@@ -131,30 +137,15 @@ def _check_question(question: Question, key: str) -> None:
     _name(key, question.id)
     if not question.text.strip():
         _refuse(key, "has no text")
-    chosen = question.kind in (QuestionKind.CHOICE, QuestionKind.MULTI)
-    if chosen and len(question.options) < 2:
-        _refuse(key, "needs two options or more")
-    if not chosen and question.options:
-        _refuse(key, f"has options, which its kind, {question.kind.value}, has not")
-    _all_different(key, question.options)
-    if question.kind is QuestionKind.LIKERT and len(question.labels) not in (0, 2, question.points):
-        _refuse(key, f"must have labels for its two ends, or for each of its {question.points} points")
-    if question.kind in NUMBERS and len(question.labels) not in (0, 2):
-        _refuse(key, "must have labels for its two ends")
-    if question.labels and question.kind not in (QuestionKind.LIKERT, *NUMBERS):
-        _refuse(key, f"has labels, which its kind, {question.kind.value}, has not")
+    _check_options(question, key)
+    _check_labels(question, key)
     ends = [end for end in (question.min, question.max) if end is not None]
-    if not all(math.isfinite(end) for end in ends) or sorted(ends) != ends:
+    if not all(map(math.isfinite, ends)) or sorted(ends) != ends:
         _refuse(key, "must have a min that is not above its max, both of them numbers")
     if question.each_source and SOURCE not in question.text:
         _refuse(key, f"is asked for each library, and its text lacks {SOURCE}")
     for answer in question.screen_out:
-        one = [answer] if question.kind is QuestionKind.MULTI else answer
-        try:
-            fault = "It is no answer." if answer is None else fault_of(question, one)
-        except TypeError:
-            fault = "It is no answer."
-        if fault:
+        if not _can_be_answered(question, answer):
             _refuse(key, f"has a screen_out that nobody can answer, {str(answer)[:40]!r}")
 
 
@@ -176,7 +167,10 @@ def _check_solvers(study: Study) -> None:
     for n, solver in enumerate(study.solver):
         key = f"solver[{n}]"
         if not is_reviewer(solver.name):
-            _refuse(f"{key}.name", f"is {solver.name[:60]!r}; it must be at most {LONGEST_NAME} printable characters")
+            _refuse(
+                f"{key}.name",
+                f"is {solver.name[:60]!r}; it must be at most {LONGEST_NAME} printable characters",
+            )
         if solver.name in (*conditions, "people"):
             _refuse(f"{key}.name", f"is {solver.name[:40]!r}, which is the name of a condition or of the people")
         _known(f"{key}.condition", solver.condition, conditions, "condition")
@@ -189,43 +183,54 @@ def _check_solvers(study: Study) -> None:
     _unlike("solver", "name", [solver.name for solver in study.solver])
 
 
+def _check_options(question: Question, key: str) -> None:
+    chosen = question.kind in (QuestionKind.CHOICE, QuestionKind.MULTI)
+    if chosen and len(question.options) < 2:
+        _refuse(key, "needs two options or more")
+    if not chosen and question.options:
+        _refuse(key, f"has options, which its kind, {question.kind.value}, has not")
+    _all_different(key, question.options)
+
+
+def _check_labels(question: Question, key: str) -> None:
+    labels = len(question.labels)
+    if question.kind is QuestionKind.LIKERT:
+        if labels not in (0, 2, question.points):
+            _refuse(key, f"must have labels for its two ends, or for each of its {question.points} points")
+    elif question.kind in NUMBERS:
+        if labels not in (0, 2):
+            _refuse(key, "must have labels for its two ends")
+    elif labels:
+        _refuse(key, f"has labels, which its kind, {question.kind.value}, has not")
+
+
+def _can_be_answered(question: Question, answer: object) -> bool:
+    """Whether an answer fits a question; of several choices, one of them does."""
+    if answer is None:
+        return False
+    try:
+        return not fault_of(question, [answer] if question.kind is QuestionKind.MULTI else answer)
+    except TypeError:
+        return False
+
+
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return what is wrong with a declaration for the tasks at hand, a sentence each, with the file and the key."""
-    found = [
-        f"{FILE}: the key 'participants.team' has {code[:60]!r}, which can't be a participant's code. {CODE_HINT}"
-        for code in study.participants.team
-        if not is_code(code)
-    ]
-    named = {"training.tasks": study.training.tasks} | {f"tag.{tag.id}.tasks": tag.tasks for tag in study.tag}
-    ids = f"{', '.join(task_id[:12] for task_id in list(tasks)[:4])}{', …' if len(tasks) > 4 else ''}"
-    for key, names in named.items():
-        found += [
-            f"{FILE}: the key {key!r}: there is no task {name[:60]!r}, or more than one. Their ids: {ids}."
-            for name in names
-            if task_named(name, tasks) is None
-        ]
+    """Return what is wrong with a declaration for the tasks at hand, a sentence each,
+    with the file and the key.
+    """
     training = {task_named(name, tasks) for name in study.training.tasks}
     counted = [task for task in tasks.values() if task.id not in training]
-    known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
-    for key, wanted in study.design.quota.items():
-        if key not in known:
-            found.append(
-                f"{FILE}: the key 'design.quota.{key[:60]}' names no mode of the tasks and no tag."
-                f"{did_you_mean(key, known)}"
-            )
-        elif len(having := [task for task in counted if key in keys_of(study, task, tasks)]) < wanted:
-            found.append(
-                f"{FILE}: the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {len(having)}."
-            )
-    measured = modes_measuring(study.protocol.primary)
-    if study.protocol.primary is PrimaryOutcome.FIDELITY and not any(task.mode in measured for task in counted):
-        found.append(f"{FILE}: the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist.")
+    faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
+    modes = {task.mode for task in counted}
+    wants_gists = study.protocol.primary is PrimaryOutcome.FIDELITY
+    if wants_gists and modes.isdisjoint(modes_measuring(study.protocol.primary)):
+        faults.append("the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist.")
     if len(counted) < study.design.tasks_per_person:
-        found.append(
-            f"{FILE}: the key 'design.tasks_per_person' asks for {study.design.tasks_per_person} tasks, "
+        faults.append(
+            f"the key 'design.tasks_per_person' asks for {study.design.tasks_per_person} tasks, "
             f"and there are {len(counted)} besides training."
         )
-    return found
+    return [f"{FILE}: {fault}" for fault in faults]
 
 
 def unwritten_texts(study: Study) -> list[str]:
@@ -240,18 +245,57 @@ def unwritten_texts(study: Study) -> list[str]:
     return [key for key, text in texts.items() if UNWRITTEN in text]
 
 
+def _unsound_codes(study: Study) -> Iterator[str]:
+    for code in study.participants.team:
+        if not is_code(code):
+            yield f"the key 'participants.team' has {code[:60]!r}, which can't be a participant's code. {CODE_HINT}"
+
+
+def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str]:
+    ids = ", ".join(task_id[:12] for task_id in list(tasks)[:4])
+    if len(tasks) > 4:
+        ids += ", …"
+    named = {"training.tasks": study.training.tasks}
+    named |= {f"tag.{tag.id}.tasks": tag.tasks for tag in study.tag}
+    for key, names in named.items():
+        for name in names:
+            if task_named(name, tasks) is None:
+                yield f"the key {key!r}: there is no task {name[:60]!r}, or more than one. Their ids: {ids}."
+
+
+def _short_quotas(study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]) -> Iterator[str]:
+    """Yield the quotas of a name that no task has, and those that ask for more tasks than are `counted`."""
+    known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
+    having = Counter[str]()
+    for task in counted:
+        having.update(keys_of(study, task, tasks))
+    for key, wanted in study.design.quota.items():
+        if key not in known:
+            meant = did_you_mean(key, known)
+            yield f"the key 'design.quota.{key[:60]}' names no mode of the tasks and no tag.{meant}"
+        elif having[key] < wanted:
+            yield f"the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {having[key]}."
+
+
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the id of the task that a declaration names by it, or by its beginning; None for none, or several."""
+    """Return the id of the task that a declaration names by it, or by its beginning;
+    None for none, or several.
+    """
     if name in tasks:
         return name
-    found = [identity for identity in tasks if name and identity.startswith(name)]
+    if not name:
+        return None
+    found = [identity for identity in tasks if identity.startswith(name)]
     return found[0] if len(found) == 1 else None
 
 
 def keys_of(study: Study, task: StudyTask, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
     """Return the names under which quotas count a task: its mode, and its tags."""
-    tags = (tag.id for tag in study.tag if any(task_named(name, tasks) == task.id for name in tag.tasks))
-    return frozenset({task.mode, *tags})
+    keys = {task.mode}
+    for tag in study.tag:
+        if task.id in {task_named(name, tasks) for name in tag.tasks}:
+            keys.add(tag.id)
+    return frozenset(keys)
 
 
 def _refuse(key: str, what: str, *, hint: str = "") -> NoReturn:
@@ -271,10 +315,16 @@ def _name(key: str, name: str) -> None:
 
 
 def _unlike(key: str, member: str, names: Iterable[str]) -> None:
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
+    twice = _twice(names)
+    if twice:
         _refuse(key, f"has the {member} {twice[0][:60]!r} twice")
 
 
 def _all_different(key: str, names: Iterable[str]) -> None:
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
+    twice = _twice(names)
+    if twice:
         _refuse(key, f"has {twice[0][:60]!r} twice")
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]

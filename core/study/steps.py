@@ -19,7 +19,7 @@ from gistpoint.core.study.declaration import (
     StudyTask,
 )
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
-from gistpoint.core.study.operations import Begun, Finished, Sitting
+from gistpoint.core.study.operations import Begun, Consented, Finished, Sitting
 from gistpoint.core.study.questions import asked, screened_out, wording_sha256
 from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import task_named
@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """The session can't go on; what is wrong, and whom to tell."""
+    """The session can't go on; what is wrong, and whom to ask."""
 
     reason: RefusalReason
     words: str
@@ -140,7 +140,8 @@ class ReadyStep:
     of: int
     training: bool = False
     may_skip: bool = False
-    """Whether the training task may be passed over: recorded as `finished` with end `skipped` and no attempt."""
+    """Whether the training task may be passed over:
+    recorded as `finished` with end `skipped` and no attempt."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """Between two tasks: what the person is told of the last one, a break, and whether to go on."""
+    """Between two tasks: what the person learns of the last one, a break, and whether to go on."""
 
     finished: Assignment
     attempt: str
@@ -231,8 +232,8 @@ Step: TypeAlias = (
 def next_step(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation) -> Step:
     """Return what a participant does next.
 
-    The same log, in whatever order it was read, the same machine and time give the same step: a session that was
-    killed goes on where it was.
+    The same log, in whatever order it was read, the same machine and time give the same step: a session that
+    was killed goes on where it was.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
@@ -280,7 +281,8 @@ class _Session:
     # Whether the session goes on at all
 
     def _refused(self) -> Iterator[Step]:
-        code, ledger = self.person.code, self.ledger
+        code = self.person.code
+        ledger = self.ledger
         if ledger.is_erased(code):
             yield _refused(RefusalReason.ERASED, f"The data of {code[:60]!r} were erased.", "Nothing more is needed.")
         if self.person.enrolled is None:
@@ -293,7 +295,9 @@ class _Session:
             yield WithdrawnStep(withdrawn.data != "erase")
         if self.study.simulated and not self.situation.simulates:
             yield _refused(
-                RefusalReason.SIMULATED, "This study is simulated: it takes no people.", "Make one of your own."
+                RefusalReason.SIMULATED,
+                "This study is simulated: it takes no people.",
+                "Make one of your own.",
             )
         if ledger.opened is None:
             yield _refused(RefusalReason.NOT_OPEN, "This study is not open yet.")
@@ -309,8 +313,10 @@ class _Session:
             )
 
     def _changed(self) -> Iterator[Step]:
-        opened, amended = self.ledger.opened, self.ledger.amended_ms is not None
-        if opened and not amended and opened.tasks and set(opened.tasks) != set(self.tasks):
+        opened = self.ledger.opened
+        amended = self.ledger.amended_ms is not None
+        first = set(opened.tasks) if opened and not amended else set()
+        if first and first != set(self.tasks):
             words = "The tasks here are not those with which the study was opened."
             yield _refused(RefusalReason.TASKS_CHANGED, words)
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
@@ -321,20 +327,31 @@ class _Session:
         if self.person.declined:
             words = "You have decided not to take part."
             yield _refused(RefusalReason.DECLINED, words, "Should that be a mistake, tell the organiser.")
-        consent, amended = self.person.consent, self.ledger.amended_ms or 0
+        consent = self.person.consent
         if consent is None:
             yield ConsentStep()
-        elif consent.protocol != self.ledger.protocol if consent.protocol else consent.utc_ms < amended:
+        elif self._is_outdated(consent):
             yield ConsentStep(again=True)
+
+    def _is_outdated(self, consent: Consented) -> bool:
+        """Whether the protocol has changed since;
+        an old consent names none, so that only its time can say it.
+        """
+        if consent.protocol:
+            return consent.protocol != self.ledger.protocol
+        return consent.utc_ms < (self.ledger.amended_ms or 0)
 
     def _screened(self) -> Iterator[Step]:
         if self.person.screened_out:
             yield _refused(
-                RefusalReason.SCREENED_OUT, "This study looks for other participants.", "Thank you for your time."
+                RefusalReason.SCREENED_OUT,
+                "This study looks for other participants.",
+                "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):
-            given = self.person.answers(form.id)
-            if given and form.id == self.study.participants.screening and (item := screened_out(form, given.values)):
+            given = self.person.answers(form.id) if form.id == self.study.participants.screening else None
+            item = screened_out(form, given.values) if given else ""
+            if item:
                 yield ScreenOutStep(item)
 
     # Forms
@@ -352,10 +369,14 @@ class _Session:
     # Sittings
 
     def _sitting(self) -> Iterator[Step]:
-        sitting, now = self.person.sitting, self.situation.now_ms
-        if sitting is None or sitting.state != BEGAN or now - self._last_ms >= SITTING_LAPSES_MS:
+        sitting = self.person.sitting
+        now = self.situation.now_ms
+        lapsed = now - self._last_ms >= SITTING_LAPSES_MS
+        is_over = lapsed or (sitting is not None and sitting.state != BEGAN)
+        if sitting is None or is_over:
             yield RulesStep()
             return
+        # A task that was begun is ended first, whatever the limits of a sitting.
         if self._in_hand is not None:
             return
         done = [given for given in self._done if given.end and given.end.utc_ms >= sitting.utc_ms]
@@ -369,23 +390,21 @@ class _Session:
     @property
     def _last_ms(self) -> int:
         """When the person last recorded anything."""
-        return max(
-            (
-                fact.utc_ms
-                for facts in self.person.facts.by_kind.values()
-                for fact in facts
-                if fact.reviewer.rpartition("@")[0] == self.person.code
-            ),
-            default=0,
-        )
+        times = [0]
+        for facts in self.person.facts.by_kind.values():
+            times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
+        return max(times)
 
     def _between(self) -> Iterator[Step]:
         last = max(self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None)
         sitting = self.person.sitting
-        if last is None or last.end is None or not _within(sitting, last.end) or self._in_hand is not None:
+        if last is None or last.end is None:
+            return
+        if self._in_hand is not None or not _within(sitting, last.end):
             return
         if self.situation.went_on_after != last.assignment.id:
-            done, design = len(self._done), self.study.design
+            done = len(self._done)
+            design = self.study.design
             offered = done % design.break_offered_every == 0 and bool(self._open)
             feedback = self.study.texts.feedback
             yield BetweenStep(last.assignment, last.end.attempt, done, len(self._counted), feedback, offered)
@@ -413,12 +432,16 @@ class _Session:
         found = []
         for number, task in enumerate(known, start=1):
             given = self._try(task, number, len(known))
-            while (
-                given.end and self.study.training.must_solve and given.end.end not in (EndReason.SOLVED.value, SKIPPED)
-            ):
+            while self._is_tried_again(given):
                 given = self._try(task, number, len(known), after=given)
             found.append(given)
         return found
+
+    def _is_tried_again(self, given: _Given) -> bool:
+        """Whether a try at a training task ended without being solved, and it has to be."""
+        if given.end is None or not self.study.training.must_solve:
+            return False
+        return given.end.end not in (EndReason.SOLVED.value, SKIPPED)
 
     def _try(self, task: str, number: int, of: int, after: _Given | None = None) -> _Given:
         conditions = self.study.conditions_of_people

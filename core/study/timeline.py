@@ -1,8 +1,9 @@
-"""An attempt's events folded step by step: as what each span of its time counts, and when things happened first.
+"""An attempt's events folded step by step:
+as what each span of its time counts, and when things happened first.
 
-The position on a timeline is in milliseconds of the monotonic clock since the attempt began; time between two processes
-is not on it. The labels of the spans are those of the fold's clock, with its later second thoughts about idle time:
-added up by activity they are that clock.
+The position on a timeline is in milliseconds of the monotonic clock since the attempt began; time between two
+processes is not on it. The labels of the spans are those of the fold's clock, with its later second thoughts
+about idle time: added up by activity they are that clock.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from gistpoint.core.tools.declaration import Revealed
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A span of the timeline and what it counts as; `at_pane` is what work in the pane with the focus counts as."""
+    """A span of the timeline and what it counts as;
+    `at_pane` is what work in the pane with the focus counts as.
+    """
 
     from_ms: int
     to_ms: int
@@ -66,7 +69,9 @@ class FirstTime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineMoment:
-    """When something happened: the number of the event, the position, and active milliseconds by the fold's clock."""
+    """When something happened: the number of the event, the position,
+    and active milliseconds by the fold's clock.
+    """
 
     seq: int
     at_ms: int
@@ -115,7 +120,7 @@ def milliseconds(
 
 
 def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> AttemptTimeline:
-    """Fold the events, up to the first that lacks the data of its type; `targets` are `path::qualname`."""
+    """Fold the events, up to the first without the data of its type; `targets` are `path::qualname`."""
     walk = _Walk(tuple(targets))
     for event in events:
         try:
@@ -155,7 +160,8 @@ class _Walk:
     def _pass(self, before: AttemptState, passed: int) -> None:
         if not passed:
             return
-        start, self._at_ms = self._at_ms, self._at_ms + passed
+        start = self._at_ms
+        self._at_ms = self._at_ms + passed
         span = TimelineSpan(start, self._at_ms, before.clock.running, ACTIVITY_OF_PANE[before.pane])
         last = self.spans[-1] if self.spans else None
         if last is not None and (last.activity, last.at_pane) == (span.activity, span.at_pane):
@@ -234,7 +240,8 @@ COUNTS_AS = (*_ACTIVITY, _WORK)
 
 def _relabelled(spans: Iterable[TimelineSpan], from_ms: int, to_ms: int, counts_as: str) -> Iterable[TimelineSpan]:
     for span in spans:
-        start, end = max(span.from_ms, from_ms), min(span.to_ms, to_ms)
+        start = max(span.from_ms, from_ms)
+        end = min(span.to_ms, to_ms)
         label = _ACTIVITY.get(counts_as, span.activity)
         if counts_as == _WORK and span.activity in _ACTIVITY.values():
             label = span.at_pane

@@ -1,7 +1,8 @@
 """The interface between a test run and its isolation.
 
-A backend copies a folder into a place that the run may write, shows it an environment and named folders read-only,
-starts one command there under limits, passes on the lines of the result pipe, and leaves nothing behind.
+A backend copies a folder into a place that the run may write, shows it an environment and named folders
+read-only, starts one command there under limits, passes on the lines of the result pipe, and leaves nothing
+behind.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ IMAGES_RUN_ON = "docker"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment on this machine: a virtual environment's folder and the interpreter that it belongs to."""
+    """An environment on this machine:
+    a virtual environment's folder and the interpreter that it belongs to.
+    """
 
     folder: Path
     interpreter: Path
@@ -84,18 +87,19 @@ class Command:
     """Folders shown read-only, by the name under which `MountPaths.folders` has their paths."""
     limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
-    """A descriptor, such as a pipe's reading end, whose bytes the command gets as its standard input while it runs;
-    without it, standard input is empty. The caller closes it."""
+    """A descriptor, such as a pipe's reading end, whose bytes the command gets as its standard input while it
+    runs; without it, standard input is empty. The caller closes it."""
     writable: Writable | None = None
     """The part of the tree that the command may change; None for everything, in a copy of its own."""
     watch: bool = False
-    """Whether to report the command's changes to its tree in `Ended.writes`; the whole tree must be writable then."""
+    """Whether to report the command's changes to its tree in `Ended.writes`;
+    the whole tree must be writable then."""
     shows: tuple[Path, ...] = ()
-    """Programs and folders of this machine that the command sees, read-only, in addition to those of every run; a
-    program comes with the libraries that it loads, a folder as it is."""
+    """Programs and folders of this machine that the command sees, read-only, in addition to those of every
+    run; a program comes with the libraries that it loads, a folder as it is."""
     programs: tuple[str, ...] = ()
-    """If given, the command finds only these programs, no interpreter and no environment, and can write nothing.
-    The plain backend can't enforce that."""
+    """If given, the command finds only these programs, no interpreter and no environment, and can write
+    nothing. The plain backend can't enforce that."""
 
 
 class Stop(StrEnum):
@@ -113,7 +117,10 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended. `exit_code` is negative for a signal, None if the command was stopped from outside."""
+    """How a command ended.
+
+    `exit_code` is negative for a signal, None if the command was stopped from outside.
+    """
 
     stop: Stop
     exit_code: int | None
@@ -122,8 +129,8 @@ class Ended:
     reason: str = ""
     """The isolation's explanation of its own failure, in a sentence or two; empty for the usual words."""
     altered: tuple[str, ...] = ()
-    """Paths of the tree that the command changed although they were not writable; empty for a backend that prevents
-    such changes."""
+    """Paths of the tree that the command changed although they were not writable;
+    empty for a backend that prevents such changes."""
     writes: Writable | None = None
     """The command's changes to its tree, if they were asked for."""
 
@@ -145,7 +152,8 @@ class Backend(Protocol):
     """One kind of isolation."""
 
     expects: ClassVar[Mapping[str, str]]
-    """Outcomes of attacks, by name, that differ from those in the table of attacks (see `attacks.table.Expected`)."""
+    """Outcomes of attacks, by name, that differ from those in the table of attacks (see
+    `attacks.table.Expected`)."""
 
     @property
     def name(self) -> str:
@@ -165,16 +173,21 @@ class Backend(Protocol):
         ...
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
-        """Run to the end, the time limit or the cancel; none of its processes, mounts and files remain afterwards."""
+        """Run to the end, the time limit or the cancel;
+        none of its processes, mounts and files remain afterwards.
+        """
         ...
 
 
 def run_on(
     backend: Backend, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
 ) -> Ended:
-    """Run `command` on `backend`; what the system refuses to the isolation itself is reported as `NOT_STARTED`."""
+    """Run `command` on `backend`; what the system refuses to the isolation itself is
+    reported as `NOT_STARTED`.
+    """
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
+    # Not the submission's doing: nothing of it has begun (decision 0121).
     except OSError as error:
         reason = f"The isolation ({backend.name}) could not be started: {error}."
         return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)
@@ -185,19 +198,24 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 def complaint_of(backend: Backend) -> str:
     """Run a trivial command with the settings of every run; return how it failed, empty if it worked."""
-    token, lines = os.urandom(8).hex().encode(), list[bytes]()
+    token = os.urandom(8).hex().encode()
+    lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
         ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
-    if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
+    succeeded = ended.stop is Stop.EXITED and ended.exit_code == 0
+    if succeeded and lines == [token]:
         return ""
     return (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
 
 
 def probe_command(base: Path, token: bytes) -> Command:
-    """Return a command that writes `token` to its result pipe; create its tree and environment below `base`."""
+    """Return a command that writes `token` to its result pipe;
+    create its tree and environment below `base`.
+    """
     base.chmod(0o755)
     interpreter = own_interpreter()
-    tree, environment = base / "tree", base / "environment"
+    tree = base / "tree"
+    environment = base / "environment"
     for folder in (tree, environment / "bin"):
         folder.mkdir(parents=True)
     (environment / "bin" / "python").symlink_to(interpreter.path)

@@ -1,8 +1,8 @@
 """bubblewrap: namespaces without a daemon, the default on Linux.
 
-The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders, read-only, and
-write to size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace
-and a filter on system calls.
+The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders,
+read-only, and write to size-limited file systems in memory. It has no network, no other process, no
+capability, no new user namespace and a filter on system calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, Stop, complaint_of
 from gistpoint.sandbox.backends.entering import PAYLOAD, EnterOrder, PrivateMounts
 from gistpoint.sandbox.backends.process import follow, result_pipe
-from gistpoint.sandbox.backends.resources import BoundedCommand, Delegation, DiskWatch, bounded, find_delegation
+from gistpoint.sandbox.backends.resources import (
+    BoundedCommand,
+    Delegation,
+    DiskWatch,
+    bounded,
+    find_delegation,
+)
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
@@ -53,14 +59,28 @@ _MACHINE = {
     "/proc/swaps": "",
     "/proc/vmstat": "",
 }
-"""What a run reads in place of files that tell one machine from another, or what else runs on it."""
+"""What a run reads in place of files that distinguish one machine from another, or what else runs on it."""
 _MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
 _STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
 _SETTINGS = (
-    "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-    "--unshare-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
-    "--hostname", "sandbox",
-)  # fmt: skip
+    "--unshare-user",
+    "--disable-userns",
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--unshare-net",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+    "--uid",
+    "1000",
+    "--gid",
+    "1000",
+    "--hostname",
+    "sandbox",
+)
 
 
 @dataclass
@@ -100,7 +120,9 @@ class BubblewrapCall:
 
 
 def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
-    """Add `command`'s mounts and the filter on its system calls; `copy` is a tree on the host that it may write."""
+    """Add `command`'s mounts and the filter on its system calls;
+    `copy` is a tree on the host that it may write.
+    """
     plan.arguments += _SETTINGS
     if command.programs:
         _plan_programs(plan, command, cache)
@@ -109,14 +131,17 @@ def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache
     program = filter_program()
     if program is not None:
         plan.arguments += ["--seccomp", plan.memory(program)]
+    # Last: bubblewrap works through its arguments in order, and the mounts before need their mount points.
     plan.arguments += ["--remount-ro", "/"]
 
 
 def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
+    """Add a view with the interpreter, the environment and the tree (decision 0039)."""
     limits = command.limits
     _show_runtime(plan, cache.of(command.environment, command.shows), cache)
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
     _hide_machine(plan, limits)
+    # Writable places are in memory, each with a size.
     _memory(plan, "/tmp", limits.temporary, "1777")
     _memory(plan, "/dev/shm", limits.temporary, "1777")
     _memory(plan, WORK, limits.workspace)
@@ -169,27 +194,17 @@ def _memory(plan: BubblewrapCall, target: str, size: int, mode: str = "0755") ->
 def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
     """Show the tree read-only except for its writable parts.
 
-    A writable folder is in memory, and its content is mounted there piece by piece: a mount point can be neither
-    replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
+    A writable folder is in memory, and its content is mounted there piece by piece: a mount point can be
+    neither replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
     """
     source = plan.source(parts.tree)
+    # Read-only, because the tests are read while the tested code runs already (decision 0041).
     plan.arguments += ["--ro-bind", source, REPOSITORY]
     for folder in parts.folders:
-        _memory(plan, _inside(folder), size)
-        for name in RESERVED:
-            if not (parts.tree / folder / name).exists():
-                _memory(plan, f"{_inside(folder)}/{name}", 1 << 12, "0555")
-                plan.arguments += ["--remount-ro", f"{_inside(folder)}/{name}"]
-        for child in parts.children(folder):
-            if child in parts.paths:
-                _copy(plan, parts.tree, child)
-                continue
-            real = (parts.tree / child).resolve()
-            if real.exists():
-                shown = real.relative_to(parts.tree.resolve()).as_posix()
-                plan.arguments += ["--ro-bind", f"{source}/{shown}", _inside(child)]
+        _show_folder(plan, parts, folder, source, size)
     for path in parts.paths:
-        if str(Path(path).parent) in parts.folders:
+        in_memory = str(Path(path).parent) in parts.folders
+        if in_memory:
             continue
         if (parts.tree / path).is_dir():
             _memory(plan, _inside(path), size)
@@ -217,8 +232,28 @@ def _write(plan: BubblewrapCall, how: str, file: Path, target: str) -> None:
     plan.arguments += ["--perms", mode, how, plan.memory(file.read_bytes()), target]
 
 
+def _show_folder(plan: BubblewrapCall, parts: TreeParts, folder: str, source: str, size: int) -> None:
+    """Show a folder in which a run may add entries, with what is in it mounted piece by piece."""
+    _memory(plan, _inside(folder), size)
+    for name in RESERVED:
+        if not (parts.tree / folder / name).exists():
+            # An empty folder that can't be replaced: what pytest or Python would load can't be made there.
+            _memory(plan, f"{_inside(folder)}/{name}", 1 << 12, "0555")
+            plan.arguments += ["--remount-ro", f"{_inside(folder)}/{name}"]
+    for child in parts.children(folder):
+        if child in parts.paths:
+            _copy(plan, parts.tree, child)
+            continue
+        real = (parts.tree / child).resolve()
+        if real.exists():
+            shown = real.relative_to(parts.tree.resolve()).as_posix()
+            plan.arguments += ["--ro-bind", f"{source}/{shown}", _inside(child)]
+
+
 def _inside(path: str) -> str:
-    return REPOSITORY if path == "." else f"{REPOSITORY}/{path}"
+    if path == ".":
+        return REPOSITORY
+    return f"{REPOSITORY}/{path}"
 
 
 def stage() -> str:
@@ -235,8 +270,8 @@ _MOST = 4096
 def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
     """On leaving, wait until no process is left in the namespace that `plan` makes, or for ten seconds.
 
-    Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports the number
-    of the first process.
+    Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports
+    the number of the first process.
     """
     reading, writing = os.pipe()
     plan.descriptors.append(writing)
@@ -259,7 +294,9 @@ def _first_process(reading: int) -> int | None:
 
 
 def _wait_for(pid: int) -> None:
-    """Wait for the end of a process that is not our own child; a first process ends after the rest of its namespace."""
+    """Wait for the end of a process that is not our own child;
+    a first process ends after the rest of its namespace.
+    """
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -310,7 +347,9 @@ class BubblewrapBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit: memory is watched unless a control group was delegated to the user."""
+        """Return what enforces each limit:
+        memory is watched unless a control group was delegated to the user.
+        """
         memory = KERNEL if self._delegation() else WATCHED
         return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
 
@@ -355,12 +394,15 @@ class BubblewrapBackend:
                         kill=lambda: _kill(process),
                         watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
+            # Before the status is looked at: the kernel ends a process by a signal, as somebody outside
+            # would.
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
-            if (ended.exit_code or 0) < 0:  # what ends inside ends as a status of bubblewrap's, which no run can signal
-                reason = (
-                    f"bubblewrap was ended from outside (signal {-(ended.exit_code or 0)}); nothing of the run counts."
-                )
+            status = ended.exit_code or 0
+            # What ends inside ends as a status of bubblewrap's. A signal to bubblewrap itself comes from
+            # outside, which nothing in the run can send, so the solver is not charged for it (decision 0121).
+            if status < 0:
+                reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
             return replace(ended, exit_code=_as_signal(ended.exit_code))
 
@@ -381,34 +423,29 @@ class BubblewrapBackend:
             results_fd=results,
         )
         plan_mounts(plan, command, copy, self._cache)
-        invocation = command.invocation(places)
-        if command.programs:
-            enter = _enter_by_shell(plan, command.limits, places, invocation)
-        else:
-            copies = copy is None and command.writable is None
-            enter = EnterOrder(
-                limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes},
-                folder=places.workspace,
-                arguments=invocation.arguments,
-                environment=dict(invocation.environment),
-                results_fd=results,
-                make=(places.home,),
-                copy=(f"{SHOWN}/tree", places.workspace) if copies else None,
-            ).command_line(command.environment.interpreter, f"{SHOWN}/inside")
+        enter = _enter(plan, command, copy, places)
+        # By a descriptor: a command line is short, and can be read by everybody.
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
+            # Started by root, a run is nobody's, who may not enter every folder: what is shown is mounted
+            # before.
             arguments = PrivateMounts(
-                sources=plan.sources, place=plan.staged_at, user=_NOBODY, arguments=arguments, parent=os.getpid()
+                sources=plan.sources,
+                place=plan.staged_at,
+                user=_NOBODY,
+                arguments=arguments,
+                parent=os.getpid(),
             ).command_line()
+        # Empty but for what the bound needs: bubblewrap's environment can be read inside, as that of process
+        # 1.
+        environment = dict(bound.environment or {})
         return subprocess.Popen(
             [*bound.prefix, *arguments],
             stdin=subprocess.DEVNULL if command.requests is None else command.requests,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=dict(
-                bound.environment or {}
-            ),  # bubblewrap's own environment stays readable inside, as that of process 1
+            env=environment,
             cwd="/",
             pass_fds=(results, *plan.descriptors),
             start_new_session=True,
@@ -453,8 +490,28 @@ printf '{{"e":"ready"}}\\n' >&{results} && exec {results}>&- && exec "$@"
 """
 
 
+def _enter(plan: BubblewrapCall, command: Command, copy: Path | None, places: MountPaths) -> list[str]:
+    """Return what bubblewrap executes: what sets the limits and then becomes the command."""
+    invocation = command.invocation(places)
+    if command.programs:
+        return _enter_by_shell(plan, command.limits, places, invocation)
+    copies = copy is None and command.writable is None
+    return EnterOrder(
+        limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes},
+        folder=places.workspace,
+        arguments=invocation.arguments,
+        environment=dict(invocation.environment),
+        results_fd=places.results_fd,
+        make=(places.home,),
+        copy=(f"{SHOWN}/tree", places.workspace) if copies else None,
+    ).command_line(command.environment.interpreter, f"{SHOWN}/inside")
+
+
 def _enter_by_shell(plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation) -> list[str]:
-    """Return how to start a command without an interpreter: bash sets the limits and then executes the command."""
+    """Return how to start a command without an interpreter:
+    bash sets the limits and then executes the command.
+    """
+    # There is no Python in such a view, so that read-only commands can't start one: decision 0040.
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]
@@ -489,7 +546,9 @@ def _mend(complaint: str) -> str:
 
 def _as_signal(exit_code: int | None) -> int | None:
     """Convert bubblewrap's exit code for a signal (128 plus its number) into the negative number."""
-    return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
+    if exit_code is not None and 128 < exit_code <= 192:
+        return 128 - exit_code
+    return exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,8 @@
 """Starting a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
 
-Without a process namespace the supervisor ends all processes of the command: it adopts those that the command leaves,
-including those in new sessions. A mark in the environment finds the rest if the supervisor itself is gone.
+Without a process namespace the supervisor ends all processes of the command: it adopts those that the command
+leaves, including those in new sessions. A mark in the environment finds the rest if the supervisor itself is
+gone.
 """
 
 from __future__ import annotations
@@ -91,38 +92,13 @@ def run_supervised(
 ) -> Ended:
     """Run `command` in the tree `work`/repo below a supervisor, and end all of its processes.
 
-    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes another
-    user, who can enter only the folders that the run needs.
+    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes
+    another user, who can enter only the folders that the run needs.
     """
+    # Found in the environment of what the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()
-    user = os.getuid() if confinement is None else confinement.user
     with result_pipe() as pipe:
-        folders = {name: path.resolve() for name, path in command.folders.items()}
-        places = MountPaths(
-            workspace=str(work / "repo"),
-            python=str(command.environment.folder / "bin" / "python"),
-            home=str(work / "home"),
-            temporary=str(work / "tmp"),
-            folders={name: str(path) for name, path in folders.items()},
-            results_fd=pipe.writing,
-        )
-        invocation = command.invocation(places)
-        arguments = EnterOrder(
-            limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes + _threads_of(user)},
-            folder=places.workspace,
-            arguments=invocation.arguments,
-            environment={**invocation.environment, _MARK: mark},
-            results_fd=pipe.writing,
-            supervise=True,
-            parent=os.getpid(),
-            confine=None if confinement is None else confinement.rules,
-        ).command_line(sys.executable if confinement is None else command.environment.interpreter, PAYLOAD)
-        if confinement is not None and os.geteuid() == 0:
-            environment = command.environment
-            shown = (environment.folder.resolve(), *folders.values(), *command.shows, environment.prefix, PAYLOAD, work)
-            arguments = PrivateMounts(
-                sources=[str(path) for path in shown], place="", user=user, arguments=arguments, parent=os.getpid()
-            ).command_line()
+        arguments = _supervisor(command, work, pipe.writing, mark, confinement)
         process = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL if command.requests is None else command.requests,
@@ -133,6 +109,7 @@ def run_supervised(
             start_new_session=True,
         )
         pipe.close_writing()
+        watch = None if confinement is None else DiskWatch(work, process.pid, command.limits.disk)
         with process:
             try:
                 return follow(
@@ -143,7 +120,7 @@ def run_supervised(
                     on_line=on_line,
                     cancel=cancel,
                     kill=lambda: _stop(process),
-                    watch=None if confinement is None else DiskWatch(work, process.pid, command.limits.disk),
+                    watch=watch,
                 )
             finally:
                 _kill_marked(mark)
@@ -161,8 +138,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """End processes that still carry the run's mark, and wait for them; the tested code may kill the supervisor."""
-    wanted, until = f"{_MARK}={mark}".encode(), time.monotonic() + _ENDING_S
+    """End processes that still carry the run's mark, and wait for them;
+    the tested code may kill the supervisor.
+    """
+    wanted = f"{_MARK}={mark}".encode()
+    until = time.monotonic() + _ENDING_S
     while left := list(_marked(wanted)):
         for pid in left:
             with contextlib.suppress(OSError):
@@ -182,6 +162,55 @@ def _marked(wanted: bytes) -> Iterator[int]:
                     yield int(entry.name)
 
 
+def _supervisor(command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None) -> list[str]:
+    """Return what to execute: the supervisor, below private mounts if root starts a confined run."""
+    environment = command.environment
+    folders = {name: path.resolve() for name, path in command.folders.items()}
+    places = MountPaths(
+        workspace=str(work / "repo"),
+        python=str(environment.folder / "bin" / "python"),
+        home=str(work / "home"),
+        temporary=str(work / "tmp"),
+        folders={name: str(path) for name, path in folders.items()},
+        results_fd=results_fd,
+    )
+    user = os.getuid() if confinement is None else confinement.user
+    invocation = command.invocation(places)
+    arguments = EnterOrder(
+        # The kernel counts all processes of a user, so those that run already are added (decision 0009).
+        limits={
+            **command.limits.of_a_process(),
+            "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
+        },
+        folder=places.workspace,
+        arguments=invocation.arguments,
+        environment={**invocation.environment, _MARK: mark},
+        results_fd=results_fd,
+        supervise=True,
+        parent=os.getpid(),
+        confine=None if confinement is None else confinement.rules,
+    ).command_line(sys.executable if confinement is None else environment.interpreter, PAYLOAD)
+    if confinement is None or os.geteuid() != 0:
+        return arguments
+    # Another user can't enter folders that are root's alone: those above the run's files are covered
+    # (decision 0009).
+    shown = (
+        environment.folder.resolve(),
+        *folders.values(),
+        *command.shows,
+        environment.prefix,
+        PAYLOAD,
+        work,
+    )
+    return PrivateMounts(
+        sources=[str(path) for path in shown],
+        place="",
+        user=user,
+        arguments=arguments,
+        parent=os.getpid(),
+    ).command_line()
+
+
 def _threads_of(user: int) -> int:
     """Count the threads of all processes of a user: the system's limit counts those too."""
     count = 0
@@ -190,4 +219,7 @@ def _threads_of(user: int) -> int:
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and entry.stat().st_uid == user:
                     count += sum(1 for _ in (entry / "task").iterdir())
-    return count or (0 if user != os.getuid() else 4096)
+    if count:
+        return count
+    # Not to be seen without /proc. Of our own user, which runs at least us, many are assumed.
+    return 4096 if user == os.getuid() else 0

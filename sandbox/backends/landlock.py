@@ -1,9 +1,10 @@
 """Landlock and seccomp: isolation by system calls alone, for machines where user namespaces are closed.
 
-The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and writes
-to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter on system calls.
-Its promises are weaker than bubblewrap's: `REDUCED` lists how. If root starts it, each run gets a different unused
-user, so that its processes can be counted; folders that only root may enter are covered.
+The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and
+writes to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter
+on system calls. Its promises are weaker than bubblewrap's: `REDUCED` lists how. If root starts it, each run
+gets a different unused user, so that its processes can be counted; folders that only root may enter are
+covered.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class LandlockBackend:
 
     name = "landlock"
     expects: ClassVar[Mapping[str, str]] = {"mode": "either"}
-    """The owner of a file can change its mode, and only a start by root makes the run another user than the owner."""
+    """The owner of a file can change its mode,
+    and only a start by root makes the run another user than the owner."""
 
     def __init__(self, version: int | None = None, cache: RuntimeCache | None = None) -> None:
         self._cache = cache or RuntimeCache()
@@ -80,10 +82,13 @@ class LandlockBackend:
                 folder.chmod(0o755)
             user = os.getuid()
             if os.geteuid() == 0:
+                # A user of its own for each run, so that runs can't count, signal or change each other
+                # (decision 0009).
                 user = _unused_user()
                 _share(parts)
                 give_away(_own(work, parts), user)
-            # Landlock has no exceptions within a folder, and lets users change modes and times of their own files.
+            # Landlock has no exceptions within a folder, and lets users change modes and times of their own
+            # files, so changes are found afterwards (decision 0041).
             states = TreeStates.of(parts)
             confinement = Confinement(self._rules(command, work, parts), user)
             ended = run_supervised(command, work, on_line=on_line, cancel=cancel, confinement=confinement)
@@ -97,14 +102,22 @@ class LandlockBackend:
         program = filter_program(namespaces=False, signals=self._interface >= _SCOPES_SIGNALS)
         assert program is not None, "the probe refuses machines without a table of system calls"
         if command.programs:
+            # Read-only commands: no interpreter, no environment, and nothing to write to (decision 0040).
             runtime = self._cache.of_programs(command.programs)
-            shown, look, write = [], [work / "repo"], []
+            shown = []
+            look = [work / "repo"]
+            write = []
         else:
             runtime = self._cache.of(command.environment, command.shows)
-            shown = [command.environment.folder.resolve(), *(path.resolve() for path in command.folders.values())]
-            shown.append(work / "repo")
-            look, write = [], [*_own(work, parts), *_folders(parts)]
-        read = [*(Path(part.path) for part in runtime.parts if not part.link), *map(Path, _ETC), *shown]
+            shown = [
+                command.environment.folder.resolve(),
+                *(path.resolve() for path in command.folders.values()),
+                work / "repo",
+            ]
+            look = []
+            write = [*_own(work, parts), *_folders(parts)]
+        read = [Path(part.path) for part in runtime.parts if not part.link]
+        read += [*map(Path, _ETC), *shown]
         # Python finds modules by listing folders, including the top of its standard library.
         listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
         allowed = {"read": read, "look": look, "list": listed, "write": [*write, *map(Path, _DEVICES)]}
@@ -112,7 +125,9 @@ class LandlockBackend:
         return {"version": self._interface, "filter": program.hex(), **rules}
 
     def _version(self) -> str:
-        return f"{self._interface} (Linux {platform.release()})" if self._interface else ""
+        if self._interface:
+            return f"{self._interface} (Linux {platform.release()})"
+        return ""
 
     def _reduced(self) -> tuple[str, ...]:
         unscoped = () if self._interface >= _SCOPES_SIGNALS else ("tests can't send signals, not even to themselves",)
@@ -156,6 +171,7 @@ def _unused_user() -> int:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 busy.add(entry.stat().st_uid)
+    # At random, so that two programs that look at the same moment seldom take the same one.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 

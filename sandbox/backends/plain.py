@@ -1,7 +1,8 @@
-"""No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home. Only with consent.
+"""No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home.
+Only with consent.
 
-The code under test may read, write and reach the same as the user. Its processes are ended with the run. Its changes
-to its tree are detected afterwards, unless the code hides them.
+The code under test may read, write and reach the same as the user. Its processes are ended with the run. Its
+changes to its tree are detected afterwards, unless the code hides them.
 """
 
 from __future__ import annotations
@@ -50,5 +51,6 @@ class PlainBackend:
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
         """Run `command` in a fresh temporary folder."""
         with run_folder() as base:
+            # Compared afterwards, since nothing keeps the code from changing its tree (decision 0041).
             states = TreeStates.of(laid_out(command, base))
             return states.completed(run_supervised(command, base, on_line=on_line, cancel=cancel), command)

@@ -57,7 +57,10 @@ class Tail:
 
 @dataclass
 class ResultLines:
-    """Splits the result pipe into lines, passes them on, and counts them. The first one only reports the start."""
+    """Splits the result pipe into lines, passes them on, and counts them.
+
+    The first one only reports the start.
+    """
 
     limits: RunLimits
     on_line: Callable[[bytes], None]
@@ -78,6 +81,7 @@ class ResultLines:
                     self.ready = line == _READY
                 elif not self.too_many:
                     self.on_line(line)
+        # The tested code can write to this pipe as well, so what is kept of it is bounded.
         if self._total > self.limits.results or len(self._rest) > self.limits.result_line:
             self.too_many = True
             self._rest.clear()
@@ -120,24 +124,33 @@ def follow(
     kill: Callable[[], None],
     watch: DiskWatch | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself or has to be stopped with `kill`, which must also end all its children.
+    """Read until `process` ends by itself or has to be stopped with `kill`,
+    which must also end all its children.
 
-    `watch` checks while it runs and once more at its end, so that what a run leaves counts however fast it came.
+    `watch` checks while it runs and once more at its end,
+    so that what a run leaves counts however fast it came.
     """
     began = time.monotonic()
-    lines, tail = ResultLines(limits, on_line), Tail(limits.output)
+    lines = ResultLines(limits, on_line)
+    tail = Tail(limits.output)
     stop = Stop.EXITED
     try:
         stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
     finally:
+        # Also when an exception leaves us: nothing of a run may go on without anybody to follow it.
         if stop is not Stop.EXITED or process.poll() is None:
             kill()
     process.wait()
+    if stop is Stop.EXITED:
+        # Without the first line the command never began, so its status is that of the isolation (decision
+        # 0121).
+        if not lines.ready:
+            stop = Stop.NOT_STARTED
+            return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
+        # Once more at the end: what a run leaves counts however fast it came.
+        if watch is not None and watch.exceeded():
+            stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None
-    if stop is Stop.EXITED and not lines.ready:
-        stop = Stop.NOT_STARTED
-    elif stop is Stop.EXITED and watch is not None and watch.exceeded():
-        stop, exit_code = Stop.TOO_MUCH_DISK, None
     return Ended(stop, exit_code, tail.text(), time.monotonic() - began)
 
 
@@ -151,6 +164,7 @@ def _pump(
     cancel: CancelToken,
     watch: DiskWatch | None,
 ) -> Stop:
+    """Read both pipes until they are closed, or until the process has to be stopped."""
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
     sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}
@@ -170,6 +184,7 @@ def _pump(
             if cancel.cancelled:
                 return Stop.CANCELLED
             if process.poll() is not None:
+                # A process that it left behind may hold the pipes open for ever.
                 gone_at = gone_at or now
                 if now - gone_at > _DRAIN_S:
                     return Stop.EXITED
@@ -185,9 +200,12 @@ def _pump(
 
 
 def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
+    """Return the limit that a running process has passed, of those that the kernel does not enforce."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
-    return Stop.TOO_MUCH_DISK if watch is not None and watch.due() and watch.exceeded() else None
+    if watch is None or not watch.due():
+        return None
+    return Stop.TOO_MUCH_DISK if watch.exceeded() else None
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken) -> Stop:

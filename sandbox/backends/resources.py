@@ -1,4 +1,6 @@
-"""Memory and disk use of a run, watched through /proc, or bounded by cgroup v2 if part of its tree is ours."""
+"""Memory and disk use of a run, watched through /proc,
+or bounded by cgroup v2 if part of its tree is ours.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,11 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_of_tree(pid: int, enough: int) -> int:
-    """Return the bytes that `pid` and its descendants hold: proportional set sizes, so that shared pages count once.
+    """Return the bytes that `pid` and its descendants hold:
+    proportional set sizes, so that shared pages count once.
 
-    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is returned
-    instead; also for a process whose details may not be read.
+    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is
+    returned instead; also for a process whose details may not be read.
     """
     resident = {process: _resident(process) for process in descendants(pid)}
     total = sum(resident.values())
@@ -74,14 +77,18 @@ def _proportional(pid: int, otherwise: int) -> int:
 
 
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.25, 1.0
+_LEAST_PAUSE_S = 0.25
+_MOST_PAUSE_S = 1.0
 _SHARE = 10
-"""Scanning may take a tenth of a processor, unless that would put off the next look by more than the longest pause."""
+"""Scanning may take a tenth of a processor,
+unless that would put off the next look by more than the longest pause."""
 
 
 @dataclass
 class DiskWatch:
-    """Checks whether a folder, with the removed files that the processes below `pid` hold open, is too large."""
+    """Checks whether a folder, with the removed files that the processes below
+    `pid` hold open, is too large.
+    """
 
     folder: Path
     pid: int
@@ -112,13 +119,15 @@ class DiskWatch:
 
 def _held(folder: Path) -> tuple[int, int, bool]:
     """Return the bytes and the files below `folder`, and whether part of it is unreadable."""
-    used = files = 0
+    used = 0
+    files = 0
     hidden = False
     waiting = [str(folder)]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
+                    # The run goes on while we look: a file may be gone before its size is read.
                     with contextlib.suppress(FileNotFoundError):
                         files += 1
                         used += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
@@ -132,13 +141,17 @@ def _held(folder: Path) -> tuple[int, int, bool]:
 
 
 def _removed_but_open(pid: int, folder: Path) -> int:
-    device, seen, used = folder.stat().st_dev, set[int](), 0
+    """Return the bytes of files that have no name any more, and are freed only when they are closed."""
+    device = folder.stat().st_dev
+    seen = set[int]()
+    used = 0
     for process in descendants(pid):
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"/proc/{process}/fd"):
                 with contextlib.suppress(OSError):
                     found = entry.stat()
-                    if found.st_dev == device and found.st_nlink == 0 and found.st_ino not in seen:
+                    is_removed = found.st_dev == device and found.st_nlink == 0
+                    if is_removed and found.st_ino not in seen:
                         seen.add(found.st_ino)
                         used += found.st_blocks * _BLOCK
     return used
@@ -158,7 +171,9 @@ _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
-    """A command line that starts another one under the bound, and functions that tell whether the bound was hit."""
+    """A command line that starts another one under the bound,
+    and a function that says whether the bound was hit.
+    """
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
@@ -183,7 +198,8 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
     if parent is not None:
         return Delegation(parent)
     program = shutil.which("systemd-run")
-    if program and os.geteuid() != 0 and os.environ.get("XDG_RUNTIME_DIR"):
+    has_session = os.geteuid() != 0 and bool(os.environ.get("XDG_RUNTIME_DIR"))
+    if program and has_session:
         command = [program, *_scope(1 << 30, 64), "true"]
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             if subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0:
@@ -203,6 +219,8 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
             with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
+            # The command joins the group before it becomes bubblewrap, so that nothing is started outside of
+            # it.
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
             yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:
@@ -216,19 +234,28 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
 
 def _scope(memory: int, processes: int) -> Sequence[str]:
     return (
-        "--user", "--scope", "--quiet", "--collect", f"--property=MemoryMax={memory}", "--property=MemorySwapMax=0",
-        f"--property=TasksMax={processes}", "--",
-    )  # fmt: skip
+        "--user",
+        "--scope",
+        "--quiet",
+        "--collect",
+        f"--property=MemoryMax={memory}",
+        "--property=MemorySwapMax=0",
+        f"--property=TasksMax={processes}",
+        "--",
+    )
 
 
 def _writable_parent(root: Path, own: Path) -> Path | None:
+    """Return the group above ours if we may make groups in it that bound memory and processes."""
     try:
         line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))
         parent = (root / line.removeprefix("0::/")).parent
         if not parent.is_relative_to(root) or not os.access(parent / "cgroup.procs", os.W_OK):
             return None
-        if not set((parent / "cgroup.subtree_control").read_text().split()) >= _NEEDED:
+        offered = set((parent / "cgroup.subtree_control").read_text().split())
+        if not offered >= _NEEDED:
             return None
+        # By trying: the right to make a group is not always one to set its bounds.
         trial = parent / f"gistpoint-trial-{os.getpid()}"
         trial.mkdir()
         usable = os.access(trial / "memory.max", os.W_OK)
@@ -246,6 +273,7 @@ def _killed_in(group: Path) -> bool:
 
 
 def _remove(group: Path) -> None:
+    """End what is left in a group and remove it; the kernel refuses while a process is still ending."""
     with contextlib.suppress(OSError):
         if (group / "cgroup.kill").exists():  # since Linux 5.14
             (group / "cgroup.kill").write_text("1")

@@ -36,7 +36,9 @@ class RuntimeCache:
         return self._folder or Locations.of_user().runtimes
 
     def of(self, environment: Environment, shows: tuple[Path, ...] = ()) -> Runtime:
-        """Return what a run in `environment` is shown, with `shows` besides the usual; listed once, then cached."""
+        """Return what a run in `environment` is shown, with `shows` besides the usual;
+        listed once, then cached.
+        """
         known = self._known.get((environment.folder, shows))
         if known is None:
             known = self._known[environment.folder, shows] = self._of(environment, shows)
@@ -50,10 +52,11 @@ class RuntimeCache:
         return known
 
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
-        """Return a folder with the files and links of `runtime`, for use as a run's root; made once, then cached.
+        """Return a folder with the files and links of `runtime`, for use as a run's root;
+        made once, then cached.
 
-        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so are the
-        folders `mounted`. `written` has the texts of further files, by path.
+        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so
+        are the folders `mounted`. `written` has the texts of further files, by path.
         """
 
         def build(folder: Path) -> None:
@@ -68,22 +71,23 @@ class RuntimeCache:
     def _of(self, environment: Environment, shows: tuple[Path, ...]) -> Runtime:
         library = environment.prefix / "lib" / f"python{environment.version}"
         watched = [environment.interpreter, library, library / "lib-dynload"]
-        if environment.folder.stat().st_mode & _WRITABLE:
-            if any(True for _ in modules_in(environment)):
-                return runtime_of(environment, shows)  # it may still change
-        else:
+        may_change = bool(environment.folder.stat().st_mode & _WRITABLE)
+        if not may_change:
             watched.append(environment.folder)
+        elif next(modules_in(environment), None) is not None:
+            # The libraries that it loads may still change, so the list is not kept.
+            return runtime_of(environment, shows)
         return self._kept(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
     def _kept(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
         """Return the result of `make`, or its cached result if everything that it depends on is unchanged."""
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
+        # A file that can't be read is made again: the cache only saves time.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             stored = json.loads(file.read_text("utf-8"))
-            interpreter, system = (
-                tuple(RuntimePath(*part) for part in stored[name]) for name in ("interpreter", "system")
-            )
+            interpreter = tuple(RuntimePath(*part) for part in stored["interpreter"])
+            system = tuple(RuntimePath(*part) for part in stored["system"])
             return Runtime(stored["key"], interpreter, system)
         made = make()
         with contextlib.suppress(OSError):
@@ -105,8 +109,11 @@ def _state(path: Path) -> list[object]:
 
 def _write(file: Path, runtime: Runtime) -> None:
     """Write a list; another process may be reading it."""
-    interpreter, system = ([astuple(part) for part in parts] for parts in (runtime.interpreter, runtime.system))
-    stored = {"key": runtime.key, "interpreter": interpreter, "system": system}
+    stored = {
+        "key": runtime.key,
+        "interpreter": [astuple(part) for part in runtime.interpreter],
+        "system": [astuple(part) for part in runtime.system],
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, json.dumps(stored).encode("ascii"), durable=False, mode=0o600)
 
@@ -128,29 +135,170 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
 RECIPE = "1"
 """To be changed when the shown parts change, so that lists made by older rules are not reused."""
 PROGRAMS = (
-    "sh", "bash", "awk", "base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "chown", "clear", "cmp", "comm",
-    "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env", "envsubst", "expand", "expr",
-    "false", "fgrep", "file", "find", "fmt", "fold", "getent", "gettext", "git", "grep", "gunzip", "gzip", "head",
-    "hostname", "iconv", "id", "install", "join", "kill", "ldconfig", "less", "ln", "locale", "ls", "md5sum", "mkdir",
-    "mkfifo", "mktemp", "more", "msgcat", "msgfmt", "msginit", "msgmerge", "mv", "ngettext", "nice", "nl", "nohup",
-    "nproc", "od", "paste", "patch", "printenv", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm", "rmdir",
-    "sed", "seq", "setsid", "sha1sum", "sha256sum", "shuf", "sleep", "sort", "split", "stat", "stty", "sync", "tac",
-    "tail", "tar", "tee", "test", "timeout", "touch", "tput", "tr", "tree", "true", "truncate", "tty", "uname",
-    "unexpand", "uniq", "unlink", "unxz", "unzip", "wc", "which", "whoami", "xargs", "xgettext", "xz", "yes", "zip",
-)  # fmt: skip
+    "sh",
+    "bash",
+    "awk",
+    "base64",
+    "basename",
+    "bunzip2",
+    "bzip2",
+    "cat",
+    "chmod",
+    "chown",
+    "clear",
+    "cmp",
+    "comm",
+    "cp",
+    "cut",
+    "date",
+    "dd",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "env",
+    "envsubst",
+    "expand",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "find",
+    "fmt",
+    "fold",
+    "getent",
+    "gettext",
+    "git",
+    "grep",
+    "gunzip",
+    "gzip",
+    "head",
+    "hostname",
+    "iconv",
+    "id",
+    "install",
+    "join",
+    "kill",
+    "ldconfig",
+    "less",
+    "ln",
+    "locale",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mkfifo",
+    "mktemp",
+    "more",
+    "msgcat",
+    "msgfmt",
+    "msginit",
+    "msgmerge",
+    "mv",
+    "ngettext",
+    "nice",
+    "nl",
+    "nohup",
+    "nproc",
+    "od",
+    "paste",
+    "patch",
+    "printenv",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "setsid",
+    "sha1sum",
+    "sha256sum",
+    "shuf",
+    "sleep",
+    "sort",
+    "split",
+    "stat",
+    "stty",
+    "sync",
+    "tac",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tput",
+    "tr",
+    "tree",
+    "true",
+    "truncate",
+    "tty",
+    "uname",
+    "unexpand",
+    "uniq",
+    "unlink",
+    "unxz",
+    "unzip",
+    "wc",
+    "which",
+    "whoami",
+    "xargs",
+    "xgettext",
+    "xz",
+    "yes",
+    "zip",
+)
 """Programs that suites call."""
 _COMPILERS = (
-    "cc", "c99", "gcc", "g++", "c++", "cpp", "as", "ld", "ld.bfd", "ar", "ranlib", "nm", "strip", "objdump", "make",
+    "cc",
+    "c99",
+    "gcc",
+    "g++",
+    "c++",
+    "cpp",
+    "as",
+    "ld",
+    "ld.bfd",
+    "ar",
+    "ranlib",
+    "nm",
+    "strip",
+    "objdump",
+    "make",
     "pkg-config",
-)  # fmt: skip
-_COMPILER_FOLDERS = ("/usr/lib/gcc", "/usr/libexec/gcc", "/usr/include", "/usr/local/include", "/usr/share/pkgconfig")
+)
+_COMPILER_FOLDERS = (
+    "/usr/lib/gcc",
+    "/usr/libexec/gcc",
+    "/usr/include",
+    "/usr/local/include",
+    "/usr/share/pkgconfig",
+)
 _COMPILER_PARTS = ("cc1", "cc1plus", "collect2", "lto1", "lto-wrapper")
 _LINKED = ("*crt1.o", "crti.o", "crtn.o", "lib*.so", "lib*_nonshared.a")
 PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin")
 _EXPECTED = (
-    "gcc_s", "stdc++", "z", "gomp", "atomic", "pthread", "dl", "rt", "m", "util", "resolv", "nss_files", "nss_dns",
-    "crypt", "ffi",
-)  # fmt: skip
+    "gcc_s",
+    "stdc++",
+    "z",
+    "gomp",
+    "atomic",
+    "pthread",
+    "dl",
+    "rt",
+    "m",
+    "util",
+    "resolv",
+    "nss_files",
+    "nss_dns",
+    "crypt",
+    "ffi",
+)
 """Libraries that binary wheels expect of any system, and those that the C library loads by name."""
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Links to the folder of the same name below `/usr`, on most systems."""
@@ -163,18 +311,57 @@ folders = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
 print(json.dumps({"folders": folders, "names": sorted(getattr(sys, "stdlib_module_names", ()))}))
 """
 _NO_LONGER = (
-    "_bootlocale", "_bootsubprocess", "_crypt", "_sha256", "_sha512", "aifc", "asynchat", "asyncore", "audioop",
-    "binhex", "cgi", "cgitb", "chunk", "crypt", "distutils", "formatter", "imghdr", "imp", "lib2to3", "mailcap", "nis",
-    "nntplib", "ossaudiodev", "parser", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "symbol", "telnetlib", "uu",
+    "_bootlocale",
+    "_bootsubprocess",
+    "_crypt",
+    "_sha256",
+    "_sha512",
+    "aifc",
+    "asynchat",
+    "asyncore",
+    "audioop",
+    "binhex",
+    "cgi",
+    "cgitb",
+    "chunk",
+    "crypt",
+    "distutils",
+    "formatter",
+    "imghdr",
+    "imp",
+    "lib2to3",
+    "mailcap",
+    "nis",
+    "nntplib",
+    "ossaudiodev",
+    "parser",
+    "pipes",
+    "smtpd",
+    "sndhdr",
+    "spwd",
+    "sunau",
+    "symbol",
+    "telnetlib",
+    "uu",
     "xdrlib",
-)  # fmt: skip
+)
 """Modules that the standard library has lost since 3.9, a version that does not list its own modules."""
 _PARTLY = {
-    "test": ("__init__.py", "support"), "ensurepip": ("__init__.py", "__main__.py", "_uninstall.py"), "idlelib": (),
+    "test": ("__init__.py", "support"),
+    "ensurepip": ("__init__.py", "__main__.py", "_uninstall.py"),
+    "idlelib": (),
     "turtledemo": (),
-}  # fmt: skip
-"""Packages that are shown only in part: tests, wheels that bundle copies of many packages, programs with windows."""
-_SCRIPTS = (b"#!/bin/sh", b"#! /bin/sh", b"#!/bin/bash", b"#!/usr/bin/sh", b"#!/usr/bin/bash", b"#!/usr/bin/env bash")
+}
+"""Packages that are shown only in part:
+tests, wheels that bundle copies of many packages, programs with windows."""
+_SCRIPTS = (
+    b"#!/bin/sh",
+    b"#! /bin/sh",
+    b"#!/bin/bash",
+    b"#!/usr/bin/sh",
+    b"#!/usr/bin/bash",
+    b"#!/usr/bin/env bash",
+)
 _MOST_LINKS = 40
 
 
@@ -208,31 +395,41 @@ class Runtime:
 
 def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
     """Return what a run in `environment` is shown; `shows` adds programs and folders to the usual ones."""
-    interpreter = set(_interpreter(environment))
-    modules = [Path(part.path) for part in interpreter if part.path.endswith(".so")]
     further = list(shows)
+    interpreter = set(_interpreter(environment))
     programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
-    files = [environment.interpreter, *modules, *(path.resolve() for path in programs)]
+    files = [environment.interpreter, *(path.resolve() for path in programs)]
+    files += [Path(part.path) for part in interpreter if part.path.endswith(".so")]
+    # Wheels are read apart from the system's own files: what they name outside of their environment is not
+    # believed.
     libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
     libraries |= libraries_named(_EXPECTED, beside=libraries)
-    folders = [Path(path) for path in _DATA] + [environment.prefix / path for path in _DATA_OF_PREFIX]
+    folders = [*map(Path, _DATA), *(environment.prefix / path for path in _DATA_OF_PREFIX)]
     folders += [path for path in further if path.is_dir()]
     system = _parts((*programs, *libraries), folders)
     return _runtime(interpreter, system - interpreter)
 
 
 def toolchain(environment: Environment) -> tuple[Path, ...]:
-    """Return what compiles C for an interpreter, to be added to the usual: programs, headers, start-up files."""
-    programs = tuple(_programs(_COMPILERS))
-    beside = {path.parent for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")}
-    objects = [path for folder in sorted(beside) for kind in _LINKED for path in sorted(folder.glob(kind))]
-    folders = [*(Path(path) for path in _COMPILER_FOLDERS), environment.prefix / "include"]
-    parts = [path for folder in folders for name in _COMPILER_PARTS for path in folder.glob(f"*/*/{name}")]
-    return (*programs, *objects, *parts, *(folder for folder in folders if folder.is_dir()))
+    """Return what compiles C for an interpreter, to be added to the usual:
+    programs, headers, start-up files.
+    """
+    found = list(_programs(_COMPILERS))
+    c_library = [path for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")]
+    for folder in sorted({path.parent for path in c_library}):
+        for kind in _LINKED:
+            found += sorted(folder.glob(kind))
+    folders = [*map(Path, _COMPILER_FOLDERS), environment.prefix / "include"]
+    for folder in folders:
+        for name in _COMPILER_PARTS:
+            found += folder.glob(f"*/*/{name}")
+    return (*found, *(folder for folder in folders if folder.is_dir()))
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run is shown that finds the programs `names` with their libraries, and nothing that runs Python."""
+    """Return what a run is shown that finds the programs `names` with their libraries,
+    and nothing that runs Python.
+    """
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))
@@ -249,22 +446,31 @@ def _runtime(interpreter: set[RuntimePath], system: set[RuntimePath]) -> Runtime
 
 def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
     """Return the parts of the system for `files` and for the existing ones of `folders`."""
-    paths = [*files, *(Path(path) for path in _ETC), *(path for path in folders if path.is_dir())]
-    links = {RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
-    parts = links | {part for path in paths for part in _shown(path)}
+    paths = [*files, *map(Path, _ETC), *(path for path in folders if path.is_dir())]
+    parts = {RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
+    for path in paths:
+        parts.update(_shown(path))
+    # What lies in a folder that is shown whole needs no part of its own.
     whole = {part.path for part in parts if part.folder}
     return {part for part in parts if whole.isdisjoint(map(str, Path(part.path).parents))}
 
 
 def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
+    """Yield the interpreter with the links to it, and its standard library."""
     yield from _shown(environment.interpreter)
     for path in environment.interpreter.parent.iterdir():
         if path.is_symlink() and path.resolve() == environment.interpreter:
             yield from _shown(path)
+    # With -I and -S, so that no code of an environment or of the user's is run to find out.
     asked = subprocess.run(
-        [environment.interpreter, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+        [environment.interpreter, "-I", "-S", "-c", _ASK],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     library = json.loads(asked.stdout)
+    # An old interpreter does not list its modules: then ours, and those that have been removed since.
     names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
     for folder in {Path(path).resolve() for path in library["folders"]}:
         yield from _library(folder, names)
@@ -272,32 +478,42 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
 
 def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:
     """Yield the parts of the standard library: its folder may contain other code."""
-    for path in (*folder.iterdir(), *_inside(folder / "__pycache__"), *_inside(folder / "lib-dynload")):
+    for path in (*folder.iterdir(), *_inside(folder / "__pycache__")):
         name = path.name.partition(".")[0]
-        built = path.parent.name == "lib-dynload"
-        wanted = path.suffix == ".so" if built else name in names or name.startswith("_sysconfigdata")
         if path.name in _PARTLY:
-            for inner in _PARTLY[path.name]:
-                if (path / inner).exists():
-                    yield from _shown(path / inner)
+            inner = [path / part for part in _PARTLY[path.name]]
+            for part in filter(Path.exists, inner):
+                yield from _shown(part)
         elif path.is_dir() and name in names:
             yield RuntimePath(str(path), folder=True)
-        elif wanted and path.suffix in (".py", ".pyc", ".so"):
+        elif _is_module(path, names):
+            yield from _shown(path)
+    for path in _inside(folder / "lib-dynload"):
+        if path.suffix == ".so":
             yield from _shown(path)
 
 
+def _is_module(path: Path, names: set[str]) -> bool:
+    """Whether a file is a module of these names, or one that describes how the interpreter was built."""
+    name = path.name.partition(".")[0]
+    if path.suffix not in (".py", ".pyc", ".so"):
+        return False
+    return name in names or name.startswith("_sysconfigdata")
+
+
 def _inside(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return list(folder.iterdir())
 
 
 def _programs(names: Iterable[str]) -> Iterator[Path]:
     """Yield the paths of the system's programs: machine code, or a script for the shell."""
     for name in names:
-        for place in PLACES:
-            path = Path(place, name)
-            if path.is_file() and (read_binary(path.resolve()) is not None or _is_script(path)):
-                yield path
-                break
+        paths = (Path(place, name) for place in PLACES)
+        found = next(filter(_is_program, paths), None)
+        if found is not None:
+            yield found
 
 
 def _is_script(path: Path) -> bool:
@@ -311,18 +527,29 @@ def modules_in(environment: Environment) -> Iterator[Path]:
         yield from (Path(place, name) for name in files if ".so" in name)
 
 
+def _is_program(path: Path) -> bool:
+    """Whether a file is machine code, or a script for the shell."""
+    if not path.is_file():
+        return False
+    return read_binary(path.resolve()) is not None or _is_script(path)
+
+
 def _shown(path: Path) -> Iterator[RuntimePath]:
     """Yield a path as the kernel resolves it: every link on the way, and the final file."""
-    waiting, here, links = list(path.parts[1:]), Path("/"), 0
+    waiting = list(path.parts[1:])
+    here = Path("/")
+    links = 0
     while waiting:
         name = waiting.pop(0)
         here = here.parent if name == ".." else here / name
         if here.is_symlink():
             links += 1
+            # As many as the kernel follows: links may lead in a circle.
             if links > _MOST_LINKS:
                 return
             link = here.readlink()
             yield RuntimePath(str(here), link=str(link))
-            here, waiting = (Path("/") if link.is_absolute() else here.parent), [*link.parts, *waiting]
+            here = Path("/") if link.is_absolute() else here.parent
+            waiting = [*link.parts, *waiting]
     if here.is_dir() or here.is_file():
         yield RuntimePath(str(here), folder=here.is_dir())

@@ -19,8 +19,13 @@ _CACHE_ENTRY = struct.Struct("=iIIIQ")
 _CACHE_HEADER = 48
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 """Folders that loaders search by default, including musl's."""
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
-_NEEDED, _STRINGS, _RPATH, _RUNPATH = 1, 5, 15, 29
+_LOAD = 1
+_DYNAMIC = 2
+_INTERPRETER = 3
+_NEEDED = 1
+_STRINGS = 5
+_RPATH = 15
+_RUNPATH = 29
 _MOST_NAMES = 1000
 
 
@@ -35,12 +40,18 @@ class Binary:
     folders: tuple[str, ...]
     """Folders to be searched first."""
 
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """The names of all that it loads, the loader included."""
+        return (*self.needed, self.loader) if self.loader else self.needed
+
 
 def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
-    """Return the paths, as the loader opens them, of all libraries that `files` load, directly or through others.
+    """Return the paths, as the loader opens them, of all libraries that `files` load,
+    directly or through others.
 
-    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder `of` can't
-    name a path outside of it: what they load from elsewhere is what the system offers to all.
+    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder
+    `of` can't name a path outside of it: what they load from elsewhere is what the system offers to all.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -53,12 +64,13 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
         binary = read_binary(path)
         if binary is None:
             continue
-        theirs = of is not None and path.is_relative_to(of)
-        folders = tuple(place for place in (*binary.folders, *inherited) if not theirs or _is_below(place, of))
-        wanted = [*binary.needed, *([binary.loader] if binary.loader else [])]
-        for name in wanted:
-            if theirs and "/" in name and not _is_below(name, of):
-                continue
+        folders = (*binary.folders, *inherited)
+        names = binary.loads
+        # A wheel may be somebody else's: a path in it must not show a run files from outside (decision 0039).
+        if of is not None and path.is_relative_to(of):
+            folders = tuple(place for place in folders if _is_below(place, of))
+            names = tuple(name for name in names if "/" not in name or _is_below(name, of))
+        for name in names:
             for library in _places(name, binary, folders):
                 found.add(library)
                 waiting.append((library.resolve(), folders))
@@ -66,9 +78,14 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
 
 
 def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
-    """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to one of the files `beside`."""
+    """Return the libraries `libSTEM.so.N` that the loader knows,
+    or that are next to one of the files `beside`.
+    """
     wanted = tuple(f"lib{stem}.so." for stem in stems)
-    found = {Path(path) for name, paths in _known().items() if name.startswith(wanted) for path in paths}
+    found = set[Path]()
+    for name, paths in _known().items():
+        if name.startswith(wanted):
+            found.update(map(Path, paths))
     for folder in {path.parent for path in beside}:
         found.update(path for path in folder.glob("lib*.so.*") if path.name.startswith(wanted))
     return {path for path in found if path.is_file()}
@@ -95,45 +112,89 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
 
 
 def _read(data: mmap.mmap, folder: Path) -> Binary:
-    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
+    """Read the parts of an ELF file that say what it loads (System V ABI, chapters 4 and 5)."""
+    wide = data[4] == 2
+    order = "<" if data[5] == 1 else ">"
     machine = struct.unpack_from(f"{order}H", data, 18)[0]
-    table, size, count = (
-        (*struct.unpack_from(f"{order}Q", data, 32), *struct.unpack_from(f"{order}HH", data, 54))
-        if wide
-        else (*struct.unpack_from(f"{order}I", data, 28), *struct.unpack_from(f"{order}HH", data, 42))
-    )
+    segments = _segments(data, order, wide=wide)
+    loader = next((_text(data, one.offset) for one in segments if one.kind == _INTERPRETER), "")
+    dynamic = next((one for one in segments if one.kind == _DYNAMIC), _Segment(_DYNAMIC, 0, 0, 0))
+    tags = _tags(data, dynamic, struct.Struct(f"{order}{'qQ' if wide else 'iI'}"))
+    # Tags give addresses in memory; the segment that is loaded there says where in the file that is.
+    address = next(iter(_values(tags, _STRINGS)), 0)
+    strings = _offset_of(address, segments)
+    needed = tuple(_text(data, strings + value) for value in _values(tags, _NEEDED))
+    # A loader ignores RPATH where there is a RUNPATH.
+    own = _values(tags, _RUNPATH) or _values(tags, _RPATH)
+    folders = list[str]()
+    for value in own:
+        folders += filter(None, _text(data, strings + value).split(":"))
+    origin = tuple(part.replace("${ORIGIN}", str(folder)).replace("$ORIGIN", str(folder)) for part in folders)
+    return Binary((int(wide), machine), loader, needed, origin)
+
+
+def _values(tags: Iterable[tuple[int, int]], wanted: int) -> list[int]:
+    return [value for tag, value in tags if tag == wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    kind: int
+    offset: int
+    address: int
+    length: int
+
+
+def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
+    """Return the segments of the program header;
+    its fields differ between 32 and 64 bits in size and order.
+    """
+    if wide:
+        (table,) = struct.unpack_from(f"{order}Q", data, 32)
+        size, count = struct.unpack_from(f"{order}HH", data, 54)
+    else:
+        (table,) = struct.unpack_from(f"{order}I", data, 28)
+        size, count = struct.unpack_from(f"{order}HH", data, 42)
     segments = []
     for place in range(table, table + size * count, size):
         if wide:
             kind, _, offset, address, _, length = struct.unpack_from(f"{order}IIQQQQ", data, place)
         else:
             kind, offset, address, _, length = struct.unpack_from(f"{order}IIIII", data, place)
-        segments.append((kind, offset, address, length))
+        segments.append(_Segment(kind, offset, address, length))
+    return segments
 
-    def text(place: int) -> str:
-        return data[place : data.find(b"\0", place)].decode("utf-8", "surrogateescape")
 
-    loader = next((text(offset) for kind, offset, _, _ in segments if kind == _INTERPRETER), "")
-    dynamic = next(((offset, length) for kind, offset, _, length in segments if kind == _DYNAMIC), (0, 0))
-    entry = struct.Struct(f"{order}{'qQ' if wide else 'iI'}")
+def _tags(data: mmap.mmap, dynamic: _Segment, entry: struct.Struct) -> list[tuple[int, int]]:
+    """Return the tags of the dynamic section with their values,
+    up to its end or to more than any file needs.
+    """
     tags: list[tuple[int, int]] = []
-    for place in range(dynamic[0], dynamic[0] + dynamic[1], entry.size):
+    for place in range(dynamic.offset, dynamic.offset + dynamic.length, entry.size):
         tag, value = entry.unpack_from(data, place)
         if tag == 0 or len(tags) > _MOST_NAMES:
             break
         tags.append((tag, value))
-    address = next((value for tag, value in tags if tag == _STRINGS), 0)
-    strings = next((o + address - a for k, o, a, length in segments if k == _LOAD and a <= address < a + length), 0)
-    needed = tuple(text(strings + value) for tag, value in tags if tag == _NEEDED)
-    own = [text(strings + value) for tag, value in tags if tag == _RUNPATH]
-    own = own or [text(strings + value) for tag, value in tags if tag == _RPATH]
-    folders = [part for joined in own for part in joined.split(":") if part]
-    origin = tuple(part.replace("${ORIGIN}", str(folder)).replace("$ORIGIN", str(folder)) for part in folders)
-    return Binary((int(wide), machine), loader, needed, origin)
+    return tags
+
+
+def _offset_of(address: int, segments: Iterable[_Segment]) -> int:
+    """Return the place in the file of an address in memory; 0 if nothing is loaded there."""
+    for segment in segments:
+        place = address - segment.address
+        if segment.kind == _LOAD and 0 <= place < segment.length:
+            return segment.offset + place
+    return 0
+
+
+def _text(data: mmap.mmap, place: int) -> str:
+    return data[place : data.find(b"\0", place)].decode("utf-8", "surrogateescape")
 
 
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
-    """Yield where the loader finds a library: in the first of its folders, else all variants that the system offers."""
+    """Yield where the loader finds a library:
+    in the first of its folders, else all variants that the system offers.
+    """
     if "/" in name:
         if _fits(Path(name), binary):
             yield Path(name)
@@ -143,10 +204,10 @@ def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]
         if path.is_absolute() and _fits(path, binary):
             yield path
             return
-    known = [Path(path) for path in _known().get(name, ())] or [Path(folder, name) for folder in _FOLDERS]
-    for path in known:
-        if _fits(path, binary):
-            yield path
+    known = [Path(path) for path in _known().get(name, ())]
+    if not known:
+        known = [Path(folder, name) for folder in _FOLDERS]
+    yield from (path for path in known if _fits(path, binary))
 
 
 def _is_below(place: str, folder: Path | None) -> bool:
@@ -165,6 +226,7 @@ def _known() -> Mapping[str, tuple[str, ...]]:
         data = _CACHE.read_bytes()
     except OSError:
         return {}
+    # Behind an older format, in some systems' lists.
     start = data.find(_CACHE_MAGIC)
     if start < 0:
         return {}
@@ -173,6 +235,7 @@ def _known() -> Mapping[str, tuple[str, ...]]:
     for number in range(count):
         place = start + _CACHE_HEADER + number * _CACHE_ENTRY.size
         _, key, value, _, _ = _CACHE_ENTRY.unpack_from(data, place)
-        name, path = (data[start + at : data.index(b"\0", start + at)].decode() for at in (key, value))
+        name = data[start + key : data.index(b"\0", start + key)].decode()
+        path = data[start + value : data.index(b"\0", start + value)].decode()
         found.setdefault(name, []).append(path)
     return {name: tuple(paths) for name, paths in found.items()}

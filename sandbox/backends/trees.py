@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for beside a file that they read: a writable folder without them gets empty
-folders of these names, which the run can't replace and which contain nothing to read."""
+"""Names that pytest and Python look for next to a file that they read: a writable folder without them gets
+empty folders of these names, which the run can't replace and which contain nothing to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """The writable parts of a tree that was laid out as files: existing paths, none of them through a link."""
+    """The writable parts of a tree that was laid out as files:
+    existing paths, none of them through a link.
+    """
 
     tree: Path
     folders: tuple[str, ...]
@@ -37,13 +39,15 @@ class TreeParts:
     def of(cls, tree: Path, writable: Writable) -> TreeParts:
         """Return the parts of `tree`; a path that leads out of it, or through a link, is left out."""
         paths = sorted({path for path in writable.paths if _is_plain(tree, path)})
-        own = [path for path in paths if not set(map(str, PurePosixPath(path).parents)) & set(paths)]
-        folders = {path for path in writable.folders if _is_plain(tree, path) and (tree / path).is_dir()}
-        return cls(tree, tuple(sorted(folders)), tuple(own))
+        # A path below another one is the run's own already.
+        own = [path for path in paths if _parents(path).isdisjoint(paths)]
+        plain = {path for path in writable.folders if _is_plain(tree, path)}
+        folders = [path for path in sorted(plain) if (tree / path).is_dir()]
+        return cls(tree, tuple(folders), tuple(own))
 
     def is_own(self, path: str) -> bool:
         """Whether `path` is the run's own, or is in a folder that is."""
-        return path in self.paths or not set(self.paths).isdisjoint(map(str, PurePosixPath(path).parents))
+        return path in self.paths or not _parents(path).isdisjoint(self.paths)
 
     def children(self, folder: str) -> Iterator[str]:
         """Yield the paths of a folder's entries, sorted."""
@@ -52,7 +56,8 @@ class TreeParts:
 
 
 def laid_out(command: Command, work: Path) -> TreeParts:
-    """Copy the command's tree to `work`/repo, beside a home and a temporary folder, and return its writable parts.
+    """Copy the command's tree to `work`/repo, next to a home and a temporary folder,
+    and return its writable parts.
 
     Folders that keep `RESERVED` names from the run are made in its writable folders.
     """
@@ -60,6 +65,8 @@ def laid_out(command: Command, work: Path) -> TreeParts:
     for folder in ("home", "tmp"):
         (work / folder).mkdir()
     parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
+    # Names that pytest or Python would load from a writable folder are taken, by empty folders (decision
+    # 0041).
     for folder in parts.folders:
         for name in RESERVED:
             with contextlib.suppress(FileExistsError):
@@ -78,11 +85,20 @@ def give_away(places: Iterable[Path], user: int) -> None:
 
 
 def _is_plain(tree: Path, path: str) -> bool:
+    """Whether a path is written in one way only, lies in the tree, and leads through no link."""
     pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts or str(pure) != path or "\0" in path:
+    leads_out = pure.is_absolute() or ".." in pure.parts
+    is_odd = "\0" in path or str(pure) != path
+    if leads_out or is_odd:
         return False
     places = [tree / Path(*pure.parts[:depth]) for depth in range(1, len(pure.parts) + 1)]
-    return not any(place.is_symlink() for place in places) and (tree / path).exists()
+    if any(place.is_symlink() for place in places):
+        return False
+    return (tree / path).exists()
+
+
+def _parents(path: str) -> set[str]:
+    return set(map(str, PurePosixPath(path).parents))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +117,15 @@ class TreeStates:
         """Return `ended` with the changes that `command` made to the tree."""
         now = states_of(str(self.parts.tree))
         altered = () if command.writable is None else self._altered(now)
-        changed = Writable(tuple(changed_folders(self.before, now)), tuple(changed_entries(self.before, now)))
-        return replace(ended, altered=altered, writes=changed if command.watch else None)
+        writes = None
+        if command.watch:
+            writes = Writable(tuple(changed_folders(self.before, now)), tuple(changed_entries(self.before, now)))
+        return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable, then folders whose entries were added or removed."""
-        folders = (path for path in changed_folders(self.before, now) if path not in self.parts.folders)
+        """Return the changed paths that are not writable,
+        then folders whose entries were added or removed.
+        """
+        folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

@@ -39,9 +39,11 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
     """
 
     def bound(response: httpx2.Response) -> None:
+        # A compressed body may be any length when it is unpacked, so it is not unpacked.
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, most_bytes, abandoned)
 
+    # No redirects: whoever follows one sends the conversation to a host that no record names.
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,
@@ -53,7 +55,9 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
 class _Body(httpx2.SyncByteStream):
     def __init__(self, body: object, most_bytes: int, abandoned: Event) -> None:
         assert isinstance(body, httpx2.SyncByteStream)
-        self._body, self._left, self._abandoned = body, most_bytes, abandoned
+        self._body = body
+        self._left = most_bytes
+        self._abandoned = abandoned
 
     def __iter__(self) -> Iterator[bytes]:
         for block in self._body:
@@ -84,26 +88,31 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     """Return the reply in the body of a chat completion, or a failure if there is none."""
     if not isinstance(data, dict):
         return _malformed("it is no JSON object")
-    error = data.get("error")
-    if error and isinstance(error, dict | str) and "choices" not in data:
-        code = error.get("code") if isinstance(error, dict) else None
-        problem = problem_of(code, data) if isinstance(code, int) else ChatProblem.SERVER_ERROR
-        return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+    failure = _error_in(data)
+    if failure is not None:
+        return failure
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    content, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    refusal, finish = _text(message.get("refusal")), _text(choice.get("finish_reason"))
-    received = len(content) + len(reasoning) + sum(len(call.arguments) + len(call.name) for call in calls)
+    said = ChatMessage(
+        "assistant",
+        _content(message.get("content")),
+        _calls(message.get("tool_calls")),
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+    )
+    refusal = _text(message.get("refusal"))
+    finish = _text(choice.get("finish_reason"))
+    received = _length(said)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    if not (received or refusal or usage.tokens) and finish in ("", "stop"):  # as Ollama at times
+    # Ollama answers so at times. An empty reply for which tokens were counted is the model's own.
+    is_empty = not received and not refusal and not usage.tokens
+    if is_empty and finish in ("", "stop"):
         return _malformed("it is empty, and no token was counted", usage)
     return ChatReply(
-        ChatMessage("assistant", content, calls, reasoning=reasoning),
+        said,
         finish,
         usage,
         _text(data.get("model")),
@@ -113,24 +122,53 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     )
 
 
+def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
+    """Return the failure that a body with a status of success reports;
+    a body that also has choices is a reply.
+    """
+    error = data.get("error")
+    is_error = isinstance(error, dict | str) and bool(error)
+    if not is_error or "choices" in data:
+        return None
+    problem = ChatProblem.SERVER_ERROR
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int):
+        problem = problem_of(code, data)
+    return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+
+
+def _length(message: ChatMessage) -> int:
+    """Return how many characters of a message a model has written."""
+    calls = sum(len(call.arguments) + len(call.name) for call in message.tool_calls)
+    return len(message.content) + len(message.reasoning) + calls
+
+
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return the usage of a request; estimated from the length of its texts in characters if the endpoint omits it."""
+    """Return the usage of a request; estimated from the length of its texts in characters
+    if the endpoint omits it.
+    """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
-    counted = [_count(table.get(f"{side}_tokens")) for side in ("prompt", "completion")]
-    estimated = None in counted
-    estimates = (tokens_in(sent), tokens_in(received))
-    prompt, completion = (
-        estimate if count is None else count for count, estimate in zip(counted, estimates, strict=True)
-    )
+    prompt = _count(table.get("prompt_tokens"))
+    completion = _count(table.get("completion_tokens"))
+    estimated = prompt is None or completion is None
+    if prompt is None:
+        prompt = tokens_in(sent)
+    if completion is None:
+        completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
-    cost = table.get("cost")
-    dollars: float | None = None
+    # Prices of the settings hold against what an endpoint claims.
+    dollars = _dollars(table.get("cost"))
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
-    elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_USD:
-        dollars = float(cost)
     return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
+
+
+def _dollars(cost: object) -> float | None:
+    """Return a cost that an endpoint claims; None for one that can't be that of a request."""
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost) if 0 <= cost < _MOST_USD else None
 
 
 def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
@@ -138,29 +176,51 @@ def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
     return details if isinstance(details, dict) else {}
 
 
+_MEANINGS = {
+    401: ChatProblem.NOT_AUTHORISED,
+    403: ChatProblem.NOT_AUTHORISED,
+    404: ChatProblem.UNKNOWN_MODEL,
+    408: ChatProblem.TIMED_OUT,
+    409: ChatProblem.SERVER_ERROR,
+    429: ChatProblem.RATE_LIMITED,
+    504: ChatProblem.TIMED_OUT,
+}
+
+
 def problem_of(status: int, body: object = None) -> ChatProblem:
     """Return the meaning of an HTTP status other than success, and of the error in its body."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
+    inner = _inner(body)
     table = inner if isinstance(inner, dict) else {"message": inner}
     words = " ".join(str(table.get(name) or "") for name in ("code", "type", "message")).lower()
+    # Words of a message count only with the statuses of a request that is too long; codes always do.
     signs = (*_CONTEXT_CODES, *_CONTEXT_WORDS) if status in (400, 413) else _CONTEXT_CODES
-    if any(sign in words for sign in signs):
+    if _has_one(words, signs):
         return ChatProblem.CONTEXT_FULL
-    if status == 404 or (status == 400 and any(sign in words for sign in _MODEL_WORDS)):
+    if status == 400 and _has_one(words, _MODEL_WORDS):
         return ChatProblem.UNKNOWN_MODEL
-    if status == 429:
-        return ChatProblem.RATE_LIMITED
-    if status in (408, 504):
-        return ChatProblem.TIMED_OUT
-    if status >= 500 or status == 409:
+    if status in _MEANINGS:
+        return _MEANINGS[status]
+    if status >= 500:
         return ChatProblem.SERVER_ERROR
-    return ChatProblem.NOT_AUTHORISED if status in (401, 403) else ChatProblem.REJECTED
+    return ChatProblem.REJECTED
+
+
+def _has_one(words: str, signs: Sequence[str]) -> bool:
+    return any(sign in words for sign in signs)
+
+
+def _inner(body: object) -> object:
+    """Return what an error's body says: its member `error`, or the body itself."""
+    if isinstance(body, dict):
+        return body.get("error", body)
+    return body
 
 
 def error_text(body: object) -> str:
     """Return the message in an error's body, as one bounded line."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    words = inner.get("message", inner.get("detail", "")) if isinstance(inner, dict) else inner
+    words = _inner(body)
+    if isinstance(words, dict):
+        words = words.get("message", words.get("detail", ""))
     return " ".join(str(words or "without a word").split())[:300]
 
 
@@ -189,38 +249,52 @@ def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 def _content(value: object) -> str:
     """Return a message's text; some endpoints send it in parts."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return _text(value)
+    if not isinstance(value, list):
+        return _text(value)
+    parts = [part for part in value if isinstance(part, dict)]
+    return "".join(_text(part.get("text")) for part in parts)
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
     """Return a message's calls; llama.cpp documents them with the function's members in the call itself."""
     calls = []
-    for item in value if isinstance(value, list) else ():
+    items = value if isinstance(value, list) else []
+    for item in items:
         if not isinstance(item, dict):
             continue
         function = item.get("function", item if "name" in item else None)
-        if not isinstance(function, dict):
-            continue
-        arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
-        calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
+        if isinstance(function, dict):
+            text = _arguments(function.get("arguments"))
+            calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
     return tuple(calls)
 
 
+def _arguments(value: object) -> str:
+    """Return a call's arguments as JSON text; some endpoints send the object itself, or nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < _MOST_TOKENS else None
 
 
 MOST_BYTES = 32 << 20
 """The limit for one reply."""
 MOST_VALUES = 1_000_000
-"""JSON values in one reply: empty ones take fifty times their bytes in memory. Signs within strings count as well."""
+"""JSON values in one reply: empty ones take fifty times their bytes in memory.
+Signs within strings count as well."""
 _TICK_S = 0.05
 _NO_KEY = "none"
 """Sent to endpoints that need no key, because the header is required."""
@@ -229,7 +303,10 @@ Answer = ChatReply | ChatFailure
 
 
 class OpenAICompatibleModel:
-    """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`. One request is sent per call."""
+    """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
+
+    One request is sent per call.
+    """
 
     def __init__(self, settings: EndpointSettings) -> None:
         """Raises `EndpointError` if the package `openai` is not installed."""
@@ -243,7 +320,8 @@ class OpenAICompatibleModel:
             ) from None
         self.settings = settings
         self._withheld = settings.withheld
-        self._openai, self._httpx = openai, httpx2
+        self._openai = openai
+        self._httpx = httpx2
 
     @property
     def name(self) -> str:
@@ -251,7 +329,11 @@ class OpenAICompatibleModel:
         return self.settings.model
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> Answer:
         """Send one request; it is aborted at its time limit, and abandoned on a cancel."""
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
@@ -263,6 +345,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
+            # Retries are ours: waits must be cancellable, bounded together and recorded (decision 0034).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -274,6 +357,8 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
+        # In a thread that is abandoned on a cancel: the package has no other way to stop a request (decision
+        # 0034).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:
@@ -292,14 +377,17 @@ class OpenAICompatibleModel:
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the request as it is sent; `tools` is left out if there are none, which endpoints refuse to see."""
+        """Return the request as it is sent;
+        `tools` is left out if there are none, which endpoints refuse to see.
+        """
         rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
     def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
 
-        openai, httpx = self._openai, self._httpx
+        openai = self._openai
+        httpx = self._httpx
         others = {name: value for name, value in body.items() if name != "messages"}
         try:
             with client.chat.completions.with_streaming_response.create(
@@ -308,6 +396,7 @@ class OpenAICompatibleModel:
                 extra_body=others,
             ) as response:
                 received = response.read()
+            # As raw JSON: the package's own models would accept anything (decision 0034).
             return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
@@ -321,7 +410,8 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
             body_of_error = self._withheld.taken_out_of(error.body)
-            problem, text = problem_of(error.status_code, body_of_error), error_text(body_of_error)
+            problem = problem_of(error.status_code, body_of_error)
+            text = error_text(body_of_error)
             if error.status_code < 400:
                 text = "it redirects, which is not followed; give the address that it redirects to"
             if error.status_code == 404 and not self.settings.has_path:
@@ -334,6 +424,7 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _loaded(self, body: bytes) -> object:
+        # Counted before it is parsed, because parsed values take many times the memory of their text.
         if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
             raise ValueError
         return self._withheld.taken_out_of(json.loads(body))
@@ -342,7 +433,8 @@ class OpenAICompatibleModel:
         """Return an answer without the key where it was sent in parts, or escaped."""
         if not isinstance(answer, ChatReply):
             return answer
-        withheld, said = self._withheld, answer.message
+        withheld = self._withheld
+        said = answer.message
         calls = tuple(replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls)
         return replace(
             answer, message=replace(said, content=withheld.taken_out_of_text(said.content), tool_calls=calls)

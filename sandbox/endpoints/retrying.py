@@ -1,4 +1,6 @@
-"""A chat model that repeats a request after transient failures, a bounded number of times and ever more slowly."""
+"""A chat model that repeats a request after transient failures,
+a bounded number of times and ever more slowly.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to wait: each wait is about twice the one before, or as long as the endpoint asks for."""
+    """How often and how long to wait: each wait is about twice the one before,
+    or as long as the endpoint asks for.
+    """
 
     requests: int = 5
     first_s: float = 1.0
@@ -27,6 +31,7 @@ class Backoff:
         if asked is not None:
             return asked if asked <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
+        # Not all at one moment: others wait for the same endpoint.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
@@ -38,7 +43,8 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
 
-    It waits by the token of the request (`CancelToken.sleep`), so that who asks can tell waiting from work.
+    It waits by the token of the request (`CancelToken.sleep`),
+    so that its caller can distinguish waiting from work.
     """
 
     model: ChatModel
@@ -51,20 +57,33 @@ class RetryingModel:
         return self.model.name
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Return the first reply, or the last failure. Raises `CancelledError` if stopped, even during a wait."""
-        lost, retried = Usage(), list[ChatProblem]()
+        """Return the first reply, or the last failure.
+
+        Raises `CancelledError` if stopped, even during a wait.
+        """
+        lost = Usage()
+        retried = list[ChatProblem]()
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)
             spent = lost + answer.usage
-            if isinstance(answer, ChatFailure) and answer.problem.passing and len(retried) + 1 < self.backoff.requests:
-                seconds = self.backoff.seconds(len(retried) + 1, answer.retry_after_s)
-                if seconds is not None:
-                    lost = spent
-                    retried.append(answer.problem)
-                    self.sleep(seconds, cancel)
-                    continue
             if isinstance(answer, ChatReply):
                 return replace(answer, lost=lost, retried=tuple(retried))
-            return replace(answer, usage=spent, retried=tuple(retried))
+            seconds = self._wait_after(answer, len(retried) + 1)
+            if seconds is None:
+                return replace(answer, usage=spent, retried=tuple(retried))
+            # What failed attempts cost is kept, though no reply came of it.
+            lost = spent
+            retried.append(answer.problem)
+            self.sleep(seconds, cancel)
+
+    def _wait_after(self, failure: ChatFailure, failures: int) -> float | None:
+        """Return how long to wait before the next request; None if there is to be none."""
+        if not failure.problem.passing or failures >= self.backoff.requests:
+            return None
+        return self.backoff.seconds(failures, failure.retry_after_s)

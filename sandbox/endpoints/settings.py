@@ -28,6 +28,7 @@ class ApiKey:
     def __init__(self, value: str, *others: str) -> None:
         """`others` are secrets that are taken out of texts as well."""
         self._value = value
+        # A placeholder such as "none" is a word of many texts.
         self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
 
     def reveal(self) -> str:
@@ -44,7 +45,9 @@ class ApiKey:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value with the key removed from all its strings, and half surrogate pairs replaced."""
+        """Return a JSON value with the key removed from all its strings,
+        and half surrogate pairs replaced.
+        """
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):
@@ -57,7 +60,9 @@ class ApiKey:
         """Return a text without the key that can be encoded in UTF-8."""
         for secret in self._secrets:
             text = text.replace(secret, _SHOWN)
-        return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+        if not text.isascii():
+            return text.encode("utf-8", "replace").decode("utf-8")
+        return text
 
     def taken_out_of_json(self, text: str) -> str:
         """Return the text of a JSON value without the key, escaped or not."""
@@ -67,13 +72,17 @@ class ApiKey:
         try:
             value = json.loads(text)
             plain = json.dumps(value, ensure_ascii=False)
-            return json.dumps(self.taken_out_of(value)) if any(secret in plain for secret in self._secrets) else text
+            if any(secret in plain for secret in self._secrets):
+                return json.dumps(self.taken_out_of(value))
+            return text
         except (ValueError, RecursionError):
             return text
 
 
 OPENAI = "https://api.openai.com/v1"
-URL_NAME, KEY_NAME, MODEL_NAME = "OPENAI_BASE_URL", "OPENAI_API_KEY", "GISTPOINT_MODEL"
+URL_NAME = "OPENAI_BASE_URL"
+KEY_NAME = "OPENAI_API_KEY"
+MODEL_NAME = "GISTPOINT_MODEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +113,20 @@ class EndpointSettings:
     def sampling_fields(self) -> dict[str, object]:
         """The members of a request that say how to sample, those that are set alone.
 
-        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of reasoning is sent
-        as OpenRouter has it.
+        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of
+        reasoning is sent as OpenRouter has it.
         """
-        given, most = self.sampling, "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
-        fields = {
+        given = self.sampling
+        most = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
+        fields: dict[str, object] = {
             "temperature": given.temperature,
             "top_p": given.top_p,
             "seed": given.seed,
             most: given.max_output_tokens,
             "reasoning_effort": given.reasoning_effort,
-            "reasoning": None if given.thinking_tokens is None else {"max_tokens": given.thinking_tokens},
         }
+        if given.thinking_tokens is not None:
+            fields["reasoning"] = {"max_tokens": given.thinking_tokens}
         return {name: value for name, value in fields.items() if value is not None}
 
     @property
@@ -124,7 +135,8 @@ class EndpointSettings:
         parts = urlsplit(self.base_url)
         if not parts.username and not parts.password:
             return self.key
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        user = unquote(parts.username or "")
+        password = unquote(parts.password or "")
         header = base64.b64encode(f"{user}:{password}".encode()).decode()
         return ApiKey(self.key.reveal(), header, header.rstrip("="), password or user, parts.password or user)
 
@@ -139,7 +151,9 @@ class EndpointSettings:
         """The endpoint's host, for messages; paths, users and queries may contain secrets."""
         parts = urlsplit(self.base_url)
         host = parts.hostname or "the endpoint"
-        return f"{host}:{parts.port}" if parts.port else host
+        if parts.port:
+            return f"{host}:{parts.port}"
+        return host
 
     @property
     def has_path(self) -> bool:
@@ -150,16 +164,17 @@ class EndpointSettings:
 def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
     """Return the settings; an argument overrides the environment, and the environment the file.
 
-    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong; no message contains a value of the
-    user's.
+    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong;
+    no message contains a value of the user's.
     """
     given = read_user_settings(config).llm
+    # An argument before the environment, and the environment before the file.
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
     url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
     key = (environment.get(KEY_NAME, "") or given.api_key).strip()
-    if not (key.isascii() and key.isprintable()):
+    if not key.isascii() or not key.isprintable():
         raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
     _check_url(url)
     if not key and url == OPENAI:
@@ -167,33 +182,41 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
             "No key is set for the endpoint.",
             hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs none.",
         )
+    most_tokens = given.max_tokens
     return EndpointSettings(
         model=name,
         base_url=url,
         key=ApiKey(key),
         timeout_s=given.timeout_s or 300.0,
         prices=_prices(given),
-        max_tokens=None if given.max_tokens is None else int(given.max_tokens),
+        max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
     )
 
 
 def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        sound = False
-    if not sound:
+    if not _is_web_address(url):
         raise EndpointError(
             "The address of the endpoint is not one of http or https.",
             hint=f"Set {URL_NAME} to something like http://localhost:8000/v1.",
         )
 
 
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    if port is not None and port <= 0:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def _prices(given: EndpointTable) -> Prices | None:
-    prompt, completion = given.usd_per_million_prompt_tokens, given.usd_per_million_completion_tokens
+    prompt = given.usd_per_million_prompt_tokens
+    completion = given.usd_per_million_completion_tokens
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:

@@ -1,4 +1,6 @@
-"""One gate for each host, shared by all conversations of a process: a rate limit that one of them meets holds all."""
+"""One gate for each host, shared by all conversations of a process:
+a rate limit that one of them meets holds all.
+"""
 
 from __future__ import annotations
 
@@ -67,14 +69,22 @@ class ThrottledModel:
         return self.model.name
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Wait for the gate, then ask once. A wait beyond the gate's patience is a failure, and nothing is sent."""
+        """Wait for the gate, then ask once.
+
+        A wait beyond the gate's patience is a failure, and nothing is sent.
+        """
         while (seconds := self.gate.wait_s()) > 0:
             if seconds > self.gate.backoff.patience_s:
                 return ChatFailure(
                     ChatProblem.RATE_LIMITED, f"The endpoint asked to wait for {seconds:.0f} s more.", seconds
                 )
+            # Asked again after the wait, in which another request may have closed the gate for longer.
             self.sleep(seconds * random.uniform(1.0, 1.0 + _SPREAD), cancel)
         answer = self.model.complete(messages, tools, cancel=cancel)
         if isinstance(answer, ChatReply):

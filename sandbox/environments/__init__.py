@@ -1,1 +1,3 @@
-"""Environments of tasks: the requirements of a repository, resolved, pinned, fetched, built in isolation, installed."""
+"""Environments of tasks: the requirements of a repository, resolved, pinned, fetched,
+built in isolation, installed.
+"""

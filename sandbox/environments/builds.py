@@ -1,7 +1,7 @@
 """Build backends of sdists and of repositories, run in isolation and offline: their code is not trusted.
 
-The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe, bounded,
-and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
+The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe,
+bounded, and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class BuildEnvironments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Runs builds on one backend for one Python; every method raises `EnvironmentBuildError` and `CancelledError`."""
+    """Runs builds on one backend for one Python;
+    every method raises `EnvironmentBuildError` and `CancelledError`.
+    """
 
     environments: BuildEnvironments
     backend: Backend
@@ -109,6 +111,7 @@ class Builds:
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
+        # Kept by the hash of the sdist, not by the versions of what built it (decision 0038).
         for digest in hashes:
             if self._place(digest).is_dir():
                 return _kept(self._place(digest), name, version, digest)
@@ -122,6 +125,7 @@ class Builds:
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
         sdist = locate(f"{name}=={version}", name, python=self.python, cancel=self.cancel)
         archive, digest = download(sdist, scratch, self.cancel)
+        # The lock has the hash of the sdist, so tasks are the same everywhere (decision 0038).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
                 f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock: {digest}."
@@ -129,6 +133,7 @@ class Builds:
 
         def build(folder: Path) -> None:
             wheel = self._build(unpack(archive, scratch / "source"), "wheel", f"{name} {version}", scratch)
+            # Before it is kept: a hostile build chooses name, paths and requirements of what it hands out.
             check_wheel(wheel, name, sdist.version)
             folder.mkdir()
             shutil.move(wheel, folder)
@@ -154,8 +159,11 @@ class Builds:
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}
         if self.on_line is not None:
-            self.on_line(f"Building {'the metadata of ' if want == 'metadata' else ''}{what} in {self.backend.name}")
+            of_metadata = "the metadata of " if want == "metadata" else ""
+            self.on_line(f"Building {of_metadata}{what} in {self.backend.name}")
         requirements = system.requirements
+        # Twice at most: the first run may only name what the backend needs, which is then installed (PEP
+        # 517).
         for installed in (False, True):
             environment = inner._environment(requirements, what)
             handed = Handed(into)
@@ -163,7 +171,8 @@ class Builds:
             if ended.stop is Stop.CANCELLED:
                 raise CancelledError("Stopped at your request.")
             file = handed.file()
-            if ended.stop is Stop.EXITED and ended.exit_code == 0 and file is not None:
+            finished = ended.stop is Stop.EXITED and ended.exit_code == 0
+            if finished and file is not None:
                 return file
             if not handed.requirements:
                 break
@@ -172,7 +181,8 @@ class Builds:
 
     def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
         try:
-            return self.environments.of_lock(self.pin(requirements).lines if requirements else (), self)
+            lock = self.pin(requirements).lines if requirements else ()
+            return self.environments.of_lock(lock, self)
         except EnvironmentBuildError as error:
             message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
@@ -202,6 +212,7 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
+                # No compiler is among what every run sees (decision 0039).
                 shows=toolchain(environment),
             )
             with handed:
@@ -250,6 +261,7 @@ class Handed:
         """Take a line."""
         try:
             answer = msgspec.json.decode(line, type=_Answer)
+            # The driver shares its sandbox with the build, which can write the same lines.
             part = base64.b64decode(answer.part, validate=True)
         except (ValueError, RecursionError):
             return
@@ -262,8 +274,11 @@ class Handed:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the file that was received; None if it is incomplete or too large, or has an invalid name."""
-        if not self._whole or self._size > MOST_BYTES or not _FILE.fullmatch(self._name):
+        """Return the file that was received;
+        None if it is incomplete or too large, or has an invalid name.
+        """
+        is_complete = self._whole and self._size <= MOST_BYTES
+        if not is_complete or not _FILE.fullmatch(self._name):
             return None
         return (self._into / "part").rename(self._into / self._name)
 
@@ -286,15 +301,18 @@ def _open_to_all(folder: Path) -> None:
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
-            if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+            # A link's mode would be that of its target, which may lie elsewhere.
+            if path.is_symlink():
+                continue
+            is_open = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if is_open else 0o644)
 
 
 def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     """Return the metadata of a wheel of `name` in `version`.
 
-    Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths that lead
-    out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
+    Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths
+    that lead out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
     """
     wanted = (canonicalize_name(name), Version(version))
     try:
@@ -310,29 +328,37 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
         raise _no_wheel(wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}")
+    # Names of an index alone: an address would be fetched by uv.
     for line in metadata["Requires-Dist"]:
         named_requirement(line)
     return metadata
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
+    """Return the text of a wheel's metadata; before, look at every path: uv unpacks the wheel on the host."""
     members = archive.infolist()
-    if len(members) > _MOST_FILES or sum(member.file_size for member in members) > _MOST_UNPACKED:
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:
         raise _no_wheel(wheel, f"larger unpacked than {_MOST_UNPACKED >> 20} MiB or {_MOST_FILES:,} files")
     for member in members:
-        path = posixpath.normpath(member.filename)
-        out = path.startswith(("/", "..")) or "\\" in member.filename or "\0" in member.orig_filename
-        if out or stat.S_ISLNK(member.external_attr >> 16):
+        if _leads_out(member) or stat.S_ISLNK(member.external_attr >> 16):
             raise _no_wheel(wheel, f"no archive to unpack: it holds {member.filename[:200]!r}")
-    found = [m for m in members if m.filename.count("/") == 1 and m.filename.endswith(".dist-info/METADATA")]
+    at_top = [member for member in members if member.filename.count("/") == 1]
+    found = [member for member in at_top if member.filename.endswith(".dist-info/METADATA")]
     if len(found) != 1 or found[0].file_size > MOST_METADATA:
         raise _no_wheel(wheel, "without metadata of its own")
     with archive.open(found[0]) as file:
         return file.read(MOST_METADATA).decode("utf-8", "replace")
 
 
+def _leads_out(member: zipfile.ZipInfo) -> bool:
+    is_odd = "\\" in member.filename or "\0" in member.orig_filename
+    return is_odd or posixpath.normpath(member.filename).startswith(("/", ".."))
+
+
 def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
-    name, version = metadata.get("Name", ""), metadata.get("Version", "")
+    name = metadata.get("Name", "")
+    version = metadata.get("Version", "")
     try:
         return (canonicalize_name(str(name)), Version(str(version))) == wanted
     except InvalidVersion:

@@ -1,4 +1,6 @@
-"""A Docker image taken as a repository with its environment: the tree from a folder, the interpreter as it is there."""
+"""A Docker image taken as a repository with its environment:
+the tree from a folder, the interpreter as it is there.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ class FetchedImage:
 def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
     """Take the repository out of an image, and prepare the image for runs.
 
-    Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for one in
-    which the suite can't run. Raises `CancelledError`.
+    Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for
+    one in which the suite can't run. Raises `CancelledError`.
     """
     from gistpoint.sandbox.backends.docker import taskimages
     from gistpoint.sandbox.backends.docker.engine import EngineError, connect, engine_errors
@@ -73,11 +75,14 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, wanted=_wanted)
+                # Looked for in a container that is never started: nothing of the image has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
                 raise SourceError(f"No task can be made of the image: {fault}", hint="Name another with `--python`.")
             run.step(f"preparing {pins.reference}")
+            # It lists what was installed from the workdir, and is gone from the prepared image (decision
+            # 0078).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error
@@ -86,7 +91,9 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
 
 
 def _wanted(path: str) -> bool:
-    """Whether a member of the copied folder is part of a tree; the first part of its path is the folder itself."""
+    """Whether a member of the copied folder is part of a tree;
+    the first part of its path is the folder itself.
+    """
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 
 
@@ -114,6 +121,7 @@ def _fetched(spec: ImageSpec, pins: ImagePins, found: ImageReport, folder: Path,
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
+    # The digest is the revision, as it is in the task's id (decision 0078).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 
@@ -123,9 +131,10 @@ def _project(folder: Path, found: ImageReport) -> Project:
     project = read_project(folder)
     own = [one for one in found.distributions if one.own]
     wanted = canonicalize_name(project.name)
-    installed = next((one for one in own if canonicalize_name(one.name) == wanted), next(iter(own), None))
-    roots = tuple(root for root in found.roots if (folder / root).is_dir())
+    of_name = [one for one in own if canonicalize_name(one.name) == wanted]
+    roots = [root for root in found.roots if (folder / root).is_dir()]
     project = replace(project, import_roots=tuple(dict.fromkeys((*roots, *project.import_roots))))
+    installed = next(iter([*of_name, *own]), None)
     if installed is None:
         return project
     points = installed.entry_points or project.entry_points

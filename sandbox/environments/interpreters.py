@@ -24,7 +24,10 @@ def own_version() -> str:
 
 @cache
 def find_interpreter(version: str) -> Interpreter:
-    """Return the interpreter of `version` (`3.11`). Raises `EnvironmentBuildError` if the machine has none."""
+    """Return the interpreter of `version` (`3.11`).
+
+    Raises `EnvironmentBuildError` if the machine has none.
+    """
     if not PYTHON.fullmatch(version):
         raise EnvironmentBuildError(f"{quoted(version)} is not a version of Python such as '3.11'.")
     if version == own_version():
@@ -33,6 +36,7 @@ def find_interpreter(version: str) -> Interpreter:
     for candidate in _candidates(version):
         asked = subprocess.run([candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
         answer = asked.stdout.splitlines()
+        # By what it says of itself: a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr
@@ -44,7 +48,9 @@ def find_interpreter(version: str) -> Interpreter:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Yield possible interpreters of `version`: uv's answer first, then those of pyenv that are not activated."""
+    """Yield possible interpreters of `version`:
+    uv's answer first, then those of pyenv that are not activated.
+    """
     found = call_uv(["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60)
     if found.ok and found.output.strip():
         yield Path(found.output.strip())

@@ -1,7 +1,8 @@
 """Pinning requirements: every package by version and hash, from wheels, which are built if there are none.
 
-uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python are
-taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and uv gets it.
+uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python
+are taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and
+uv gets it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,20 @@ _WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([A-Za-z0-9._-]+)`")
 _NAMED = re.compile(r"`([A-Za-z0-9._-]+(?:==[^`]+)?)`")
 _BECAUSE = re.compile(r"Because ([A-Za-z0-9._-]+)")
 _MOST_ROUNDS = 100
+_COMPILE = (
+    "pip",
+    "compile",
+    "-",
+    "--generate-hashes",
+    "--no-header",
+    "--annotation-style",
+    "split",
+    "--quiet",
+    "--no-emit-index-url",
+    "--no-sources",
+)
+"""The call that makes a lock; each package comes with what requires it,
+from which `read_lock` takes the parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +67,34 @@ def pin(
     exclude_newer: str | None = None,
     cancel: CancelToken = NEVER,
 ) -> Pinned:
-    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel from a name and a version without one.
+    """Return the lock of `requirements` for a Python;
+    `wheel_of` builds a wheel from a name and a version without one.
 
     Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
     """
     given = "".join(f"{named_requirement(text)}\n" for text in requirements)
-    arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--annotation-style", "split", "--quiet"]
-    arguments += ["--python-version", python, "--no-emit-index-url", "--no-sources"]
-    arguments += [f"--exclude-newer={exclude_newer}"] if exclude_newer else []
+    arguments = [*_COMPILE, "--python-version", python]
+    if exclude_newer:
+        arguments.append(f"--exclude-newer={exclude_newer}")
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
-        # The entries without a version cover packages that are not built yet: uv never has reason to build one itself.
-        known = [*(KnownMetadata(name) for name in sourced), *(wheel.metadata for wheel in built.values())]
+        # The entries without a version cover packages that are not built yet: uv never has reason to build
+        # one itself, which would run untrusted code on the host (decision 0038).
+        known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
-        if result.ok:
-            lines, parents = read_lock(result.output)
-            waiting = [key for key in map(_key, lines) if key[0] in sourced and key not in built]
-            if not waiting:
-                return Pinned(tuple(_checked(line, built) for line in lines), parents)
-            built.update({key: wheel_of(*key) for key in waiting})
-        else:
+        if not result.ok:
             more = [name for name in wheelless(result) if name not in sourced]
             if not more:
                 raise build_failure(result, ())
             sourced += more
+            continue
+        lines, parents = read_lock(result.output)
+        waiting = [key for key in map(_key, lines) if key[0] in sourced and key not in built]
+        if not waiting:
+            return Pinned(tuple(_checked(line, built) for line in lines), parents)
+        # Their true requirements are known only once they are built, so uv is asked again.
+        built.update({key: wheel_of(*key) for key in waiting})
     raise EnvironmentBuildError("The requirements lead from one package without a wheel to another, without an end.")
 
 
@@ -86,12 +104,15 @@ def wheelless(result: UvResult) -> list[str]:
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock, each with its hashes, and for every name the packages that require it."""
+    """Return the lines of a compiled lock, each with its hashes,
+    and for every name the packages that require it.
+    """
     lines: list[str] = []
     parents: dict[str, set[str]] = {}
     for raw in text.splitlines():
         line = raw.strip().removesuffix("\\").strip()
-        if _PINNED.match(line) and not raw.startswith((" ", "#")):
+        begins_entry = _PINNED.match(line) is not None and not raw.startswith((" ", "#"))
+        if begins_entry:
             lines.append(line)
             parents.setdefault(_key(line)[0], set())
         elif line.startswith("--hash=") and lines:
@@ -106,31 +127,45 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 
 
 def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
-    """Return the error for a failed call of uv: the requirement that it names, its reason, and the log's path."""
+    """Return the error for a failed call of uv:
+    the requirement that it names, its reason, and the log's path.
+    """
     culprit = culprit_of(result.log, lock)
     named = f" because of the requirement {culprit}" if culprit else ""
-    lines = [line.strip(" ×├╰─▶") for line in result.log.splitlines() if line.strip(" ×├╰─▶")]
-    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]
-    reason = next(iter(causes or [line for line in lines if line.startswith("error")]), "")
     hint = "Look at the log"
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(result.log, "utf-8")
         hint += f" in {kept}"
-    message = f"The environment could not be built{named}: {(reason or (lines or ['uv gave no reason'])[-1])[:400]}"
+    message = f"The environment could not be built{named}: {_reason_in(result.log)[:400]}"
     hint += "; a requirement can be added or replaced, or an earlier date given for the resolution."
     return EnvironmentBuildError(message, hint=hint, log=result.log)
+
+
+def _reason_in(log: str) -> str:
+    """Return the line of uv's log that says most:
+    its first cause, else its first error, else its last line.
+    """
+    stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
+    lines = list(filter(None, stripped))
+    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]
+    errors = [line for line in lines if line.startswith("error")]
+    found = [*(causes or errors), *lines[-1:], "uv gave no reason"]
+    return found[0]
 
 
 def culprit_of(log: str, lock: tuple[str, ...]) -> str:
     """Return the requirement that uv's log blames, or an empty string."""
     names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
     for match in _NAMED.finditer(log):
-        name = match.group(1).partition("==")[0].lower()
-        if "==" in match.group(1) or name in names:
-            return names.get(name, match.group(1))
+        text: str = match.group(1)
+        name = text.partition("==")[0].lower()
+        if "==" in text or name in names:
+            return names.get(name, text)
     because = _BECAUSE.search(log)
-    return because.group(1) if because else ""
+    if because is None:
+        return ""
+    return because.group(1)
 
 
 def _key(line: str) -> tuple[str, str]:
@@ -144,7 +179,10 @@ def _key(line: str) -> tuple[str, str]:
 def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
     """Return a line in the form of locks; an index may leave hashing an sdist to whoever fetches it."""
     wheel = built.get(_key(line))
-    complete = line if wheel is None or "--hash=" in line else f"{line} --hash=sha256:{wheel.sdist}"
+    complete = line
+    if wheel is not None and "--hash=" not in line:
+        complete = f"{line} --hash=sha256:{wheel.sdist}"
+    # The grammar of a lock is defined once and applied here, before anything is installed (decision 0038).
     if read_lock_line(complete) is None:
         raise _not_pinned(line)
     return complete

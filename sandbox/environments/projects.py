@@ -41,41 +41,57 @@ def text_of(of: Table, key: str) -> str:
 def texts_of(of: Table, key: str) -> tuple[str, ...]:
     """Return the texts of the list under `key`."""
     value = of.get(key)
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return tuple(item for item in value if isinstance(item, str))
+    return ()
 
 
 _USUAL = ("src", "lib", "python")
-_NOT_PACKAGES = {"tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools"}
+_NOT_PACKAGES = {
+    "tests",
+    "test",
+    "testing",
+    "docs",
+    "doc",
+    "examples",
+    "example",
+    "benchmarks",
+    "scripts",
+    "tools",
+}
 
 
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
-    """Return the roots, relative to `folder`: those in the build settings, else `src` and similar folders, else `.`."""
-    named = tuple(dict.fromkeys(root for root in _named(folder, pyproject) if _holds_code(folder / root)))
+    """Return the roots, relative to `folder`:
+    those in the build settings, else `src` and similar folders, else `.`.
+    """
+    named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
     if named:
-        return named
+        return tuple(dict.fromkeys(named))
     for root in _USUAL:
-        if not (folder / root / "__init__.py").exists() and _holds_code(folder / root):
+        is_package = (folder / root / "__init__.py").exists()
+        if not is_package and _holds_code(folder / root):
             return (root,)
     return (".",)
 
 
 def _named(folder: Path, pyproject: Table) -> Iterator[str]:
+    """Yield the folders of packages that the settings of a build backend name, each within the repository."""
     tool = table(pyproject, "tool")
     setuptools = table(tool, "setuptools")
     places = [text_of(table(setuptools, "package-dir"), "")]
     places += texts_of(table(table(setuptools, "packages"), "find"), "where")
     packages = table(tool, "poetry").get("packages")
-    for package in packages if isinstance(packages, list) else ():
-        if isinstance(package, dict):
-            places.append(text_of(package, "from"))
+    if isinstance(packages, list):
+        places += [text_of(package, "from") for package in packages if isinstance(package, dict)]
     places.append(text_of(table(table(tool, "pdm"), "build"), "package-dir"))
     places.append(text_of(table(table(tool, "uv"), "build-backend"), "module-root"))
     wheel = table(table(table(table(tool, "hatch"), "build"), "targets"), "wheel")
-    places += [posixpath.dirname(package) for package in texts_of(wheel, "packages")]
+    places += map(posixpath.dirname, texts_of(wheel, "packages"))
     places.append(_setup_cfg_root(folder))
-    for place in places:
-        normal = posixpath.normpath(place) if place else ""
-        if normal and not normal.startswith(("/", "..")) and normal != ".":
+    for place in filter(None, places):
+        normal = posixpath.normpath(place)
+        if normal != "." and not normal.startswith(("/", "..")):
             yield normal
 
 
@@ -98,15 +114,12 @@ def _setup_cfg_root(folder: Path) -> str:
 def _holds_code(folder: Path) -> bool:
     if not folder.is_dir():
         return False
-    return any(
-        (path.suffix == ".py" and path.is_file())
-        or (path.is_dir() and path.name not in _NOT_PACKAGES and any(path.rglob("*.py")))
-        for path in folder.iterdir()
-    )
+    return any(map(_is_code, folder.iterdir()))
 
 
 TEST_GROUPS = ("test", "tests", "testing")
-_LEGACY, _SETUPTOOLS = "setuptools.build_meta:__legacy__", ("setuptools>=40.8.0",)
+_LEGACY = "setuptools.build_meta:__legacy__"
+_SETUPTOOLS = ("setuptools>=40.8.0",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,8 @@ class Project:
     name: str
     version: str
     described_in: str
-    """The file that a build backend starts from: `pyproject.toml` or `setup.py`; empty if there is neither."""
+    """The file that a build backend starts from: `pyproject.toml` or `setup.py`;
+    empty if there is neither."""
     requirements: tuple[str, ...] | None
     """Its requirements at run time; None if only its build backend can compute them."""
     test_requirements: tuple[str, ...] = ()
@@ -131,12 +145,16 @@ class Project:
     def metadata(self) -> dict[str, str]:
         """Return the data that `importlib.metadata` will report for it."""
         known = {"name": self.name, "version": self.version}
-        return {**known, "entry_points": self.entry_points} if self.entry_points else known
+        if self.entry_points:
+            return {**known, "entry_points": self.entry_points}
+        return known
 
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The builder of a source tree (PEP 517): `module` or `module:object`, and the folders of the tree with it."""
+    """The builder of a source tree (PEP 517):
+    `module` or `module:object`, and the folders of the tree with it.
+    """
 
     backend: str
     path: tuple[str, ...]
@@ -150,37 +168,42 @@ def read_build_system(folder: Path) -> BuildSystem:
     return BuildSystem(text_of(stated, "build-backend") or _LEGACY, texts_of(stated, "backend-path"), requirements)
 
 
+def _is_code(path: Path) -> bool:
+    """Whether a path is a module, or a folder that may be a package and has modules in it."""
+    if path.is_dir():
+        return path.name not in _NOT_PACKAGES and any(path.rglob("*.py"))
+    return path.suffix == ".py" and path.is_file()
+
+
 def read_project(folder: Path) -> Project:
-    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order, each filling what is missing.
+    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order,
+    each filling what is missing.
 
     Raises `EnvironmentBuildError` for a `pyproject.toml` that is not valid TOML.
     """
     pyproject = _pyproject(folder)
-    project, setup_cfg, info = table(pyproject, "project"), _setup_cfg(folder), _package_info(folder)
-    dynamic = set(texts_of(project, "dynamic"))
-    name = text_of(project, "name") or setup_cfg.get("name", "") or str(info.get("Name", "")) or folder.name
-    version = text_of(project, "version") or str(info.get("Version", "")) or setup_cfg.get("version", "")
-    extras = _extras(project, info)
-    groups: dict[str, object] = {
-        canonicalize_name(key): value for key, value in table(pyproject, "dependency-groups").items()
-    }
-    tests = [line for group in TEST_GROUPS for line in _group(groups, group, ())]
-    tests += [line for group in TEST_GROUPS for line in extras.get(group, ())]
-    points = _entry_points(project)
-    described = next((file for file in ("pyproject.toml", "setup.py") if (folder / file).is_file()), "")
-    if described == "pyproject.toml" and not project and (folder / "setup.py").is_file():
-        described = "setup.py"
+    project = table(pyproject, "project")
+    info = _package_info(folder)
+    described = _described_in(folder, project)
     roots = find_import_roots(folder, pyproject)
+    setup_cfg = _setup_cfg(folder)
+    extras = _extras(project, info)
+    names = (text_of(project, "name"), setup_cfg.get("name", ""), str(info.get("Name", "")), folder.name)
+    # In setup.cfg last: a version there may be a directive (`attr:`), and an sdist states the result.
+    versions = (text_of(project, "version"), str(info.get("Version", "")), setup_cfg.get("version", ""))
+    version = _first(versions)
+    if not version or version.startswith("attr:"):
+        version = _version_in_code(folder, roots) or "0"
     return Project(
-        name=name,
-        version=version if version and not version.startswith("attr:") else _version_in_code(folder, roots) or "0",
+        name=_first(names),
+        version=version,
         described_in=described,
-        requirements=_requirements(project, dynamic, info, described),
-        test_requirements=tuple(dict.fromkeys(tests)),
+        requirements=_requirements(project, set(texts_of(project, "dynamic")), info, described),
+        test_requirements=_test_requirements(pyproject, extras),
         extras=extras,
         requires_python=text_of(project, "requires-python") or str(info.get("Requires-Python", "")),
         import_roots=roots,
-        entry_points=points,
+        entry_points=_entry_points(project),
         plugins=tuple(table(table(project, "entry-points"), "pytest11")),
     )
 
@@ -199,7 +222,9 @@ def _setup_cfg(folder: Path) -> dict[str, str]:
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read(folder / "setup.cfg", "utf-8")
-        return dict(parser["metadata"]) if parser.has_section("metadata") else {}
+        if parser.has_section("metadata"):
+            return dict(parser["metadata"])
+        return {}
     except (configparser.Error, UnicodeDecodeError):
         return {}
 
@@ -211,11 +236,41 @@ def _package_info(folder: Path) -> Metadata:
         return {}
 
 
+def _first(texts: Iterable[str]) -> str:
+    """Return the first text that is not empty; empty if all are."""
+    return next(filter(None, texts), "")
+
+
+def _described_in(folder: Path, project: Table) -> str:
+    """Return the file that a build backend starts from;
+    a `pyproject.toml` may hold only the settings of tools.
+    """
+    has_setup = (folder / "setup.py").is_file()
+    is_for_tools = has_setup and not project
+    if is_for_tools or not (folder / "pyproject.toml").is_file():
+        return "setup.py" if has_setup else ""
+    return "pyproject.toml"
+
+
+def _test_requirements(pyproject: Table, extras: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what the suite needs, by the usual names of dependency groups and of extras."""
+    declared = table(pyproject, "dependency-groups")
+    groups: dict[str, object] = {canonicalize_name(key): value for key, value in declared.items()}
+    lines = list[str]()
+    for group in TEST_GROUPS:
+        lines += _group(groups, group, ())
+    for group in TEST_GROUPS:
+        lines += extras.get(group, ())
+    return tuple(dict.fromkeys(lines))
+
+
 def _requirements(project: Table, dynamic: set[str], info: Metadata, described: str) -> tuple[str, ...] | None:
     if project and "dependencies" not in dynamic:
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")
-    if [int(part) for part in stated if part.isdecimal()] >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
+    version = [int(part) for part in stated if part.isdecimal()]
+    # From 2.2 on, an sdist says which of its fields may differ in a wheel; before, all of them may.
+    if version >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
         return runtime_requirements(info)
     return None if described else ()
 
@@ -245,6 +300,7 @@ def _group(groups: Mapping[str, object], name: str, within: tuple[str, ...]) -> 
     """Return the lines of a dependency group, with those that it includes (PEP 735)."""
     lines: list[str] = []
     content = groups.get(canonicalize_name(name))
+    # A group that includes itself is an error by the PEP; here it adds nothing.
     if name in within or not isinstance(content, list):
         return lines
     for entry in content:
@@ -269,20 +325,28 @@ def _entry_points(project: Table) -> str:
 
 def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
     """Return the first `__version__ = "..."` of a package's own modules, without running them."""
+    names = ("__init__.py", "_version.py", "version.py", "__about__.py")
     for root in roots:
-        names = ("__init__.py", "_version.py", "version.py", "__about__.py")
-        paths = [path for name in names for path in sorted((folder / root).glob(f"*/{name}"))]
+        paths = list[Path]()
+        for name in names:
+            paths += sorted((folder / root).glob(f"*/{name}"))
         for path in [*paths, *sorted((folder / root).glob("*.py"))]:
-            try:
-                tree = parse(path.read_bytes())
-            except (SyntaxError, ValueError, OSError):
-                continue
-            for node in tree.body:
-                if (
-                    isinstance(node, ast.Assign)
-                    and any(isinstance(target, ast.Name) and target.id == "__version__" for target in node.targets)
-                    and isinstance(node.value, ast.Constant)
-                    and isinstance(node.value.value, str)
-                ):
-                    return node.value.value
+            version = _assigned_version(path)
+            if version is not None:
+                return version
     return ""
+
+
+def _assigned_version(path: Path) -> str | None:
+    """Return the text that a module's top level assigns to `__version__`; None if there is none."""
+    try:
+        tree = parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return None
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=targets, value=ast.Constant(value=str(version))):
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                if "__version__" in names:
+                    return version
+    return None

@@ -50,6 +50,7 @@ def named_requirement(text: str) -> Requirement:
         requirement = requirement_of(text)
     except InvalidRequirement:
         raise EnvironmentBuildError(f"{quoted(text)} is not a requirement.", hint=hint) from None
+    # An address could be of anything, also of a file on this machine.
     if requirement.url is not None:
         raise EnvironmentBuildError(f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint)
     if not str(requirement).isprintable():  # a newline in a marker would start another line, such as an option of uv

@@ -1,7 +1,8 @@
 """Determining the requirements of a repository's suite, and pinning them: every package by version and hash.
 
-`sandbox.environments.projects` reads the repository's own description without running its code, if it is written
-down. If it is computed, the repository's build backend is run in isolation: `sandbox.environments.builds`.
+`sandbox.environments.projects` reads the repository's own description without running its code, if it is
+written down. If it is computed, the repository's build backend is run in isolation:
+`sandbox.environments.builds`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.builds import Builds
 from gistpoint.sandbox.environments.interpreters import own_version
 from gistpoint.sandbox.environments.projects import Project, read_project
-from gistpoint.sandbox.environments.requirement import applies, named_requirement, requirement_of, runtime_requirements
+from gistpoint.sandbox.environments.requirement import (
+    applies,
+    named_requirement,
+    requirement_of,
+    runtime_requirements,
+)
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
 RUNNER = "pytest>=8.2,<10"
-# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them if wanted.
+# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them
+# if wanted.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
@@ -60,14 +67,15 @@ class UvResolver:
     ) -> EnvironmentPins:
         """Pin the requirements of the suite in `folder`, and build the environment once to find its plugins.
 
-        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest or one of
-        its plugins itself needs: replacing a function of it would break the runner.
+        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest
+        or one of its plugins itself needs: replacing a function of it would break the runner.
         """
         project = read_project(folder)
         self._check_python(project)
         lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
         refuse_runner_part(project.name, parents, {"pytest"})
         own = canonicalize_name(project.name)
+        # The project is imported from the workspace: a second copy of it would hold the answer.
         lock = tuple(line for line in lines if _name_of(line) != own)
         pins = EnvironmentPins(
             python=self._python,
@@ -77,6 +85,7 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
+        # Built once to see which plugins its packages bring: metadata says it only of what is installed.
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder).values()
         plugins = usable_plugins(project.name, installed, self._python, parents)
@@ -100,7 +109,12 @@ class UvResolver:
         self, folder: Path, project: Project, extra: tuple[str, ...], exclude_newer: str | None
     ) -> tuple[tuple[str, ...], dict[str, set[str]]]:
         builds = Builds(
-            self._environments, self._backend, self._python, exclude_newer, on_line=self._on_line, cancel=self._cancel
+            self._environments,
+            self._backend,
+            self._python,
+            exclude_newer,
+            on_line=self._on_line,
+            cancel=self._cancel,
         )
         needed = project.requirements
         if needed is None:
@@ -130,11 +144,15 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
 
 
 def usable_plugins(
-    name: str, installed: Collection[Installed], python: str, parents: Mapping[str, Iterable[str]] | None = None
+    name: str,
+    installed: Collection[Installed],
+    python: str,
+    parents: Mapping[str, Iterable[str]] | None = None,
 ) -> tuple[str, ...]:
     """Return the pytest plugins of an environment that runs of the project `name` load.
 
-    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project; `parents` are known needs.
+    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project;
+    `parents` are known needs.
     """
     chains = {**(parents or {}), **_parents_among(installed, python)}
     refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
@@ -142,9 +160,13 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements without the project itself; `name[extra]` of itself becomes the content of that extra."""
+    """Return the requirements without the project itself;
+    `name[extra]` of itself becomes the content of that extra.
+    """
     own = canonicalize_name(project.name)
-    waiting, found, expanded = list(requirements), list[str](), set[str]()
+    waiting = list(requirements)
+    found = list[str]()
+    expanded = set[str]()
     while waiting:
         text = waiting.pop(0)
         requirement = named_requirement(text)
@@ -206,11 +228,15 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 
 
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
-    """Return the names of the entry points of `group` in the text of an `entry_points.txt`; none if it is broken."""
+    """Return the names of the entry points of `group` in the text of an `entry_points.txt`;
+    none if it is broken.
+    """
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
     try:
         parser.read_string(text)
     except configparser.Error:
         return ()
-    return tuple(parser.options(group)) if parser.has_section(group) else ()
+    if parser.has_section(group):
+        return tuple(parser.options(group))
+    return ()

@@ -1,6 +1,8 @@
-"""Source distributions: found through the user's index, fetched with their hash checked, unpacked as untrusted.
+"""Source distributions: found through the user's index, fetched with their hash checked,
+unpacked as untrusted.
 
-None of their code is run. Unpacking lets no path and no link lead out, and makes no device and nothing too large.
+None of their code is run. Unpacking lets no path and no link lead out,
+and makes no device and nothing too large.
 """
 
 from __future__ import annotations
@@ -56,26 +58,28 @@ class Sdist:
 def from_source(names: Sequence[str]) -> list[str]:
     """Return the arguments with which uv takes `names` from their sdists and all other packages from wheels.
 
-    A call with these arguments must give uv the metadata of `names`, in every version: it builds packages without.
+    A call with these arguments must give uv the metadata of `names`, in every version:
+    it builds packages without.
     """
     return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
-    """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`). Raises `SourceError`."""
+    """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`).
+
+    Raises `SourceError`.
+    """
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
-    arguments += [*from_source([name]), *(("--python-version", python) if python else ())]
+    arguments += from_source([name])
+    if python:
+        arguments += ["--python-version", python]
     known = [KnownMetadata(name)]
     result = call_uv(arguments, standard_input=pinned + "\n", known=known, cancel=cancel, timeout_s=300)
     if not result.ok:
-        lines = [line.strip().removeprefix("cause: ") for line in result.log.splitlines()]
-        proof = next((line for line in lines if "Because" in line), result.log.strip())
-        reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
-        instead = "Give its git repository at a commit instead."
-        hint = instead if "no source distribution" in proof else "Is the version right, the index reachable?"
-        raise SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
+        raise _not_found(pinned, result.log)
     packages = tomllib.loads(result.output).get("packages", [])
-    for package in packages if isinstance(packages, list) else ():
+    described = packages if isinstance(packages, list) else []
+    for package in described:
         if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):
             return _described(package)
     raise SourceError(f"{pinned} can't be found: the index does not describe it.")
@@ -88,17 +92,33 @@ def _described(package: Table) -> Sdist:
     return Sdist(text_of(package, "name"), text_of(package, "version"), address, text_of(hashes, "sha256"))
 
 
+def _not_found(pinned: str, log: str) -> SourceError:
+    """Return the error for a version that uv did not find, with the conclusion of its log."""
+    lines = [line.strip().removeprefix("cause: ") for line in log.splitlines()]
+    proof = next((line for line in lines if "Because" in line), log.strip())
+    reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
+    hint = "Is the version right, the index reachable?"
+    if "no source distribution" in proof:
+        hint = "Give its git repository at a commit instead."
+    return SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
+
+
 def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Path, str]:
-    """Fetch an sdist below `into`; return the archive and its sha256. Raises `SourceError` and `CancelledError`."""
+    """Fetch an sdist below `into`; return the archive and its sha256.
+
+    Raises `SourceError` and `CancelledError`.
+    """
     target = into / sdist.file
     url = sdist.address if "://" in sdist.address else Path(sdist.address).resolve().as_uri()
     if urllib.parse.urlparse(url).scheme not in ("https", "http", "file"):
         raise SourceError(f"The index gives an address that can't be fetched: {url[:200]}.")
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     try:
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
                 cancel.check()
+                # Counted as it arrives: a length that a server announces need not be true.
                 size += len(block)
                 if size > _MAX_SDIST:
                     raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
@@ -106,20 +126,26 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
                 file.write(block)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise SourceError(f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?") from error
+    # Not every index has a hash; where there is one it must be right.
     if sdist.sha256 and digest.hexdigest() != sdist.sha256:
         raise SourceError(f"{target.name} is not what its index describes: its sha256 is {digest.hexdigest()}.")
     return target, digest.hexdigest()
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the login that the user gave uv for that host; a redirection to another host gets none."""
+    """Return a request with the login that the user gave uv for that host;
+    a redirection to another host gets none.
+    """
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
-    login = _login(parts) or next((_login(index) for index in _indexes() if _same_host(index, parts)), None)
-    login = login or _netrc_login(parts.hostname or "")
-    if login and parts.scheme in ("http", "https"):
+    if parts.scheme not in ("http", "https"):
+        return request
+    of_indexes = (_login(index) for index in _indexes() if _same_host(index, parts))
+    login = _login(parts) or next(of_indexes, None) or _netrc_login(parts.hostname or "")
+    if login:
         code = base64.b64encode(":".join(login).encode()).decode()
+        # Unredirected, so that a server can't send the login on to another host.
         request.add_unredirected_header("Authorization", f"Basic {code}")
     return request
 
@@ -128,14 +154,7 @@ def _indexes() -> Iterator[urllib.parse.SplitResult]:
     """Yield the addresses of indexes in the environment, with the logins that are set for them by name."""
     for variable in _INDEXES:
         for word in os.environ.get(variable, "").split():
-            name, _, address = word.rpartition("=") if re.match(r"[A-Za-z0-9_.-]+=", word) else ("", "", word)
-            parts = urllib.parse.urlsplit(address)
-            key = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
-            user, password = os.environ.get(f"{key}_USERNAME", ""), os.environ.get(f"{key}_PASSWORD", "")
-            if name and (user or password):
-                login = f"{urllib.parse.quote(user, '')}:{urllib.parse.quote(password, '')}@"
-                parts = parts._replace(netloc=login + parts.netloc.rpartition("@")[2])
-            yield parts
+            yield _index(word)
 
 
 def _same_host(one: urllib.parse.SplitResult, other: urllib.parse.SplitResult) -> bool:
@@ -148,12 +167,29 @@ def _login(parts: urllib.parse.SplitResult) -> tuple[str, str] | None:
     return urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
 
 
+def _index(word: str) -> urllib.parse.SplitResult:
+    """Return the address of an index as uv's variables have it: `NAME=ADDRESS`, or the address alone."""
+    if not re.match(r"[A-Za-z0-9_.-]+=", word):
+        return urllib.parse.urlsplit(word)
+    name, _, address = word.rpartition("=")
+    parts = urllib.parse.urlsplit(address)
+    key = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+    user = os.environ.get(f"{key}_USERNAME", "")
+    password = os.environ.get(f"{key}_PASSWORD", "")
+    if not user and not password:
+        return parts
+    login = f"{urllib.parse.quote(user, '')}:{urllib.parse.quote(password, '')}@"
+    return parts._replace(netloc=login + parts.netloc.rpartition("@")[2])
+
+
 def _netrc_login(host: str) -> tuple[str, str] | None:
     try:
         found = netrc.netrc(os.environ.get("NETRC") or None).authenticators(host)
     except (OSError, netrc.NetrcParseError):
         return None
-    return (found[0], found[2] or "") if found else None
+    if found is None:
+        return None
+    return found[0], found[2] or ""
 
 
 _MOST_BYTES = 1 << 30
@@ -163,8 +199,8 @@ _MOST_FILES = 100_000
 def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES) -> Path:
     """Unpack an sdist (tar or zip) below `into`; return the only folder in it, else `into` itself.
 
-    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a path that
-    leads out, before anything is written. Links that lead out, and special files, are left out.
+    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a
+    path that leads out, before anything is written. Links that lead out, and special files, are left out.
     """
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)
@@ -179,16 +215,21 @@ def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_fil
     except OSError as error:
         raise SourceError(f"{archive.name} can't be unpacked: {cause(error)}.") from error
     entries = list(into.iterdir())
-    return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else into
+    if len(entries) != 1:
+        return into
+    if entries[0].is_dir() and not entries[0].is_symlink():
+        return entries[0]
+    return into
 
 
 def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
-    links: list[tuple[str, str]] = []
     archive = room.archive
+    # Once over all members before the first is written: an archive that is refused leaves nothing behind.
     with opened_tar(file, room.bounds) as opened:
         for member in opened:
             _inside(archive, member.name)
             room.take(member.size)
+    links: list[tuple[str, str]] = []
     files = _Files(into)
     file.seek(0)
     with opened_tar(file, room.bounds) as opened:
@@ -204,17 +245,8 @@ def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
                 with opened.content(member) as source, files.create(path) as made:
                     shutil.copyfileobj(source, made)
                 (into / path).chmod(0o755 if member.mode & 0o100 else 0o644)
-    for path, target in links:  # last, so that no file is written through one
-        aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        place = into / path
-        if target.startswith("/") or aimed.startswith("..") or place.exists() or place.is_symlink():
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(target)
-    for path, _ in links:
-        place = into / path
-        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
-            place.unlink()
+    # Links last, so that no file is written through one.
+    _make_links(into, links)
 
 
 def _unpack_zip(file: BinaryIO, into: Path, room: _Room) -> None:
@@ -238,7 +270,8 @@ class _Room:
     def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
         self.archive = archive
         self.bounds = ArchiveBounds(most_bytes, most_files)
-        self._bytes, self._files = most_bytes, most_files
+        self._bytes = most_bytes
+        self._files = most_files
         self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 
     def take(self, size: int, files: int = 1) -> None:
@@ -266,12 +299,14 @@ class _Files:
         """Create an empty file, replacing anything that an earlier member has put there."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
+        # Not written through: an earlier member may have put a link there.
         place.unlink(missing_ok=True)
         return place.open("xb")
 
     def copy(self, source: str, path: str, room: _Room) -> None:
         """Create a hard link as a copy of an existing file, since either may be changed later."""
         there = self._into / source
+        # A hard link to a link would copy what that leads to, perhaps from outside.
         if there.is_symlink() or not there.is_file():
             raise SourceError(
                 f"{room.archive.name} holds a hard link to {source[:200]!r}, which is not a file before it."
@@ -282,8 +317,28 @@ class _Files:
             shutil.copy(there, self._into / path)
 
 
+def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
+    """Make the links of an archive, without those that lead out of `into`."""
+    for path, target in links:
+        place = into / path
+        aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        leads_out = target.startswith("/") or aimed.startswith("..")
+        is_taken = place.exists() or place.is_symlink()
+        if leads_out or is_taken:
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
+    # Looked at again once all are there: several links, each harmless by its text, may lead out together.
+    for path, _ in links:
+        place = into / path
+        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
+            place.unlink()
+
+
 def _inside(archive: Path, name: str) -> str:
+    """Return a member's path in one form. Raises `SourceError` for one that leads out, on any system."""
     normal = posixpath.normpath(name)
-    if not name or normal.startswith(("/", "..")) or "\0" in name or "\\" in name:
+    is_odd = not name or "\0" in name or "\\" in name
+    if is_odd or normal.startswith(("/", "..")):
         raise SourceError(f"{archive.name} holds the path {name[:200]!r}, which leads out of it.")
     return normal

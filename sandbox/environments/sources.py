@@ -83,12 +83,18 @@ class Fetcher:
         checkout = into / "checkout"
         where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
         self._on_line(f"Cloning {place}")
+        # No hook and no filter of the repository runs, nothing asks for a password, and files are as git
+        # stores them.
+        settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
         try:
-            settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
             repository = git.Repo.clone_from(
-                where, checkout, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
-                allow_unsafe_options=True, env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
-            )  # fmt: skip
+                where,
+                checkout,
+                no_checkout=True,
+                multi_options=[f"--config={setting}" for setting in settings],
+                allow_unsafe_options=True,
+                env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
+            )
             try:
                 revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
                 repository.git.checkout("--detach", "--force", revision)
@@ -96,6 +102,7 @@ class Fetcher:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
             raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
+        # A copy without git's own folder, whose history holds the answer to what is corrupted later.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
@@ -103,14 +110,22 @@ class Fetcher:
 
 
 def require_form(specification: str) -> None:
-    """Raise `SourceError` for what is no source by its form, or a folder that is not there; nothing is fetched."""
+    """Raise `SourceError` for what is no source by its form, or a folder that is not there;
+    nothing is fetched.
+    """
     place, _, commit = specification.removeprefix("git+").rpartition("@")
-    if not (_is_folder(specification) or _is_version(specification) or (place and _REVISION.fullmatch(commit))):
+    is_commit = place != "" and _REVISION.fullmatch(commit) is not None
+    if is_commit or _is_folder(specification):
+        return
+    if not _is_version(specification):
         raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
 
 
 def newest_version(name: str) -> str:
-    """Return `name==version` of the newest release with an sdist, as the user's index has it. Raises `SourceError`."""
+    """Return `name==version` of the newest release with an sdist, as the user's index has it.
+
+    Raises `SourceError`.
+    """
     sdist = locate(name, name)
     return f"{name}=={sdist.version}"
 
@@ -125,7 +140,9 @@ def _is_folder(specification: str) -> bool:
 
 
 def _is_version(specification: str) -> bool:
-    return "==" in specification and "://" not in specification and "@" not in specification
+    if "://" in specification or "@" in specification:
+        return False
+    return "==" in specification
 
 
 def _why_not(specification: str) -> str:
@@ -137,7 +154,9 @@ def _why_not(specification: str) -> str:
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
     if is_bare_name(specification):
         return "The version of the package is missing"
-    return "There is no such folder" if looks_like_path else "It does not name a source"
+    if looks_like_path:
+        return "There is no such folder"
+    return "It does not name a source"
 
 
 def _cause(error: Exception) -> str:
@@ -146,14 +165,19 @@ def _cause(error: Exception) -> str:
     if stderr is None:
         return str(error) or "git said nothing."
     text = str(stderr).strip().removeprefix("stderr: '").removesuffix("'")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Cloning into ")]
-    last = next((n for n, line in enumerate(lines) if line.startswith("fatal: ")), len(lines) - 1)
+    stripped = [line.strip() for line in text.splitlines()]
+    lines = [line for line in stripped if line and not line.startswith("Cloning into ")]
+    fatal = [n for n, line in enumerate(lines) if line.startswith("fatal: ")]
+    last = fatal[0] if fatal else len(lines) - 1
     return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
-    """Copy a folder below `into`, without links that lead out of it; return the hash of its content and the copy."""
-    tar, target = into / "folder.tar", into / "source"
+    """Copy a folder below `into`, without links that lead out of it;
+    return the hash of its content and the copy.
+    """
+    tar = into / "folder.tar"
+    target = into / "source"
     revision = write_tree(folder, tar)
     tree = SourceTree.open(tar)
     if not tree.members:
@@ -185,12 +209,13 @@ def fetch_repository(
 ) -> Repository:
     """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
 
-    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError` and
-    `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
+    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError`
+    and `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
     source, folder = Fetcher(cancel=cancel).fetch(spec.source, scratch / "source")
+    # Before anything is pinned, which takes long: a set may not want this source.
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))
@@ -215,12 +240,22 @@ def key_of(spec: SourceSpec, scratch: Path) -> str:
     """
     revision = ""
     if not _unchanging(spec.source):
+        # The content of a folder, and what a branch is at, can change under the same name.
         revision = Fetcher().fetch(spec.source, scratch / "look")[0].revision
-    settled = [spec.source, revision, spec.pytest_args, spec.extra_requirements, spec.exclude_newer, spec.build_steps]
+    settled = [
+        spec.source,
+        revision,
+        spec.pytest_args,
+        spec.extra_requirements,
+        spec.exclude_newer,
+        spec.build_steps,
+    ]
     return sha256_of_json(settled)
 
 
 def _unchanging(specification: str) -> bool:
     if path_of(specification).is_dir():
         return False
-    return bool(_COMMIT.fullmatch(specification)) or ("==" in specification and "://" not in specification)
+    if _COMMIT.fullmatch(specification):
+        return True
+    return "==" in specification and "://" not in specification

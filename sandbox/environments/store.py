@@ -1,7 +1,7 @@
 """Environments of repositories: made once by uv from a lock, named by its content, never changed afterwards.
 
-None of them contains the package under repair: it is imported from the workspace, so that there is one copy of it.
-What builds one is imported when one is built: a screen is about to open when a store is made.
+None of them contains the package under repair: it is imported from the workspace, so that there is one copy
+of it. What builds one is imported when one is built: a screen is about to open when a store is made.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
-    """Return pytest and all its requirements on this Python, by canonical name, from gistpoint's own environment."""
+    """Return pytest and all its requirements on this Python, by canonical name,
+    from gistpoint's own environment.
+    """
     from packaging.utils import canonicalize_name
 
     from gistpoint.sandbox.environments.requirement import requirement_of
@@ -115,8 +117,12 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Yield the files of a distribution that lie in its folder of packages;
+    bytecode is compiled again there.
+    """
     for file in distribution.files or ():
-        if ".." in file.parts or file.is_absolute() or "__pycache__" in file.parts:
+        leads_out = file.is_absolute() or ".." in file.parts
+        if leads_out or "__pycache__" in file.parts:
             continue
         source = Path(str(distribution.locate_file(file)))
         if source.is_file():
@@ -124,7 +130,10 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath,
 
 
 def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend) -> Environment:
-    """Return the environment that an image is. Raises `EnvironmentBuildError` for a backend that can't run images."""
+    """Return the environment that an image is.
+
+    Raises `EnvironmentBuildError` for a backend that can't run images.
+    """
     if backend.name != IMAGES_RUN_ON:
         raise EnvironmentBuildError(
             f"The task runs in the image {image.reference}, which the sandbox {backend.name} can't do.",
@@ -136,6 +145,9 @@ def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend)
 
 
 _LAYOUT = "1"
+
+# Copies, not links: code that can write to an environment must not reach uv's cache.
+_SYNC = ("--require-hashes", "--link-mode", "copy", "--no-compile-bytecode", "--no-allow-empty-requirements")
 
 
 class EnvironmentStore:
@@ -155,13 +167,14 @@ class EnvironmentStore:
     ) -> Environment:
         """Return the environment of `pins`, built if it is missing; an empty lock means pytest alone.
 
-        Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and
-        carries the builder's log, and `CancelledError`.
+        Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the
+        requirement and carries the builder's log, and `CancelledError`.
         """
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
         if pins.image is not None:
             return image_environment(pins, pins.image, backend)
+        # No requirements: pytest alone, as in gistpoint's own environment.
         if not pins.lock:
             return host_environment(self.cache)
         from gistpoint.sandbox.environments.builds import Builds
@@ -187,8 +200,11 @@ class EnvironmentStore:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment without starting its own interpreter, which would run code from wheels (`*.pth`)."""
+        """Make an environment without starting its own interpreter,
+        which would run code from wheels (`*.pth`).
+        """
         made = call_uv(
+            # Relocatable: it is built under another name and moved into place when it is whole.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
             on_line=builds.on_line,
             cancel=builds.cancel,
@@ -197,6 +213,8 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
+            # By the interpreter outside, as the environment's own would run lines of *.pth files (decision
+            # 0038).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
@@ -210,15 +228,13 @@ class EnvironmentStore:
             with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
                 for wheel in built.values():
                     shutil.copy(wheel.path, shelf)
-                # Copies, not links: code that can write to an environment must not reach uv's cache.
                 synced = call_uv(
-                    ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode",
-                     "copy", "--no-compile-bytecode", "--no-allow-empty-requirements", *WHEELS_ALONE, "-"],
+                    ["pip", "sync", "--python", str(folder / "bin" / "python"), *_SYNC, *WHEELS_ALONE, "-"],
                     standard_input="".join(f"{_with_built(line, built)}\n" for line in lock),
                     shelf=shelf,
                     on_line=builds.on_line,
                     cancel=builds.cancel,
-                )  # fmt: skip
+                )
             if synced.ok:
                 return
             missing = [line for line in _lines_of(lock, wheelless(synced)) if canonicalize_name(line.name) not in built]
@@ -246,4 +262,6 @@ def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
 
     line = read_lock_line(text)
     wheel = built.get(canonicalize_name(line.name)) if line is not None else None
-    return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))
+    if line is None or wheel is None:
+        return text
+    return str(replace(line, hashes=(sha256_of(wheel.path),)))

@@ -28,10 +28,30 @@ WHEELS_ALONE = ("--only-binary", ":all:")
 _TICK_S = 0.1
 _MAX_LOG = 1 << 20
 _PASSED = (
-    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
-    "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-    "NETRC", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSL_CLIENT_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NETRC",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+)
 _PASSED_OF_UV = re.compile(
     r"UV_(INDEX\w*|DEFAULT_INDEX|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|OFFLINE|CACHE_DIR|NO_CACHE|KEYRING_PROVIDER"
     r"|CREDENTIALS_DIR|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|HTTP_\w+|REQUEST_TIMEOUT|CONCURRENT_(DOWNLOADS|INSTALLS)"
@@ -39,12 +59,29 @@ _PASSED_OF_UV = re.compile(
 )
 _KEPT_SETTINGS = frozenset(
     {
-        "allow-insecure-host", "cache-dir", "concurrent-downloads", "concurrent-installs", "exclude-newer",
-        "extra-index-url", "find-links", "http-proxy", "https-proxy", "index", "index-strategy", "index-url",
-        "keyring-provider", "native-tls", "no-cache", "no-index", "no-proxy", "offline", "prerelease",
-        "python-preference", "system-certs",
+        "allow-insecure-host",
+        "cache-dir",
+        "concurrent-downloads",
+        "concurrent-installs",
+        "exclude-newer",
+        "extra-index-url",
+        "find-links",
+        "http-proxy",
+        "https-proxy",
+        "index",
+        "index-strategy",
+        "index-url",
+        "keyring-provider",
+        "native-tls",
+        "no-cache",
+        "no-index",
+        "no-proxy",
+        "offline",
+        "prerelease",
+        "python-preference",
+        "system-certs",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +95,9 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """Metadata of a distribution given to uv, so that it asks no other source; without a version, of each version."""
+    """Metadata of a distribution given to uv, so that it asks no other source;
+    without a version, of each version.
+    """
 
     name: str
     version: str = ""
@@ -102,8 +141,9 @@ def call_uv(
 ) -> UvResult:
     """Run uv to its end. Raises `CancelledError` when cancelled; past `timeout_s` it is stopped and not ok.
 
-    It runs in an empty folder with settings written for this call, so that no project's settings apply. `shelf` is an
-    additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be read.
+    It runs in an empty folder with settings written for this call, so that no project's settings apply.
+    `shelf` is an additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be
+    read.
     """
     import tomli_w
 
@@ -114,6 +154,7 @@ def call_uv(
         _merge(settings, {"find-links": [shelf]})
     with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
         file = Path(neutral, "settings.toml")
+        # Written for each call: a project's or the user's own file could make uv build (decision 0038).
         file.write_text(tomli_w.dumps(settings), "utf-8")
         return run_program(
             [uv_binary(), *arguments, "--config-file", str(file)],
@@ -154,13 +195,16 @@ def run_program(
                 log = _follow(process, on_line, cancel, time.monotonic() + timeout_s)
             finally:
                 with contextlib.suppress(ProcessLookupError):
+                    # The whole group, so that nothing stays of what uv has started.
                     os.killpg(process.pid, signal.SIGKILL)
         output.seek(0)
         return UvResult(process.returncode == 0, output.read().decode("utf-8", "replace"), log)
 
 
 def _user_settings() -> dict[str, Any]:
-    """Return the settings for locating and fetching packages in the user's own `uv.toml` and in the machine's."""
+    """Return the settings for locating and fetching packages in the user's own
+    `uv.toml` and in the machine's.
+    """
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
@@ -169,14 +213,17 @@ def _user_settings() -> dict[str, Any]:
             continue
         except (OSError, ValueError) as error:
             raise EnvironmentBuildError(
-                f"{path}, which holds settings of uv, can't be read: {error}.", hint="Correct it, or move it away."
+                f"{path}, which holds settings of uv, can't be read: {error}.",
+                hint="Correct it, or move it away.",
             ) from error
         _merge(merged, read)
     return merged
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the files that uv itself would read outside of a project, the one with the highest precedence first."""
+    """Yield the files that uv itself would read outside of a project,
+    the one with the highest precedence first.
+    """
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
@@ -191,10 +238,40 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        elif key in _KEPT_SETTINGS:
-            stronger = settings.setdefault(key, value)
-            if stronger is not value and isinstance(stronger, list) and isinstance(value, list):
-                settings[key] = [*stronger, *value]
+        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build (decision
+        # 0038).
+        elif key not in _KEPT_SETTINGS:
+            continue
+        elif key not in settings:
+            settings[key] = value
+        elif isinstance(settings[key], list) and isinstance(value, list):
+            settings[key] = [*settings[key], *value]
+
+
+class _Log:
+    """The lines that a process prints, up to a bound, and the last one that is not complete yet."""
+
+    def __init__(self, on_line: Callable[[str], None] | None) -> None:
+        self.lines = list[str]()
+        self._on_line = on_line
+        self._rest = b""
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read, and report each line that is now complete."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        for raw in whole:
+            line = raw.decode("utf-8", "replace").rstrip()
+            self._size += len(line)
+            if self._size < _MAX_LOG:
+                self.lines.append(line)
+            if self._on_line is not None and line:
+                self._on_line(line)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join([*self.lines, self._rest.decode("utf-8", "replace")]).strip()
 
 
 def _follow(
@@ -203,8 +280,10 @@ def _follow(
     cancel: CancelToken,
     deadline: float,
 ) -> str:
+    """Return what a process prints until its end or the deadline. Raises `CancelledError`."""
     assert process.stderr is not None
-    descriptor, rest, lines, size = process.stderr.fileno(), b"", list[str](), 0
+    descriptor = process.stderr.fileno()
+    log = _Log(on_line)
     os.set_blocking(descriptor, False)
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
@@ -212,7 +291,7 @@ def _follow(
             if cancel.cancelled:
                 raise CancelledError("Stopped at your request.")
             if time.monotonic() > deadline:
-                lines.append("It was stopped at its time limit.")
+                log.lines.append("It was stopped at its time limit.")
                 break
             if not selector.select(_TICK_S):
                 continue
@@ -220,11 +299,5 @@ def _follow(
             if not chunk:
                 process.wait()
                 break
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in (raw.decode("utf-8", "replace").rstrip() for raw in whole):
-                size += len(line)
-                if size < _MAX_LOG:
-                    lines.append(line)
-                if on_line is not None and line:
-                    on_line(line)
-    return "\n".join([*lines, rest.decode("utf-8", "replace")]).strip()
+            log.feed(chunk)
+    return log.text

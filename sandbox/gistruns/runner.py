@@ -1,10 +1,12 @@
-"""Running entrypoints on the original and on gists alone; each run has a sandbox and a control folder of its own."""
+"""Running entrypoints on the original and on gists alone;
+each run has a sandbox and a control folder of its own.
+"""
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -49,19 +51,33 @@ LAUNCHED = (
     "tracers.py",
 )
 """Files of the payload that start an entrypoint and watch it."""
-EMPTY_SETTINGS, STDIN = "empty.ini", "stdin"
-_PYTEST = ("-p", "no:cacheprovider", "--assert=plain", "-q", "--tb=short", "--color=no", "--no-summary", "--maxfail=0")
+EMPTY_SETTINGS = "empty.ini"
+STDIN = "stdin"
+_PYTEST = (
+    "-p",
+    "no:cacheprovider",
+    "--assert=plain",
+    "-q",
+    "--tb=short",
+    "--color=no",
+    "--no-summary",
+    "--maxfail=0",
+)
 
 
 def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
     """Write the control folder for a run, with what a program reads from its standard input."""
-    texts = {EMPTY_SETTINGS: "[pytest]\n", **({STDIN: stdin} if stdin else {})}
+    texts = {EMPTY_SETTINGS: "[pytest]\n"}
+    if stdin:
+        texts[STDIN] = stdin
     fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, texts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The specifics of one kind of run: its files, the folders that it is shown, and the order to its launcher."""
+    """The specifics of one kind of run:
+    its files, the folders that it is shown, and the order to its launcher.
+    """
 
     files: Path
     folders: Mapping[str, Path]
@@ -77,18 +93,22 @@ class _Run:
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and the whole environment."""
-        control, order = places.folders["control"], self.order(places)
+        control = places.folders["control"]
+        order = self.order(places)
         arguments = [places.python, f"{control}/launcher.py"]
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
+            # A program runs below a process of ours, whose descriptors it can't open: decision 0023.
             outer = {"folder": places.workspace, "files": order.get("files", ())}
-            outer |= {"stdin": f"{control}/{STDIN}"} if self.stdin else {}
+            if self.stdin:
+                outer["stdin"] = f"{control}/{STDIN}"
             parent = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer)]
             arguments = [*parent, *arguments, json.dumps(order)]
         if self.build:
             arguments = building(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
+        # Ours last: a task's variables can't take the place of those that the reporter needs.
         variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
         return Invocation(tuple(arguments), variables)
 
@@ -117,7 +137,10 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 words = _pytest_words(places, environment, alone=False, settings=True)
-                return {"argv": [*words, "--collect-only"], "path": [places.workspace, *_roots(places, environment)]}
+                return {
+                    "argv": [*words, "--collect-only"],
+                    "path": [places.workspace, *_roots(places, environment)],
+                }
 
             run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
@@ -142,8 +165,10 @@ class GistRunner:
         """Run the command in the repository's tree, or only its file in another place."""
         with run_folder() as base:
             folders: dict[str, Path] = {}
-            called, files = entrypoint, dict[str, bytes]()
+            called = entrypoint
+            files = dict[str, bytes]()
             if elsewhere:
+                # Only what a gist could contain goes along, or a task could never be faithful: decision 0026.
                 files, called = moved_files(tree, entrypoint)
                 files |= _started(entrypoint, environment)
                 _write(base / "files", files)
@@ -155,7 +180,10 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                root = codebase[0] if codebase and called.is_test and not files else places.workspace
+                # Tests that have no file of their own to move, such as doctests, are collected where they
+                # are.
+                stay = called.is_test and not files
+                root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
                     "argv": _words(places, environment, called, alone=False, settings=not elsewhere, root=root),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
@@ -163,7 +191,9 @@ class GistRunner:
                     "own": [places.workspace, *codebase],
                     "name": called.called_as,
                 }
-                return settings | ({"trace_root": places.workspace} if trace else {})
+                if trace:
+                    settings["trace_root"] = places.workspace
+                return settings
 
             run = _Run(
                 base / "files",
@@ -176,10 +206,13 @@ class GistRunner:
                 variables=called.variables,
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
+        masks = _words_for(places)
+        if elsewhere:
+            masks |= _moved_names(called)
         return OriginalRun(
             run=seen.run,
             seconds=ended.seconds,
-            places={**_words_for(places), **(_moved_names(called) if elsewhere else {})},
+            places=masks,
             trace=seen.trace,
             network=seen.run.isolation.network,
             reason=seen.reason,
@@ -213,6 +246,7 @@ class GistRunner:
                 return {
                     "argv": _words(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
+                    # What a gist may not import, and places that it may not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -321,6 +355,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
+        # Over standard input, which is read to its end before pytest is imported (decision 0042).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
@@ -342,6 +377,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
     if entrypoint.kind is EntrypointKind.TESTS:
         switch = (DOCTEST_MODULES,) if entrypoint.doctests else ()
         return replace(entrypoint, target=entrypoint.gist_file, arguments=(*switch, entrypoint.gist_file))
+    # A gist is one file, so a module or a console script is run as a script here.
     kind = EntrypointKind.TEST if entrypoint.is_test else EntrypointKind.SCRIPT
     return replace(entrypoint, kind=kind, target=entrypoint.gist_file, own=())
 
@@ -349,7 +385,9 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 def _started(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
     """Return the file that starts a command without one of its own."""
     text = program_text(entrypoint, pins.metadata)
-    return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")} if text else {}
+    if text:
+        return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
+    return {}
 
 
 def _require(ended: Ended) -> None:
@@ -361,7 +399,13 @@ def _require(ended: Ended) -> None:
 
 
 def _words(
-    places: MountPaths, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool, root: str = ""
+    places: MountPaths,
+    pins: EnvironmentPins,
+    called: Entrypoint,
+    *,
+    alone: bool,
+    settings: bool,
+    root: str = "",
 ) -> list[str]:
     """Return the words of an order; tests are collected below `root`, by default the working folder."""
     root = root or places.workspace
@@ -409,7 +453,9 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
 
 
 def _words_for(places: MountPaths) -> dict[str, str]:
-    """Return the replacements for the paths of a run in outputs; temporary folders are masked by their form."""
+    """Return the replacements for the paths of a run in outputs;
+    temporary folders are masked by their form.
+    """
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}
     if environment != "/":
@@ -422,8 +468,9 @@ def _words_for(places: MountPaths) -> dict[str, str]:
 def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
     """Return the files to put in the other place, by path, and the entrypoint as it is called there.
 
-    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are not tests
-    themselves, including those of inner packages. A script comes alone; a module has no file of its own to move.
+    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are
+    not tests themselves, including those of inner packages. A script comes alone; a module has no file of its
+    own to move.
     """
     if entrypoint.kind is EntrypointKind.TESTS:
         return _moved_tests(tree, entrypoint)
@@ -446,49 +493,76 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
 
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place; none for doctests, whose files stay in packages.
+    """Return the Python files of several tests for the other place;
+    none for doctests, whose files stay in packages.
 
     One file is renamed as that of a single test is. Folders, and the files of several, keep their names.
     """
     paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
-    inside = [path if path.endswith(".py") else f"{path}/module.py" for path in paths]
-    if entrypoint.doctests or not all(is_test_path(path) for path in inside):
+    if entrypoint.doctests or not all(map(_is_of_tests, paths)):
         return {}, entrypoint
     if len(paths) == 1 and paths[0].endswith(".py"):
-        files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=paths[0]))
-        selected = frozenset(entrypoint.selected)
-        words = [moved.target + word[len(paths[0]) :] if word in selected else word for word in entrypoint.arguments]
-        return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
+        return _moved_file(tree, entrypoint, paths[0])
     folders = tuple(f"{path}/" for path in paths)
-    taken = {path for path in tree.files(".py") if path.startswith(folders) or path in paths}
-    above = {str(parent) for path in taken for parent in PurePosixPath(path).parents}
-    for folder in ("" if name == "." else name for name in above):
+    taken = {path for path in tree.files(".py") if path in paths or path.startswith(folders)}
+    for folder in _folders_above(taken):
         taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
     return {path: tree.read(path) for path in sorted(taken)}, entrypoint
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    """Return every folder that holds one of the paths; the root is the empty text."""
+    found = set[str]()
+    for path in paths:
+        found.update(str(parent) for parent in PurePosixPath(path).parents)
+    return (found - {"."}) | {""} if found else found
+
+
+def _is_of_tests(path: str) -> bool:
+    """Whether a file, or all that lies in a folder, belongs to the tests."""
+    return is_test_path(path if path.endswith(".py") else f"{path}/module.py")
+
+
+def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[dict[str, bytes], Entrypoint]:
+    """Return the files of tests that are all in one file; it is renamed, in the selection too."""
+    files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=path))
+    selected = frozenset(entrypoint.selected)
+    words = [moved.target + word.removeprefix(path) if word in selected else word for word in entrypoint.arguments]
+    return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
 
 
 def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
     """Remove what only a checkout has: files of the tests that are no code, which no gist can read."""
     for path in tree.files():
-        if not path.endswith(".py") and is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
+        if path.endswith(".py"):
+            continue
+        if is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
             (folder / path).unlink(missing_ok=True)
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
     of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
-    for name, kind in tree.entries(folder):
-        if kind == "file" and (name == "conftest.py" or (of_tests and _may_be_imported(name))):
-            yield name
-    for path in tree.files(".py") if of_tests else ():
+    files = [name for name, kind in tree.entries(folder) if kind == "file"]
+    if "conftest.py" in files:
+        yield "conftest.py"
+    if not of_tests:
+        return
+    yield from filter(_may_be_imported, files)
+    # Modules of inner packages too: a gist can contain those (decision 0026).
+    for path in tree.files(".py"):
         below = path.removeprefix(f"{folder}/")
-        if below != path and "/" in below and _may_be_imported(posixpath.basename(path)):
+        is_deeper = below != path and "/" in below
+        if is_deeper and _may_be_imported(posixpath.basename(path)):
             yield below
 
 
 def _may_be_imported(name: str) -> bool:
+    """Whether a file is a module that is neither a test nor a `conftest.py`."""
     stem, dot, suffix = name.rpartition(".")
-    return dot + suffix == ".py" and stem != "conftest" and not (stem.startswith("test_") or stem.endswith("_test"))
+    if dot + suffix != ".py" or stem == "conftest":
+        return False
+    return not stem.startswith("test_") and not stem.endswith("_test")
 
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The shell commands of a solver: how they are run, and which are allowed if no code may be executed.
 
-Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for what it
-might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs are the only ones
-that such a command finds there.
+Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for
+what it might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs
+are the only ones that such a command finds there.
 """
 
 from __future__ import annotations
@@ -13,11 +13,48 @@ import shlex
 from gistpoint.sandbox.backends.base import Invocation
 from gistpoint.sandbox.layout import MountPaths, plain_environment
 
-READING = frozenset({
-    "basename", "cat", "cd", "cmp", "comm", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep",
-    "find", "fold", "grep", "head", "ls", "md5sum", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "sed",
-    "sha256sum", "sort", "stat", "tac", "tail", "tr", "tree", "true", "uniq", "wc",
-})  # fmt: skip
+READING = frozenset(
+    {
+        "basename",
+        "cat",
+        "cd",
+        "cmp",
+        "comm",
+        "cut",
+        "date",
+        "diff",
+        "dirname",
+        "du",
+        "echo",
+        "egrep",
+        "false",
+        "fgrep",
+        "find",
+        "fold",
+        "grep",
+        "head",
+        "ls",
+        "md5sum",
+        "nl",
+        "od",
+        "paste",
+        "pwd",
+        "readlink",
+        "realpath",
+        "rev",
+        "sed",
+        "sha256sum",
+        "sort",
+        "stat",
+        "tac",
+        "tail",
+        "tr",
+        "tree",
+        "true",
+        "uniq",
+        "wc",
+    }
+)
 PRELUDE = 'sed() { command sed --sandbox "$@"; }\n'
 """Run before an allowed command: sed then refuses its own commands that would start a program."""
 _FORBIDDEN_WORDS = {
@@ -45,7 +82,8 @@ def refusal(command: str) -> str:
     if expansion:
         return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
     lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
-    lexer.whitespace_split, lexer.commenters = True, ""
+    lexer.whitespace_split = True
+    lexer.commenters = ""
     try:
         return _refusal_of(list(lexer))
     except ValueError as error:
@@ -53,45 +91,63 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    program, skip = "", False
+    """Return in a sentence which word may not run; this explains, and is no barrier (decision 0040)."""
+    program = ""
+    skip = False
     for word in words:
+        opens_group = word == "(" and program != ""
         if skip:
             skip = False
         elif word in _REDIRECTIONS:
+            # What follows is the name of a file.
             skip = True
-        elif word in _SEPARATORS and not (word == "(" and program):
+        elif word in _SEPARATORS and not opens_group:
             program = ""
         elif set(word) <= set(_PUNCTUATION):
             return f"{word} is not understood here: only commands that read, in pipes and in lists."
-        elif not program and word not in READING:
-            known = ", ".join(sorted(READING))
-            return f"{word} does not run here, where nothing may be executed. These do: {known}."
-        elif program and word.startswith(_FORBIDDEN_WORDS.get(program, ("\0",))):
+        elif not program:
+            if word not in READING:
+                known = ", ".join(sorted(READING))
+                return f"{word} does not run here, where nothing may be executed. These do: {known}."
+            program = word
+        elif word.startswith(_FORBIDDEN_WORDS.get(program, ("\0",))):
             return f"{program} {word} does not run here: it would execute something."
-        else:
-            program = program or word
     return ""
 
 
 def _scanned(command: str) -> tuple[str, str]:
-    """Return the command with newlines as separators, and the name of the first expansion that could execute."""
+    """Return the command with newlines as separators,
+    and the name of the first expansion that could execute.
+    """
     result: list[str] = []
-    quote, place = "", 0
+    quote = ""
+    place = 0
     while place < len(command):
         character = command[place]
+        # In single quotes a backslash and a sign of expansion are plain text.
         if quote != "'":
-            if command.startswith("\\", place):
+            if character == "\\":
                 result.append(command[place : place + 2].replace("\\\n", ""))
                 place += 2
                 continue
-            for sign, name in _EXPANSIONS.items():
-                if command.startswith(sign, place) and (not quote or sign in _EVEN_QUOTED):
-                    return "", name
+            expansion = _expansion_at(command, place, quoted=quote != "")
+            if expansion:
+                return "", expansion
         if character in ("'", '"') and quote in ("", character):
             quote = "" if quote else character
-        result.append(" ; " if character == "\n" and not quote else character)
+        ends_line = character == "\n" and not quote
+        result.append(" ; " if ends_line else character)
         place += 1
     return "".join(result), ""
+
+
+def _expansion_at(command: str, place: int, *, quoted: bool) -> str:
+    """Return the name of the expansion that begins at a place; in double quotes only some are one."""
+    for sign, name in _EXPANSIONS.items():
+        is_one = sign in _EVEN_QUOTED or not quoted
+        if is_one and command.startswith(sign, place):
+            return name
+    return ""
 
 
 _PYTHON_IN_SHELL = 'python() { %s "$@"; }\npytest() { python -m pytest "$@"; }\n'
@@ -103,12 +159,13 @@ _READING_PATH = "/usr/bin:/bin"
 def shell_invocation(command: str, places: MountPaths, importable: list[str], *, execution: bool) -> Invocation:
     """Return the call of bash: with the repository's Python available, or for read-only commands.
 
-    Without execution, brace expansion is off too: it could produce words that the rules never checked, and the refusal
-    would then lack its explanation.
+    Without execution, brace expansion is off too: it could produce words that the rules never checked, and
+    the refusal would then have no explanation.
     """
     environment = plain_environment(places, 0)
     if execution:
         environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return Invocation(("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment)
+    # No path of the environment: such a command finds no interpreter (decision 0040).
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

@@ -34,7 +34,7 @@ class Seen:
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file that has its code, relative to the root of the run, and the first line."""
     began: bool = True
-    """Whether the harness said that it begins, before it read anything of what was run."""
+    """Whether the harness reported that it begins, before it read anything of what was run."""
 
 
 class TestsTranscript:
@@ -54,25 +54,38 @@ class TestsTranscript:
     def conclude(self, ended: Ended) -> Seen:
         """Judge the records by how the process ended."""
         notes = self.suite.notes
-        if ended.stop is Stop.EXITED:
-            conclusion = self.suite.conclude(ended.exit_code)
-        else:
-            conclusion = Conclusion(*_STOPPED[ended.stop])
-        tampered = next((str(note.get("what")) for note in notes if note.get("kind") == "tampered"), "")
-        outcomes = [note for note in notes if note.get("kind") == "outcome" and note.get("id") in self.suite.results]
-        if tampered:
-            conclusion = Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")
-        elif len({note.get("id") for note in outcomes}) != len(outcomes):
-            conclusion = Conclusion(RunStatus.INVALID, "A test was reported more than once.")
+        reported = [note for note in notes if note.get("kind") == "outcome"]
+        # Only of tests with a record of their own: a note alone proves nothing.
+        outcomes = [note for note in reported if note.get("id") in self.suite.results]
+        conclusion = self._conclusion(ended, outcomes)
+        is_valid = conclusion.status is not RunStatus.INVALID
         errors = self.suite.collection_errors
         run = TestsRun(
             status=conclusion.status,
-            tests=self._tests(outcomes) if conclusion.status is not RunStatus.INVALID else {},
+            tests=self._tests(outcomes) if is_valid else {},
             collection_error=Raised("", errors[0].message) if errors else None,
             isolation=isolation_of(notes),
         )
-        defined = {_name(note): place for note in outcomes if (place := _place(note)) is not None}
+        defined = dict[str, tuple[str, int]]()
+        for note in outcomes:
+            place = _place(note)
+            if place is not None:
+                defined[_name(note)] = place
         return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
+
+    def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
+        """Return what the run proves; what was tampered with proves nothing,
+        however it ended (decision 0023).
+        """
+        tampered = next((str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), "")
+        if tampered:
+            return Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")
+        ids = {note.get("id") for note in outcomes}
+        if len(ids) != len(outcomes):
+            return Conclusion(RunStatus.INVALID, "A test was reported more than once.")
+        if ended.stop is Stop.EXITED:
+            return self.suite.conclude(ended.exit_code)
+        return Conclusion(*_STOPPED[ended.stop])
 
     def _tests(self, outcomes: list[dict[str, object]]) -> dict[str, TestRun]:
         details = {str(note["id"]): note for note in outcomes}
@@ -93,8 +106,11 @@ class TestsTranscript:
 
 def _name(note: Mapping[str, object]) -> str:
     """Return the id of a test; that of a doctest without its module, which a gist has under another name."""
-    id, doctest = str(note["id"]), note.get("doctest")
-    return f"{id.partition('::')[0]}::{DOCTEST}{doctest}" if isinstance(doctest, str) else id
+    id = str(note["id"])
+    doctest = note.get("doctest")
+    if isinstance(doctest, str):
+        return f"{id.partition('::')[0]}::{DOCTEST}{doctest}"
+    return id
 
 
 def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
@@ -128,6 +144,7 @@ class ProgramTranscript:
 
     def _take(self, record: dict[str, Any]) -> None:
         self._number += 1
+        # Numbered without a gap, and none after the last: a record that was added or left out shows.
         if record["n"] != self._number or self.status is not None:
             raise ValueError
         match record["e"]:
@@ -145,7 +162,8 @@ class ProgramTranscript:
 
     def conclude(self, ended: Ended) -> Seen:
         """Judge the records by how the processes ended."""
-        conclusion, ends = self._conclusion(ended), [note for note in self.notes if note.get("kind") == "end"]
+        conclusion = self._conclusion(ended)
+        ends = [note for note in self.notes if note.get("kind") == "end"]
         run = CommandRun(
             status=conclusion.status,
             exit_status=self.status or 0,
@@ -159,17 +177,21 @@ class ProgramTranscript:
         return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
 
     def _conclusion(self, ended: Ended) -> Conclusion:
+        """Return what the run proves: the report, the end that it names and the exit status must agree."""
         if ended.stop is not Stop.EXITED:
             return Conclusion(*_STOPPED[ended.stop])
         ends = [note for note in self.notes if note.get("kind") == "end"]
-        if self.forged or len(ends) > 1:
-            return Conclusion(RunStatus.INVALID, self.forged or "The program reported its end more than once.")
+        if self.forged:
+            return Conclusion(RunStatus.INVALID, self.forged)
+        if len(ends) > 1:
+            return Conclusion(RunStatus.INVALID, "The program reported its end more than once.")
         if self.status is None:
             return Conclusion(RunStatus.CRASHED, f"The run ended with status {ended.exit_code} before its report.")
         if self.status < 0:
             return Conclusion(RunStatus.CRASHED, f"The program was ended by signal {-self.status}.")
         if not ends:
             return Conclusion(RunStatus.CRASHED, f"The program left with status {self.status} before its end.")
+        # Python itself leaves with 1 after an exception: another status says that it did not end by this one.
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
@@ -213,17 +235,19 @@ def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
     if not isinstance(rows, list):
         return None
     try:
-        return tuple(
-            Operand(
-                tuple(str(name) for name in row["names"]),
-                tuple((str(name), str(how), int(line)) for name, how, line in row.get("specials", ())),
-                str(row.get("wild", "")),
-                replaced=row.get("replaced") is True,
-            )
-            for row in rows
-        )
+        return tuple(map(_operand, rows))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _operand(row: Mapping[str, Any]) -> Operand:
+    specials = row.get("specials", ())
+    return Operand(
+        tuple(str(name) for name in row["names"]),
+        tuple((str(name), str(how), int(line)) for name, how, line in specials),
+        str(row.get("wild", "")),
+        replaced=row.get("replaced") is True,
+    )
 
 
 def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
@@ -242,6 +266,7 @@ def trace_of(notes: Notes) -> Mapping[str, Any] | None:
 
 
 def _whole(notes: Notes, kind: str) -> Any:
+    # A long note comes in parts.
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

@@ -37,7 +37,8 @@ class GistAnswer:
     owned: tuple[str, ...]
     """Top-level names of the codebase's modules: what a gist may not import."""
     modules: tuple[str, ...]
-    """Dotted names of the modules that the command touches: a gist has all their contents under its own name."""
+    """Dotted names of the modules that the command touches:
+    a gist has all their contents under its own name."""
     trace: Mapping[str, Any]
     difficulty: Difficulty
     test: GistTest | None = None
@@ -57,7 +58,10 @@ class GistAnswer:
 
 
 def gist_answer(answer: Answer) -> GistAnswer:
-    """Return the part of an answer that gists are compared with. Raises `TaskError` for the answer of another kind."""
+    """Return the part of an answer that gists are compared with.
+
+    Raises `TaskError` for the answer of another kind.
+    """
     if not isinstance(answer.of_kind, GistAnswer):
         raise TaskError("The answer is that of a repair, not of a gist.")
     return answer.of_kind

@@ -29,8 +29,8 @@ TEMPLATES = {
 def gist_template(settings: GistSettings, *, like: str = "") -> str:
     """Return the name of the template of a gist: its parts, joined by `+`.
 
-    The parts are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a template that
-    this version does not have.
+    The parts are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a
+    template that this version does not have.
     """
     parts = [
         "gist",
@@ -45,7 +45,9 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
 
 
 def _no_newer(name: str, most: int) -> str:
-    """Return the name of a template's part in its newest version up to `most`; its first version if that is newer."""
+    """Return the name of a template's part in its newest version up to `most`;
+    its first version if that is newer.
+    """
     stem, _, version = name.rpartition("-")
     earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
     there = [one for one in earlier if template_exists(one)]
@@ -58,7 +60,9 @@ def shown_command(task: Task) -> str:
     if not part.stdin and not part.variables:
         return fenced(part.entrypoint)
     command = fenced(command_line(part.command))
-    return f"{command}\n\nIts standard input is\n\n{fenced(part.stdin)}" if part.stdin else command
+    if part.stdin:
+        return f"{command}\n\nIts standard input is\n\n{fenced(part.stdin)}"
+    return command
 
 
 def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:

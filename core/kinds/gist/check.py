@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.entrypoints.runs import GistTrial, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory
+from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
 from gistpoint.core.kinds.gist.original_test import inheriting_test
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
@@ -46,6 +47,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files, no history and no bytecode"
     )
     probes = _Probes(judge, run)
+    # Gists that must fail first, then those that must hold.
     yield probes.empty()
     yield probes.importing()
     if judge.task.environment.image is not None:
@@ -58,7 +60,8 @@ class _Probes:
     """Gists whose worth is known."""
 
     def __init__(self, judge: GistJudge, run: RunContext) -> None:
-        self._judge, self._run = judge, run
+        self._judge = judge
+        self._run = run
 
     def _judged(self, name: str, gist: str) -> GistJudgement:
         self._run.step(name)
@@ -68,9 +71,11 @@ class _Probes:
 
     def empty(self) -> CheckFinding:
         """Check that a missing gist is `file_creation`."""
+        name = "no gist scores 0"
         error = self._judged("no gist", "").score.error
-        right = error is not None and error.category is ErrorCategory.FILE_CREATION
-        return CheckFinding("no gist scores 0", right, error.category if error else "it is scored as faithful")
+        if error is None:
+            return CheckFinding(name, False, "it is scored as faithful")
+        return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
         """Check that a test that imports the codebase is refused that import."""
@@ -79,19 +84,21 @@ class _Probes:
         names = "\n".join(f"import {name}" for name in answer.owned)
         name = "the codebase can't be imported"
         judgement = self._judged(name, f"{names}\n\n\n{test}")
+        seen = judgement.trial.run.isolation.refused_imports if judgement.trial else ()
+        if not seen:
+            return CheckFinding(name, False, "nothing was refused")
         error = judgement.score.error
         right = error is not None and error.category is ErrorCategory.IMPORT_ERROR
-        seen = judgement.trial.run.isolation.refused_imports if judgement.trial else ()
-        return CheckFinding(
-            name, right and bool(seen), f"refused: {', '.join(seen)}" if seen else "nothing was refused"
-        )
+        return CheckFinding(name, right, f"refused: {', '.join(seen)}")
 
     def absent(self) -> CheckFinding:
         """Check that the image holds the codebase nowhere that Python looks, with no blocker in the way."""
-        name, owned = "the image holds no copy of the codebase", self._judge.answer.owned
+        name = "the image holds no copy of the codebase"
+        owned = self._judge.answer.owned
         self._run.step(name)
         command = shlex.join(["python", "-c", _LOOK, *owned])
-        environment, timeout_s = self._judge.task.environment, self._judge.answer.timeout_s
+        environment = self._judge.task.environment
+        timeout_s = self._judge.answer.timeout_s
         output = self._judge.runner.run_command(
             command, environment, execution=True, timeout_s=timeout_s, cancel=self._run.cancel
         )
@@ -108,11 +115,13 @@ class _Probes:
         rate = score.existence.rate if score.existence else None
         figure = f"existence {rate:.1f}" if rate is not None else "no figure"
         error = f", {score.error.category} {score.error.kind}".rstrip() if score.error else ""
-        return CheckFinding(name, (rate or 0) >= PASTED_LEAST, f"{figure}, fidelity {score.execution_fidelity}{error}")
+        right = rate is not None and rate >= PASTED_LEAST
+        return CheckFinding(name, right, f"{figure}, fidelity {score.execution_fidelity}{error}")
 
     def reference(self) -> CheckFinding:
         """Check that the reference gist, if there is one, is faithful."""
-        name, reference = "reference gist is faithful", self._judge.answer.reference
+        name = "reference gist is faithful"
+        reference = self._judge.answer.reference
         if reference is None:
             return CheckFinding(name, True, "there is none: `gistpoint gist reference` makes one", reduced=True)
         if not reference.faithful:
@@ -124,7 +133,9 @@ class _Probes:
 
 
 def _rate(report: ExecutionReport | ExistenceReport | None) -> str:
-    return "unknown" if report is None or report.rate is None else f"{report.rate:.1f}"
+    if report is None or report.rate is None:
+        return "unknown"
+    return f"{report.rate:.1f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,32 +160,34 @@ def score_trial(
     verdict = judge.verdict(text, thorough=True, run=run)
     run.check()
     score = verdict.score
-    fidelity, execution, existence = (
-        (score.fidelity, score.execution, score.existence) if score is not None else (None, None, None)
-    )
-    passed, instances = (fidelity.passed, fidelity.instances) if fidelity is not None else (0, 0)
+    fidelity = Fidelity(())
+    execution = None
+    existence = None
+    if score is not None:
+        fidelity = score.fidelity or fidelity
+        execution = score.execution.rate if score.execution is not None else None
+        existence = score.existence.rate if score.existence is not None else None
     return ScoreTrial(
         subject=subject,
         status=RunStatus.FINISHED if score is not None else verdict.status,
         backend=judge.runner.backend,
         solved=verdict.solved,
         score=float(verdict.solved),
-        passing=passed,
-        failing=instances - passed,
-        odd=fidelity.differing if fidelity is not None else (),
+        passing=fidelity.passed,
+        failing=fidelity.instances - fidelity.passed,
+        odd=fidelity.differing,
         seconds=verdict.seconds,
         reason=verdict.reason,
-        scored=ScoredText(
-            text,
-            execution.rate if execution is not None else None,
-            existence.rate if existence is not None else None,
-        ),
+        scored=ScoredText(text, execution, existence),
         verdict=verdict,
     )
 
 
 def original_trial(judge: GistJudge, *, cancel: CancelToken = NEVER) -> ScoreTrial:
-    """Run the command on the original again, and compare it with what was recorded. Raises as `score_trial`."""
+    """Run the command on the original again, and compare it with what was recorded.
+
+    Raises as `score_trial`.
+    """
     tree = SourceTree.open(judge.task.tree_path)
     run = judge.runner.run_original(
         tree, judge.task.environment, judge.entrypoint, timeout_s=judge.answer.timeout_s, cancel=cancel

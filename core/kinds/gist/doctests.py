@@ -9,16 +9,26 @@ from collections.abc import Callable
 
 from gistpoint.core.code.parsing import DefinitionNode, parse
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.lines import children, is_text_only, margin_of, physical_lines
+from gistpoint.core.kinds.gist.lines import (
+    children,
+    first_line,
+    is_text_only,
+    last_line,
+    margin_of,
+    physical_lines,
+)
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function of a qualified name, the last of several, or the module for an empty name."""
+    """Return the class or function of a qualified name, the last of several,
+    or the module for an empty name.
+    """
     found: Documented = tree
-    for part in name.split(".") if name else []:
+    parts = name.split(".") if name else []
+    for part in parts:
         there = [one for one in _definitions(found) if one.name == part]
         if not there:
             return None
@@ -28,7 +38,8 @@ def documented(tree: ast.Module, name: str) -> Documented | None:
 
 def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
     found = []
-    for statement in node.body if isinstance(node, ast.Module) else children(node):
+    statements = node.body if isinstance(node, ast.Module) else children(node)
+    for statement in statements:
         if isinstance(statement, DefinitionNode):
             found.append(statement)
         else:
@@ -37,66 +48,86 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
 
 
 def docstring_sha256(node: Documented | None) -> str:
-    """Return a hash of a docstring as a run compares it: without indentation, which newer interpreters strip."""
-    text = ast.get_docstring(node, clean=False) if node is not None else None
-    lines = [line.strip() for line in (text or "").strip().splitlines()]
+    """Return a hash of a docstring as a run compares it:
+    without indentation, which newer interpreters strip.
+    """
+    lines = [line.strip() for line in _docstring_of(node).strip().splitlines()]
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def docstring_lines(tree: ast.Module, name: str) -> list[str]:
-    """Return the lines of a docstring that are not blank, without indentation; none if there is no docstring."""
-    node = documented(tree, name)
-    text = ast.get_docstring(node, clean=False) if node is not None else None
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+    """Return the lines of a docstring that are not blank, without indentation;
+    none if there is no docstring.
+    """
+    lines = [line.strip() for line in _docstring_of(documented(tree, name)).splitlines()]
+    return list(filter(None, lines))
 
 
-def spliced_docstring(
-    gist: str, original: str, name: str, dropped: Callable[[str], bool]
-) -> list[tuple[str, int | None]]:
+def _docstring_of(node: Documented | None) -> str:
+    if node is None:
+        return ""
+    return ast.get_docstring(node, clean=False) or ""
+
+
+_Lines = list[tuple[str, int | None]]
+"""Lines of a text, each with its number in the gist; None for one that was put in."""
+
+
+def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
     """Return the lines of a gist with the docstring of `name` as the file `original` has it.
 
-    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes `pass` if
-    `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if one of the two
-    files has no such definition.
+    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes
+    `pass` if `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if
+    one of the two files has no such definition.
     """
-    home, source = documented(parse(gist), name), documented(parse(original), name)
-    if home is None or source is None or not (source.body and is_text_only(source.body[0])):
+    home = documented(parse(gist), name)
+    source = documented(parse(original), name)
+    has_text = source is not None and _begins_with_text(source.body)
+    if home is None or source is None or not has_text:
         raise TaskError(f"There is no docstring of {name or 'the module'!r} to put in.")
     wanted = _text_of(source.body[0], physical_lines(original), dropped)
-    lines: list[tuple[str, int | None]] = [(text, number) for number, text in enumerate(physical_lines(gist), start=1)]
+    lines: _Lines = [(text, number) for number, text in enumerate(physical_lines(gist), start=1)]
     if isinstance(home, ast.Module):
-        if home.body and is_text_only(home.body[0]):
+        if _begins_with_text(home.body):
             return _replaced(lines, home.body[0], wanted)
         return [*((text, None) for text in wanted), *lines]
     first = home.body[0]
-    header = lines[first.lineno - 1]
-    alone = not header[0].encode()[: first.col_offset].strip()
-    if alone and is_text_only(first):
-        return _replaced(lines, first, wanted)
-    if alone:
-        margin = margin_of(header[0])
-        at = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))]) - 1
-        put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
-        return [*lines[:at], *put_in, *lines[at:]]
+    header, number = lines[first.lineno - 1]
+    head = header.encode()[: first.col_offset].decode().rstrip()
+    if not head:
+        if is_text_only(first):
+            return _replaced(lines, first, wanted)
+        at = first_line(first) - 1
+        return [*lines[:at], *_indented(wanted, margin_of(header)), *lines[at:]]
+    # A body on the line of the header, `def f(): return 1`, moves to a line of its own below the docstring.
     margin = margin_of(lines[home.lineno - 1][0]) + "    "
-    head, rest = (
-        header[0].encode()[: first.col_offset].decode().rstrip(),
-        header[0].encode()[first.col_offset :].decode(),
-    )
-    number = header[1]
-    put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
+    rest = header.encode()[first.col_offset :].decode()
     return [
         *lines[: first.lineno - 1],
         (head, number),
-        *put_in,
+        *_indented(wanted, margin),
         (f"{margin}{rest}", number),
         *lines[first.lineno :],
     ]
 
 
-def _replaced(lines: list[tuple[str, int | None]], old: ast.stmt, wanted: list[str]) -> list[tuple[str, int | None]]:
-    """Return the lines with other text in the place of a docstring; what follows it on its last line stays."""
-    first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
+def _begins_with_text(body: list[ast.stmt]) -> bool:
+    return bool(body) and is_text_only(body[0])
+
+
+def _indented(wanted: list[str], margin: str) -> _Lines:
+    """Return the lines of a docstring, the first one indented:
+    the others are its text, which stays as it is.
+    """
+    return [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
+
+
+def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
+    """Return the lines with other text in the place of a docstring;
+    what follows it on its last line stays.
+    """
+    first = old.lineno - 1
+    last = last_line(old) - 1
     before = lines[first][0].encode()[: old.col_offset].decode()
     after = lines[last][0].encode()[old.end_col_offset :].decode()
     put_in = [f"{before}{wanted[0]}", *wanted[1:]]
@@ -106,8 +137,8 @@ def _replaced(lines: list[tuple[str, int | None]], old: ast.stmt, wanted: list[s
 
 def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
     """Return the lines of a docstring as they are written, from its first quote to its last."""
-    first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
-    written = [line.encode() for line in lines[first : last + 1]]
+    written = [line.encode() for line in lines[docstring.lineno - 1 : last_line(docstring)]]
+    # The end first: both columns are of the same line if the docstring has only one.
     written[-1] = written[-1][: docstring.end_col_offset]
     written[0] = written[0][docstring.col_offset :]
     return [_without_import(line.decode(), dropped) for line in written]
@@ -122,4 +153,6 @@ def _without_import(line: str, dropped: Callable[[str], bool]) -> str:
         goes = len(statements) == 1 and dropped(ast.unparse(statements[0]))
     except (SyntaxError, ValueError):
         return line
-    return f"{found['prompt']}pass" if goes else line
+    if goes:
+        return f"{found['prompt']}pass"
+    return line

@@ -25,17 +25,24 @@ def read_settings(fields: Fields) -> GistSettings:
     """Read the table `gist` of a `task.toml`. Raises `TaskError` naming the key."""
     settings = fields.record(GistSettings)
     require_known(fields, settings)
-    return replace(settings, score_budget=None) if settings.score_budget == UNLIMITED else settings
+    if settings.score_budget == UNLIMITED:
+        return replace(settings, score_budget=None)
+    return settings
 
 
 def settings_table(settings: GistSettings) -> dict[str, Any]:
     """Return the table `gist` of a `task.toml`."""
     table = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()}
-    return {**table, "score_budget": UNLIMITED if settings.score_budget is None else settings.score_budget}
+    if settings.score_budget is None:
+        table["score_budget"] = UNLIMITED
+    return table
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
-    """Return the command of a `task.toml` with its table `input`, if it has one. Raises `TaskError` naming the key."""
+    """Return the command of a `task.toml` with its table `input`, if it has one.
+
+    Raises `TaskError` naming the key.
+    """
     if "input" not in fields.values:
         return part
     given = fields.table("input")
@@ -49,12 +56,20 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
 
 
 def command_document(part: GistTask) -> dict[str, Any]:
-    """Return the command as `task.toml` has it; the lines of standard input are a list, which keeps their ends."""
-    document: dict[str, Any] = {"entrypoint": part.entrypoint} if part.entrypoint else {}
-    given: dict[str, Any] = {"stdin": part.stdin.split("\n")} if part.stdin else {}
+    """Return the command as `task.toml` has it;
+    the lines of standard input are a list, which keeps their ends.
+    """
+    document: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    if part.entrypoint:
+        document["entrypoint"] = part.entrypoint
+    if part.stdin:
+        given["stdin"] = part.stdin.split("\n")
     if part.variables:
         given["variables"] = dict(part.variables)
-    return {**document, "input": given} if given else document
+    if given:
+        document["input"] = given
+    return document
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
@@ -91,13 +106,17 @@ class _OtherTest(msgspec.Struct):
 
 def _read_test(fields: Fields) -> GistTest | None:
     """Return the tests of a command; None for a command that is not a test, whose table holds empty texts."""
-    name, doctest = fields.get("qualname", str), fields.get("doctest", bool, False)
+    name = fields.get("qualname", str)
+    doctest = fields.get("doctest", bool, False)
     fields.get("source", str)
     fields.get("defined_as", str, "")
-    others, files = fields.get("others", list[_OtherTest], []), fields.get("files", list[str], [])
+    others = fields.get("others", list[_OtherTest], [])
+    files = fields.get("files", list[str], [])
     if any(not 0 <= one.file < len(files) for one in others):
         raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that is not in it.")
-    return stored_test(fields.values) if name or doctest else None
+    if name or doctest:
+        return stored_test(fields.values)
+    return None
 
 
 def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
@@ -121,7 +140,9 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class GistFigures:
-    """What lists show of an answer: how hard the task is, and what came of its reference gist, if one was tried."""
+    """What lists show of an answer: how hard the task is, and what came of its reference gist,
+    if one was tried.
+    """
 
     difficulty: Difficulty
     reference: ReferenceGist | None = None
@@ -168,8 +189,12 @@ def _run(fields: Fields) -> TestsRun | CommandRun:
 
 
 def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
-    """Return a run as it is stored: an exception last, and without what was observed besides (see `Habits`)."""
+    """Return a run as it is stored: an exception last,
+    and without what was observed besides (see `Habits`).
+    """
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
-        return {**document, "tests": {id: _run_document(test) for id, test in run.tests.items()}}
-    return document if run.raised is None else {**document, "raised": asdict(run.raised)}
+        document["tests"] = {id: _run_document(test) for id, test in run.tests.items()}
+    elif run.raised is not None:
+        document["raised"] = asdict(run.raised)
+    return document

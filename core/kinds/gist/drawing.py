@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import Entrypoint, EntrypointError, parse_entrypoint
@@ -50,9 +50,9 @@ def candidates(
 ) -> Iterator[EntrypointCandidate]:
     """Yield the tests of a suite, drawn at random by `seed`, until none is left.
 
-    The first `TRACED` times `count` are traced and ranked by calls, functions, files and lines covered together: first
-    comes one of each rank, then the next of each. The others follow as they are drawn. `refused` is called for each
-    that can't be traced.
+    The first `TRACED` times `count` are traced and ranked by calls, functions, files and lines covered
+    together: first comes one of each rank, then the next of each. The others follow as they are drawn.
+    `refused` is called for each that can't be traced.
     """
     drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
     yield from by_rank(list(islice(drawn, TRACED * count)), count)
@@ -62,10 +62,11 @@ def candidates(
 def hardest(
     examination: Examination, most: int, seed: int, refused: OnRefusal, *, among: int = 0
 ) -> Generator[EntrypointCandidate, bool | None, None]:
-    """Yield the `most` tests with the most calls and the `most` that touch the most files (Gistify, section 4.2).
+    """Yield the `most` tests with the most calls and the `most` that touch the most
+    files (Gistify, section 4.2).
 
-    All tests of the suite are traced, or only `among` of them, drawn by `seed`. For a test that is found not to be
-    usable after it was yielded, send True: the next hardest takes its place.
+    All tests of the suite are traced, or only `among` of them, drawn by `seed`. For a test that is found not
+    to be usable after it was yielded, send True: the next hardest takes its place.
     """
     drawn = _drawn(examination, seed)[: among or None]
     pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused, len(drawn))}
@@ -109,15 +110,15 @@ def _traced(
 
 
 def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
-    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, then the next of each."""
-    figures = [
-        [getattr(one.difficulty, name) for one in traced] for name in ("calls", "functions", "files", "lines_covered")
-    ]
-    ranks = [{value: place for place, value in enumerate(sorted(set(values)))} for values in figures]
-    totals = [sum(rank[values[n]] for rank, values in zip(ranks, figures, strict=True)) for n in range(len(traced))]
-    order = [traced[n] for n in sorted(range(len(traced)), key=lambda n: totals[n])]
+    """Yield candidates spread over all ranks:
+    one from each of `count` parts of the ranking, then the next of each.
+    """
+    totals = [0] * len(traced)
+    for name in ("calls", "functions", "files", "lines_covered"):
+        values = [getattr(one.difficulty, name) for one in traced]
+        ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}
+        totals = [total + ranks[value] for total, value in zip(totals, values, strict=True)]
+    order = [traced[n] for n in sorted(range(len(traced)), key=totals.__getitem__)]
     parts = [order[len(order) * n // count : len(order) * (n + 1) // count] for n in range(count)]
-    for place in range(max((len(part) for part in parts), default=0)):
-        for part in parts:
-            if place < len(part):
-                yield part[place]
+    for one_of_each in zip_longest(*parts):
+        yield from (one for one in one_of_each if one is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.parsing import compile_module, fault_in, parse
-from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
+from gistpoint.core.entrypoints.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.kinds.gist.fidelity import Fidelity, instance_key
 from gistpoint.core.kinds.gist.lines import children, import_texts
 from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
@@ -53,24 +53,24 @@ class GistError:
 
 def unreadable(gist: str) -> GistError | None:
     """Return why a text can't be examined at all; None for all other texts, even wrong ones."""
-    reason = ""
     if len(gist) > MAX_CHARACTERS:
         reason = f"It is longer than {MAX_CHARACTERS:,} characters."
-    else:
-        try:
-            compile_module(gist, "<gist>")
-        except (SyntaxError, ValueError):
-            return None
-        except (RecursionError, MemoryError, OverflowError):
-            reason = "It is nested too deeply to be compiled."
-    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason) if reason else None
+        return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
+    try:
+        compile_module(gist, "<gist>")
+    except (SyntaxError, ValueError):
+        return None
+    except (RecursionError, MemoryError, OverflowError):
+        reason = "It is nested too deeply to be compiled."
+        return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
+    return None
 
 
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     """Return the normalised imports of `owned` names that run when the file is imported.
 
-    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if TYPE_CHECKING`
-    never run.
+    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if
+    TYPE_CHECKING` never run.
     """
     try:
         statements = parse(gist).body
@@ -82,12 +82,13 @@ def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
 def _imports(statements: Iterable[ast.stmt]) -> list[str]:
     found: list[str] = []
     for statement in statements:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            found.extend(import_texts(statement))
-        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
-            continue
-        elif isinstance(statement, ast.ClassDef | ast.With | ast.If | ast.Try):
-            found.extend(_imports(children(statement)))
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                found.extend(import_texts(statement))
+            case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
+                continue
+            case ast.ClassDef() | ast.With() | ast.If() | ast.Try():
+                found.extend(_imports(children(statement)))
     return found
 
 
@@ -106,18 +107,22 @@ def gist_error(
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")
     if test and missing_test(gist, test):
         return GistError(ErrorCategory.MISSING_TEST, evidence=f"The gist defines no {test}.")
+    # Before the outcome: a gist may swallow the refusal of an import and pass all the same (decision 0015).
     imported = owned_imports(gist, owned)
-    refused = run.isolation.refused_imports if run else ()
-    if fidelity is not None and fidelity.value and not refused and not imported:
-        return None
-    if imported or refused:
-        names = ", ".join([*imported, *refused])
+    if run is not None:
+        imported = [*imported, *run.isolation.refused_imports]
+    if imported:
+        names = ", ".join(imported)
         return GistError(ErrorCategory.IMPORT_ERROR, evidence=f"The gist imports the codebase: {names}.")
+    if fidelity is not None and fidelity.value:
+        return None
     kind, evidence = _runtime_kind(gist, run, fidelity)
     return GistError(ErrorCategory.PYTEST_RUNTIME, kind, evidence)
 
 
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
+    # Whether a text that does not parse has the test can't be determined, so it is an error of syntax
+    # (decision 0015).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)
@@ -129,37 +134,44 @@ def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fideli
         return ErrorKind.CRASH, f"The run ended as {run.status}."
     if isinstance(run, CommandRun):
         return _command_kind(run, fidelity)
-    if run.collection_error is not None or not run.tests:
-        error = run.collection_error
-        return ErrorKind.COLLECTION, error.text if error is not None else "No test was collected."
+    if run.collection_error is not None:
+        return ErrorKind.COLLECTION, run.collection_error.text
+    if not run.tests:
+        return ErrorKind.COLLECTION, "No test was collected."
     return _test_kind(run, fidelity)
 
 
 def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
     whats = {difference.what for difference in fidelity.differences} if fidelity else set()
     if run.raised is not None and "exception" in whats:
-        assertion = run.raised.type.endswith("AssertionError")
-        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, run.raised.text
+        if run.raised.type.endswith("AssertionError"):
+            return ErrorKind.ASSERTION, run.raised.text
+        return ErrorKind.EXCEPTION, run.raised.text
     if whats & {"exit", "status", "exception"}:
         return ErrorKind.WRONG_OUTCOME, f"It left with status {run.exit_status}."
     return ErrorKind.WRONG_OUTPUT, "Its output differs."
 
 
 def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
+    # Asked first: then no test failed otherwise than on the original, and what raised there says nothing.
     if fidelity is not None and fidelity.only_output_differs:
         first = fidelity.differences[0]
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."
-    different = (
-        {d.test for d in fidelity.differences if d.what in ("outcome", "exception", "data")} if fidelity else set()
-    )
+    differences = fidelity.differences if fidelity else ()
+    different = {one.test for one in differences if one.what in ("outcome", "exception", "data")}
     for node_id, test in run.tests.items():
-        if instance_key(node_id) not in different or test.outcome not in (Outcome.FAILED, Outcome.ERROR):
-            continue
-        raised = test.raised
-        if raised is None:
-            return ErrorKind.EXCEPTION, ""
-        if test.phase == "setup" and "fixture" in (raised.type + raised.message):
-            return ErrorKind.FIXTURE, raised.message
-        assertion = raised.type.endswith(("AssertionError", "Failed"))
-        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, raised.text
+        failed = test.outcome in (Outcome.FAILED, Outcome.ERROR)
+        if failed and instance_key(node_id) in different:
+            return _failure_kind(test)
     return ErrorKind.WRONG_OUTCOME, "Tests passed, failed or were skipped otherwise than on the original."
+
+
+def _failure_kind(test: TestRun) -> tuple[ErrorKind, str]:
+    raised = test.raised
+    if raised is None:
+        return ErrorKind.EXCEPTION, ""
+    if test.phase == "setup" and "fixture" in (raised.type + raised.message):
+        return ErrorKind.FIXTURE, raised.message
+    if raised.type.endswith(("AssertionError", "Failed")):
+        return ErrorKind.ASSERTION, raised.text
+    return ErrorKind.EXCEPTION, raised.text

@@ -1,4 +1,6 @@
-"""Execution fidelity: whether the gist does what the codebase does, after both outputs are normalised alike."""
+"""Execution fidelity: whether the gist does what the codebase does,
+after both outputs are normalised alike.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,21 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+_NO_TEST = "no such test"
+
+
 def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     """Mask times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks.
 
-    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that replace them;
-    longer ones are replaced first. ANSI sequences and carriage returns are removed.
+    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that
+    replace them; longer ones are replaced first. ANSI sequences and carriage returns are removed.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    for place, word in sorted((places or {}).items(), key=lambda item: -len(item[0])):
-        if place:
-            text = text.replace(place, word)
+    named = dict(places or {})
+    named.pop("", None)
+    # Longer paths first: a working folder's may begin with that of the temporary folder.
+    for place in sorted(named, key=len, reverse=True):
+        text = text.replace(place, named[place])
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
@@ -45,17 +52,18 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
 def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, str]:
     """Return the names of files and modules that are equivalent, with the words that replace them.
 
-    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same. Names of
-    modules count only with a dot after them, so that words of other texts are left alone.
+    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
+    Names of modules count only with a dot after them, so that words of other texts are left alone.
     """
     gist = entrypoint.gist_file
-    files = {gist, *entrypoint.files, *(path.rpartition("/")[2] for path in entrypoint.files)}
+    files = {gist, *entrypoint.files, *map(_base_name, entrypoint.files)}
     if entrypoint.kind is EntrypointKind.MODULE:
         files.add("__main__.py")
     elif entrypoint.called_as:
         files.add(COMMAND_FILE)
-    own = {gist.removesuffix(".py"), *(path.removesuffix(".py").replace("/", ".") for path in files)}
-    masks = {f"{name}.": "<module>." for name in {*modules, *own} if name}
+    own = {gist.removesuffix(".py"), *map(_dotted, files)}
+    names = {*modules, *own} - {""}
+    masks = {f"{name}.": "<module>." for name in names}
     return masks | dict.fromkeys(files, "<file>")
 
 
@@ -66,19 +74,21 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
         return found and Raised(found.type, normalise_output(found.message, places))
 
     def test(found: TestRun) -> TestRun:
-        out, err = normalise_output(found.stdout, places), normalise_output(found.stderr, places)
+        out = normalise_output(found.stdout, places)
+        err = normalise_output(found.stderr, places)
         return replace(found, stdout=out, stderr=err, raised=raised(found.raised))
 
     if isinstance(run, TestsRun):
         return replace(run, tests={id: test(found) for id, found in run.tests.items()})
-    out, err = normalise_output(run.stdout, places), normalise_output(run.stderr, places)
+    out = normalise_output(run.stdout, places)
+    err = normalise_output(run.stderr, places)
     return replace(run, stdout=out, stderr=err, raised=raised(run.raised))
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data` or a
-    stream.
+    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`,
+    `data` or a stream.
     """
 
     test: str
@@ -103,11 +113,15 @@ class Fidelity:
     @property
     def pass_rate(self) -> float | None:
         """Percentage of the entrypoint's instances that passed, 0-100; None if there are none."""
-        return 100 * self.passed / self.instances if self.instances else None
+        if self.instances:
+            return 100 * self.passed / self.instances
+        return None
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """The tests in which the runs differ, sorted; for a command that is not a test, the things that differ."""
+        """The tests in which the runs differ, sorted;
+        for a command that is not a test, the things that differ.
+        """
         return tuple(sorted({one.test or one.what for one in self.differences}))
 
     @property
@@ -127,38 +141,53 @@ def compare(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare a run with those runs of the original that are of its kind; the arguments are those of both kinds."""
+    """Compare a run with those runs of the original that are of its kind;
+    the arguments are those of both kinds.
+    """
     if isinstance(gist, TestsRun):
         return compare_tests([run for run in originals if isinstance(run, TestsRun)], gist, places)
     commands = [run for run in originals if isinstance(run, CommandRun)]
     return compare_commands(commands, gist, places, compared_files)
 
 
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
 def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
     """Compare a gist's run with the runs of the original, two or more so that variation is known.
 
-    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and stderr
-    of each must match after normalising. `places` are the paths of each run, the gist's last (see `normalise_output`).
+    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and
+    stderr of each must match after normalising. `places` are the paths of each run, the gist's last (see
+    `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
-    wanted = [{instance_key(id): run for id, run in original.tests.items()} for original in originals]
-    found = {instance_key(id): run for id, run in gist.tests.items()}
+    wanted = [_by_instance(original) for original in originals]
+    found = _by_instance(gist)
     expected = wanted[0]
-    passed = sum(key in found and found[key].outcome is Outcome.PASSED for key in expected)
+    passed = [key for key, run in found.items() if run.outcome is Outcome.PASSED]
     differences: list[Difference] = []
     if gist.status is not RunStatus.FINISHED:
         differences.append(Difference("", "status", RunStatus.FINISHED, gist.status))
-    unwanted = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
-    for key in sorted((expected.keys() | found.keys()) - unwanted):
-        if key not in expected or key not in found:
-            missing = "no such test"
-            there = expected.get(key) or found[key]
-            sides = (there.outcome, missing) if key in expected else (missing, there.outcome)
-            differences.append(Difference(key, "outcome", *sides))
+    # Docstrings of copied code may hold examples too; only those of the command count (docs/guide/gists.md).
+    own_doctests = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
+    for key in sorted((expected.keys() | found.keys()) - own_doctests):
+        if key not in found:
+            differences.append(Difference(key, "outcome", expected[key].outcome, _NO_TEST))
+        elif key not in expected:
+            differences.append(Difference(key, "outcome", _NO_TEST, found[key].outcome))
         else:
             runs = [run[key] for run in wanted if key in run]
-            differences.extend(_compare(key, runs, found[key], known))
-    return Fidelity(tuple(differences), passed, len(expected))
+            differences += _compare(key, runs, found[key], known)
+    return Fidelity(tuple(differences), len(expected.keys() & set(passed)), len(expected))
+
+
+def _by_instance(run: TestsRun) -> dict[str, TestRun]:
+    return {instance_key(id): test for id, test in run.tests.items()}
 
 
 def _compare(
@@ -170,8 +199,9 @@ def _compare(
     differences: list[Difference] = []
     if expected.outcome in (Outcome.FAILED, Outcome.ERROR):
         differences += _exceptions(key, [run.raised for run in runs], found.raised, places)
-    fixed = {run.fixed for run in runs}
-    if expected.fixed is not None and len(fixed) == 1 and found.fixed != expected.fixed:
+    # The text of a test that is made at run time does not say what it tests: decision 0090.
+    is_steady = len({run.fixed for run in runs}) == 1 and expected.fixed is not None
+    if is_steady and found.fixed != expected.fixed:
         differences.append(Difference(key, "data", "the data that the original makes the test with", "other data"))
     differences += _streams(key, "stdout", [run.stdout for run in runs], found.stdout, places)
     differences += _streams(key, "stderr", [run.stderr for run in runs], found.stderr, places)
@@ -184,7 +214,9 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare runs of a command that is not a test: exit status, streams, the exception that ended it, files listed."""
+    """Compare runs of a command that is not a test:
+    exit status, streams, the exception that ended it, files listed.
+    """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]
     differences: list[Difference] = []
@@ -194,11 +226,13 @@ def compare_commands(
         differences.append(Difference("", "exit", str(expected.exit_status), str(gist.exit_status)))
     differences += _exceptions("", [run.raised for run in originals], gist.raised, known)
     differences += _streams("", "stdout", [run.stdout for run in originals], gist.stdout, known)
+    # If the original raised, stderr holds the traceback of the exception that is compared above.
     if expected.raised is None:
         differences += _streams("", "stderr", [run.stderr for run in originals], gist.stderr, known)
     for path in compared_files:
         hashes = {run.files.get(path, "") for run in originals}
-        if len(hashes) == 1 and gist.files.get(path, "") not in hashes:
+        varies = len(hashes) > 1
+        if not varies and gist.files.get(path, "") not in hashes:
             differences.append(Difference("", "file", path, gist.files.get(path, "not written")))
     return Fidelity(tuple(differences))
 
@@ -207,17 +241,17 @@ def _exceptions(
     key: str, expected: Sequence[Raised | None], found: Raised | None, places: Sequence[Mapping[str, str]]
 ) -> list[Difference]:
     first = expected[0]
+    if first is None and found is None:
+        return []
     if first is None or found is None:
-        if first is found:
-            return []
-        return [Difference(key, "exception", first.type if first else "none", found.type if found else "none")]
+        wanted_type = first.type if first else "none"
+        found_type = found.type if found else "none"
+        return [Difference(key, "exception", wanted_type, found_type)]
+    # Only the last part of a type's name: in a flat file its module is another one (decision 0017).
     if first.type.rpartition(".")[2] != found.type.rpartition(".")[2]:
         return [Difference(key, "exception", first.type, found.type)]
     messages = [raised.message if raised else "" for raised in expected]
-    return [
-        Difference(key, "exception", difference.expected, difference.found)
-        for difference in _streams(key, "exception", messages, found.message, places)
-    ]
+    return _streams(key, "exception", messages, found.message, places)
 
 
 def _streams(
@@ -225,4 +259,6 @@ def _streams(
 ) -> list[Difference]:
     pattern = OutputPattern.of([normalise_output(text, places[n]) for n, text in enumerate(expected)])
     text = normalise_output(found, places[-1])
-    return [] if pattern.matches(text) else [Difference(key, name, pattern.text, text)]
+    if pattern.matches(text):
+        return []
+    return [Difference(key, name, pattern.text, text)]

@@ -1,15 +1,15 @@
 """Flags: facts that a reader of a gist's score must know, found from its text and its runs.
 
-A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were under the
-names of modules, which code was executed that is in no file, and which functions answered yes to any comparison. The
-text shows which of it is the codebase's own: glue, and lines of the codebase.
+A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were
+under the names of modules, which code was executed that is in no file, and which functions answered yes to
+any comparison. The text shows which of it is the codebase's own: glue, and lines of the codebase.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -61,7 +61,8 @@ class Habits:
     made_functions: tuple[str, ...] = ()
     """Functions that are executed from strings."""
     made_elsewhere: tuple[str, ...] | None = None
-    """Code that is in no file and that the environment executes, each with the function that was called to do so."""
+    """Code that is in no file and that the environment executes,
+    each with the function that was called to do so."""
     made_here: tuple[str, ...] | None = None
     """Code that is in no file and that the codebase itself executes."""
     loads_own_modules: bool = False
@@ -70,43 +71,46 @@ class Habits:
 
 def habits_of(runs: Sequence[Isolation]) -> Habits:
     """Return the habits that runs of the original have shown."""
+    made_functions = set[str]()
+    made_elsewhere = set[str]()
+    made_here = set[str]()
+    for run in runs:
+        made_functions.update(run.made_functions)
+        made_elsewhere.update(run.made_elsewhere)
+        made_here.update(run.made_here)
     return Habits(
-        made_functions=tuple(sorted({name for one in runs for name in one.made_functions})),
-        made_elsewhere=tuple(sorted({name for one in runs for name in one.made_elsewhere})),
-        made_here=tuple(sorted({name for one in runs for name in one.made_here})),
-        loads_own_modules=any(one.own_modules for one in runs),
-        starts_processes=any(one.processes for one in runs),
+        made_functions=tuple(sorted(made_functions)),
+        made_elsewhere=tuple(sorted(made_elsewhere)),
+        made_here=tuple(sorted(made_here)),
+        loads_own_modules=any(run.own_modules for run in runs),
+        starts_processes=any(run.processes for run in runs),
     )
 
 
 def module_names(test: str, owned: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
     """Return the dotted names under which the test file `test` reaches modules of the codebase.
 
-    `modules` are the dotted names of the modules that the command touches. Empty for a file that does not parse.
+    `modules` are the dotted names of the modules that the command touches.
+    Empty for a file that does not parse.
     """
     try:
         tree = parse(test)
     except (SyntaxError, ValueError):
         return ()
     found: dict[str, str] = {}
+    chains = set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.partition(".")[0] in owned:
-                    name = alias.name if alias.asname else alias.name.partition(".")[0]
-                    found[alias.asname or name] = name
+            found |= _bound_by_import(node, owned)
         elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                module = _imported_module(node, alias.name, modules)
-                if module:
-                    found[alias.asname or alias.name] = module
-    chains = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    deeper = {
-        name + module.removeprefix(target)
-        for name, target in found.items()
-        for module in modules
-        if module.startswith(f"{target}.")
-    }
+            found |= _bound_by_from(node, modules)
+        elif isinstance(node, ast.Attribute):
+            chains.add(ast.unparse(node))
+    # `import a` also reaches a module `a.b`, but only a file that writes `a.b` uses it.
+    deeper = set[str]()
+    for name, target in found.items():
+        below = [module for module in modules if module.startswith(f"{target}.")]
+        deeper.update(name + module.removeprefix(target) for module in below)
     return tuple(sorted({*found, *(deeper & chains)}))
 
 
@@ -118,17 +122,44 @@ def _imported_module(node: ast.ImportFrom, name: str, modules: Collection[str]) 
     return next((module for module in modules if f".{module}".endswith(f".{path}")), "")
 
 
+def _bound_by_import(node: ast.Import, owned: Collection[str]) -> dict[str, str]:
+    """Return the names that an `import` binds to modules of the codebase, with the modules."""
+    found = dict[str, str]()
+    for alias in node.names:
+        top = alias.name.partition(".")[0]
+        if top not in owned:
+            continue
+        if alias.asname:
+            found[alias.asname] = alias.name
+        else:
+            found[top] = top
+    return found
+
+
+def _bound_by_from(node: ast.ImportFrom, modules: Collection[str]) -> dict[str, str]:
+    """Return the names that a `from` import binds to modules of the codebase, with the modules."""
+    found = dict[str, str]()
+    for alias in node.names:
+        module = _imported_module(node, alias.name, modules)
+        if module:
+            found[alias.asname or alias.name] = module
+    return found
+
+
 def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
     """Return the things to watch for in a run; `existence` is the report on the text that is run."""
-    invented = (one.line for one in existence.lines if not one.exists and one.block not in existence.test_blocks)
-    lines = chain.from_iterable(range(line.first, line.last + 1) for line in invented)
-    tests = (
-        one.line
-        for one in existence.lines
-        if one.block in existence.test_blocks or (one.original is not None and is_test_path(one.original.path))
-    )
-    observed = chain.from_iterable(range(line.first, line.last + 1) for line in tests)
-    return Watched(tuple(sorted(modules)), tuple(sorted(set(lines))), tuple(sorted(set(observed))))
+    invented = set[int]()
+    observed = set[int]()
+    for one in existence.lines:
+        lines = range(one.line.first, one.line.last + 1)
+        in_test = one.block in existence.test_blocks
+        # Functions of the codebase's test files are observed as well: decision 0123.
+        of_test_file = one.original is not None and is_test_path(one.original.path)
+        if not in_test and not one.exists:
+            invented.update(lines)
+        if in_test or of_test_file:
+            observed.update(lines)
+    return Watched(tuple(sorted(modules)), tuple(sorted(invented)), tuple(sorted(observed)))
 
 
 # The flag `mocked`
@@ -145,8 +176,8 @@ def mocked(
 ) -> str:
     """Return in a few words what a gist uses in place of the codebase; empty if nothing.
 
-    `seen` holds what the runs of `text` showed; `used` holds the names under which the test reaches modules of the
-    codebase.
+    `seen` holds what the runs of `text` showed;
+    `used` holds the names under which the test reaches modules of the codebase.
     """
     found = chain(
         _made_up(seen, habits),
@@ -159,19 +190,13 @@ def mocked(
 
 
 def _made_up(seen: Sequence[Isolation], habits: Habits) -> Iterator[str]:
-    modules = [name for one in seen for name in one.own_modules]
+    modules = _joined(run.own_modules for run in seen)
     if modules and not habits.loads_own_modules:
         yield f"executes {modules[0]}, which it wrote itself"
-    here = {name for one in seen for name in one.made_here}
-    if habits.made_here is None or habits.made_elsewhere is None:  # an old task with only the names of functions
-        functions = {name for one in seen for name in one.made_functions} | here
-        names = sorted(name for name in functions - set(habits.made_functions) if not name.startswith("<"))
-    else:
-        elsewhere = {name for one in seen for name in one.made_elsewhere}
-        names = sorted(here - set(habits.made_here)) + sorted(elsewhere - set(habits.made_elsewhere))
-    if names:
-        yield f"executes code from nowhere: {', '.join(names[:_MOST])}"
-    processes = [name for one in seen for name in one.processes]
+    made = _made_unlike_original(seen, habits)
+    if made:
+        yield f"executes code from nowhere: {', '.join(made[:_MOST])}"
+    processes = _joined(run.processes for run in seen)
     if processes and habits.starts_processes is False:
         yield f"starts another process: {processes[0]}"
 
@@ -184,26 +209,62 @@ def _stand_ins(
             yield f"{name} is {kind}"
 
 
+def _made_unlike_original(seen: Sequence[Isolation], habits: Habits) -> list[str]:
+    """Return the code that is in no file and that runs of the original did not execute (decision 0025)."""
+    here = set(_joined(run.made_here for run in seen))
+    if habits.made_here is None or habits.made_elsewhere is None:
+        # An old task recorded only the names of functions: all other code has no counterpart to compare with.
+        functions = here | set(_joined(run.made_functions for run in seen))
+        return sorted(name for name in functions - set(habits.made_functions) if not name.startswith("<"))
+    elsewhere = set(_joined(run.made_elsewhere for run in seen))
+    return sorted(here - set(habits.made_here)) + sorted(elsewhere - set(habits.made_elsewhere))
+
+
+def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
+    return list(chain.from_iterable(parts))
+
+
+def _is_foreign(line: LineExistence) -> bool:
+    """Whether a line is neither in the codebase nor glue that binds a name to the
+    gist itself (decision 0014).
+    """
+    return not line.exists and not line.line.text.endswith(ITSELF)
+
+
 def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existence: ExistenceReport) -> bool:
     """Whether a name refers to the same thing as in the codebase itself."""
     what, _, qualname = kind.partition(" ")
     own_name = name.rpartition(".")[2]
     if not own_name.isidentifier():
         return False
-    if what in ("function", "class") and (qualname == own_name or name not in used):
-        defined = (one for one in existence.lines if one.block == qualname and one.line.text.startswith(_DEFINES))
-        if any(one.exists for one in defined):
-            return True
+    is_its_own = qualname == own_name or name not in used
+    may_be_defined = what in ("function", "class") and is_its_own
+    if may_be_defined and _is_defined(qualname, existence):
+        return True
+    # All lines that bind the name must be the codebase's own: one that is not may have put something else
+    # there.
     bound = [line for line, in_function in _bindings(text, own_name) if not in_function]
-    return bool(bound) and all(one.exists for line in bound for one in _at(line, existence))
+    found = chain.from_iterable(map(existence.at, bound))
+    return bool(bound) and all(one.exists for one in found)
+
+
+def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
+    """Whether the gist has the header of a function or class as the codebase has it."""
+    block = [one for one in existence.lines if one.block == qualname]
+    return any(one.exists for one in block if one.line.text.startswith(_DEFINES))
 
 
 def _imported(seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None) -> Iterator[str]:
     """Yield imports of the codebase that ran and were not refused: something was a substitute for it."""
-    refused = {name.partition(".")[0] for one in seen for name in one.refused_imports}
-    for one in execution.lines if execution is not None else ():
+    if execution is None:
+        return
+    refused = {name.partition(".")[0] for name in _joined(run.refused_imports for run in seen)}
+    substituted = set(owned) - refused
+    for one in execution.lines:
         text = one.line.text
-        if one.ran and not text.startswith("from .") and imports_owned(text, set(owned) - refused):
+        is_relative = text.startswith("from .")
+        may_find = one.ran and not is_relative
+        if may_find and imports_owned(text, substituted):
             yield f"{text} found something"
 
 
@@ -211,9 +272,10 @@ def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) ->
     """Yield lines in functions that rebind the name of a module and are not in the codebase."""
     for name in used:
         for line, in_function in _bindings(text, name):
-            for one in _at(line, existence):
-                if in_function and not one.exists and not one.line.text.endswith(ITSELF):
-                    yield f"{name} is bound anew: {one.line.text}"
+            if not in_function:
+                continue
+            for one in filter(_is_foreign, existence.at(line)):
+                yield f"{name} is bound anew: {one.line.text}"
 
 
 def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
@@ -221,12 +283,16 @@ def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the lines that bind a global name, each with whether it does so in a function or class, by `global`."""
+    """Yield the lines that bind a global name,
+    each with whether it does so in a function or class, by `global`.
+    """
     for node, scope in scoped(parse(text)):
-        if name not in bound_names(node) or isinstance(getattr(node, "ctx", None), ast.Del):
+        deleted = isinstance(getattr(node, "ctx", None), ast.Del)
+        if deleted or name not in bound_names(node):
             continue
-        if scope.parent is None or scope.elsewhere.get(name) is scope.module:
-            yield getattr(node, "lineno", 0), scope.parent is not None
+        at_top = scope.parent is None
+        if at_top or scope.elsewhere.get(name) is scope.module:
+            yield getattr(node, "lineno", 0), not at_top
 
 
 # The flag `equal_to_all`
@@ -235,10 +301,10 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
     """Return a thing in the gist that equals whatever it is compared with; empty if there is none.
 
-    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on lines that
-    are not in the codebase.
+    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on
+    lines that are not in the codebase.
     """
-    names = sorted({name for one in seen for name in one.equal_to_all})
+    names = sorted(set(_joined(run.equal_to_all for run in seen)))
     if names:
         return ", ".join(names[:_MOST])
     return next(_invented(_EQUAL_TO_ALL, existence), "")
@@ -247,7 +313,8 @@ def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
 def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[str]:
     """Yield lines that match a pattern and are not in the codebase, without those of the test."""
     for one in existence.lines:
-        if not one.exists and one.block not in existence.test_blocks and pattern.search(one.line.text):
+        from_elsewhere = one.exists or one.block in existence.test_blocks
+        if not from_elsewhere and pattern.search(one.line.text):
             yield one.line.text
 
 
@@ -263,7 +330,9 @@ def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
     """Whether the test is not defined on import, and at least half of its lines are under a main guard."""
     guarded = {line.text for line in _guarded(gist)}
     wanted = find_test(parse(original), qualname)
-    if not guarded or wanted is None or find_test(parse(gist), qualname) is not None:
+    if not guarded or wanted is None:
+        return False
+    if find_test(parse(gist), qualname) is not None:
         return False
     body = [line.text for line in wanted.lines[1:]]
     return 2 * sum(text in guarded for text in body) >= len(body) > 0
@@ -279,24 +348,33 @@ def _guarded(source: str) -> list[LogicalLine]:
 
 
 def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: int = 5) -> Iterator[tuple[str, str]]:
-    """Yield up to `most` (function, text) pairs: the gist with one function that ran returning nonsense at once.
+    """Yield up to `most` (function, text) pairs:
+    the gist with one function that ran returning nonsense at once.
 
-    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the contents of
-    the gist. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
+    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the
+    contents of the gist. Longer functions come first; the test itself and generators are left alone. Lines
+    keep their numbers.
     """
     lines = physical_lines(gist)
-    functions = [block for block in blocks_of(parse(gist)) if block.name and block.name != test]
     ranked: list[tuple[int, str, ast.FunctionDef]] = []
-    for block in functions:
-        function = block.statements[0]
-        if not isinstance(function, ast.FunctionDef) or function.body[0].lineno == function.lineno:
+    for block in blocks_of(parse(gist)):
+        function = block.statements[0] if block.name else None
+        if not isinstance(function, ast.FunctionDef) or not _may_be_emptied(function, block.name, test):
             continue
         ran = sum(function.body[0].lineno <= line <= block.last for line in executed)
-        yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
-        if ran and not yields and not function.name.startswith("test"):
+        if ran:
             ranked.append((-ran, block.name, function))
     for _, name, function in sorted(ranked, key=lambda one: (one[0], one[1]))[:most]:
         start = first_line(function.body[0])
-        changed = [*lines[: start - 1], f"{margin_of(lines[start - 1])}return object()"]
-        changed += [""] * ((function.end_lineno or start) - start) + lines[function.end_lineno or start :]
+        end = function.end_lineno or start
+        emptied = f"{margin_of(lines[start - 1])}return object()"
+        changed = [*lines[: start - 1], emptied, *[""] * (end - start), *lines[end:]]
         yield name, "\n".join(changed) + "\n"
+
+
+def _may_be_emptied(function: ast.FunctionDef, name: str, test: str) -> bool:
+    """Whether a function is neither a test nor a generator, and has its body on lines of its own."""
+    is_test = name == test or function.name.startswith("test")
+    if is_test or function.body[0].lineno == function.lineno:
+        return False
+    return not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))

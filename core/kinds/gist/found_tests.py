@@ -1,4 +1,6 @@
-"""The text of each test that pytest ran: where it stands, also if another file or a program made the test."""
+"""The text of each test that pytest ran:
+the place of its definition, also if another file or a program made the test.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from gistpoint.core.entrypoints.runs import DOCTEST, OriginalRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_lines
 from gistpoint.core.kinds.gist.fidelity import instance_key
-from gistpoint.core.kinds.gist.lines import BlockKind, blocks_of, find_test
+from gistpoint.core.kinds.gist.lines import BlockKind, LineBlock, blocks_of, find_test
 from gistpoint.core.kinds.gist.original_test import GistTest
 from gistpoint.core.trees import SourceTree
 
@@ -25,9 +27,9 @@ class NamesClashError(UserError):
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
     """Return the tests of a run that ended, the first one with the others.
 
-    A test that its own file does not define has the text of the function that holds its code: that of a mixin in
-    another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for one whose code
-    is in no file of the codebase, and `NamesClashError`.
+    A test that its own file does not define has the text of the function that holds its code: that of a mixin
+    in another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for
+    one whose code is in no file of the codebase, and `NamesClashError`.
     """
     found: dict[tuple[str, str], GistTest] = {}
     keys: dict[str, str] = {}
@@ -36,7 +38,9 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
         path, _, name = id.partition("::")
         qualname = name.partition("[")[0].replace("::", ".")
         owner = qualname.partition(".")[0]
-        if keys.setdefault(instance_key(id), id) != id or owners.setdefault(owner, path) != path:
+        is_only_instance = keys.setdefault(instance_key(id), id) == id
+        is_only_owner = owners.setdefault(owner, path) == path
+        if not is_only_instance or not is_only_owner:
             raise NamesClashError(
                 f"{owner} is in {owners[owner]} and in {path}, and one file can have it only once.",
                 hint="Name the tests of one of the two files.",
@@ -51,7 +55,9 @@ def written_test(tree: SourceTree, path: str, qualname: str) -> GistTest | None:
     """Return the test that a file defines itself, or inherits within the file; None if there is none."""
     source = _text(tree, path)
     try:
-        return GistTest(qualname, source) if find_test(parse(source), qualname) is not None else None
+        if find_test(parse(source), qualname) is not None:
+            return GistTest(qualname, source)
+        return None
     except (SyntaxError, ValueError) as error:
         raise UnwrittenTestError(f"{path} can't be read: {error}.") from error
 
@@ -72,15 +78,24 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
             hint="A test that is made from a string, or by another package, has no text to copy.",
         )
     source = _text(tree, place[0])
-    blocks = [block for block in blocks_of(parse(source)) if block.kind is BlockKind.FUNCTION]
-    held = next((block for block in blocks if block.first <= place[1] <= block.last), None)
-    last = find_test(parse(source), held.name) if held is not None else None
-    if held is None or last is None or last.first != held.first:
+    held = _function_at(source, place[1])
+    if held is None:
         raise UnwrittenTestError(
             f"{path} defines no {qualname}; its code is at {place[0]}:{place[1]}, in no function that can be named.",
             hint="A test that is made at run time needs a function that holds its text.",
         )
     return GistTest(qualname, source, defined_as=held.name)
+
+
+def _function_at(source: str, line: int) -> LineBlock | None:
+    """Return the function that holds a line, if it is the one that its name leads to."""
+    for block in blocks_of(parse(source)):
+        if block.kind is not BlockKind.FUNCTION or not block.first <= line <= block.last:
+            continue
+        named = find_test(parse(source), block.name)
+        # Of several functions of one name only the last can be named.
+        return block if named is not None and named.first == block.first else None
+    return None
 
 
 def _text(tree: SourceTree, path: str) -> str:

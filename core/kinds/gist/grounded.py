@@ -1,8 +1,8 @@
 """The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
 
-The run says which classes took part in what the test decides, and never asks their objects. The text says which of
-these the codebase has: a class belongs to it if its header, or the line that binds its name, stands there, and so do
-all of its methods that can decide a comparison (decision 0123).
+The run says which classes took part in what the test decides, and never asks their objects. The text says
+which of these the codebase has: a class belongs to it if its header, or the line that binds its name, is
+there, and so do all of its methods that can decide a comparison (decision 0123).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
+    # An object of the environment that equals many things, such as `approx`: honest if a line names it
+    # (0123).
     if operand.wild:
         return _is_named(operand, existence)
     if operand.replaced:
@@ -45,17 +47,26 @@ def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> boo
 def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
     """Whether the test or another line of the codebase names what makes such an object of the environment."""
     name = operand.names[0]
-    words = next((words for part, words in _WILD if part in name), re.escape(name.strip("_")))
-    pattern = re.compile(words, re.IGNORECASE)
-    return any(pattern.search(one.line.text) for one in existence.lines if _exists(one, existence))
+    words = [words for part, words in _WILD if part in name]
+    if not words:
+        words = [re.escape(name.strip("_"))]
+    pattern = re.compile(words[0], re.IGNORECASE)
+    return any(pattern.search(one.line.text) for one in _existing(existence))
 
 
 def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether the codebase puts something of its own in the place of a function of a library, or a test does."""
+    """Whether the codebase puts something of its own in the place of a function of a library,
+    or a test does.
+    """
     owner, _, own = name.rpartition(".")
     if not owner:
         return _is_bound_there(text, own, existence)
-    return any(_mentions(one, own) for one in existence.lines if _exists(one, existence))
+    return any(_mentions(one, own) for one in _existing(existence))
+
+
+def _existing(existence: ExistenceReport) -> list[LineExistence]:
+    """Return the lines of the codebase, and those of the test, which is the original's."""
+    return [line for line in existence.lines if _exists(line, existence)]
 
 
 def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
@@ -63,21 +74,26 @@ def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
 
 
 def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
-    """Return the header of a class that stands in the codebase; that of one in a function is a line of the function."""
+    """Return the header of a class that the codebase has;
+    that of one in a function is a line of the function.
+    """
     outer, _, last = name.rpartition(_WITHIN)
     block = outer.split(_WITHIN)[0] if outer else name
     wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
-    found = (one for one in existence.lines if one.block == block and wanted.match(one.line.text))
-    return next((one for one in found if _exists(one, existence)), None)
+    for one in _existing(existence):
+        if one.block == block and wanted.match(one.line.text):
+            return one
+    return None
 
 
 def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
     """Whether a name is bound to something by lines of the codebase alone, at the top level."""
     own = name.rpartition(".")[2]
-    lines = [
-        getattr(node, "lineno", 0) for node, scope in scoped(parse(text)) if _binds(node, own) and not scope.parent
-    ]
-    found = [one for line in lines for one in existence.lines if one.line.first <= line <= one.line.last]
+    found = list[LineExistence]()
+    for node, scope in scoped(parse(text)):
+        at_top = scope.parent is None
+        if at_top and _binds(node, own):
+            found += existence.at(getattr(node, "lineno", 0))
     return bool(found) and all(one.exists for one in found)
 
 
@@ -92,27 +108,37 @@ def _is_written(
     name, origin, line = special
     if origin == "gist" and not _is_whole(line, existence):
         return False
-    there = [one for one in existence.lines if _exists(one, existence)]
-    if header is not None and any(_defines(one, operand.names[0], name) for one in there):
+    there = _existing(existence)
+    if header is not None:
+        if any(_defines(one, operand.names[0], name) for one in there):
+            return True
+        if not _may_be_given_methods(header, there):
+            return False
+    if origin == "environment":
         return True
-    if header is not None and not _may_be_given_methods(header, there):
-        return False
-    return origin == "environment" or any(_mentions(one, name) for one in there)
+    return any(_mentions(one, name) for one in there)
 
 
 def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
-    """Whether what stands above a class, its bases or its metaclass may have given it methods."""
-    return "(" in header.line.text or any(one.block == header.block and one.line.text.startswith("@") for one in there)
+    """Whether a class has bases, a metaclass or decorators, which may have given it methods."""
+    if "(" in header.line.text:
+        return True
+    return any(one.line.text.startswith("@") for one in there if one.block == header.block)
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
-    text, own = line.line.text, f"{owner}.{name}"
-    within = owner.split(_WITHIN)[0]
-    if line.block == own or (_WITHIN in owner and line.block == within):
-        return re.match(rf"(?:async )?def {re.escape(name)}\b|{re.escape(name)}\b.*=", text) is not None
-    sets = rf"(?:{re.escape(own)}|{re.escape(name)})\b.*="
-    return line.block in (owner, "") and re.match(sets, text) is not None
+    """Whether a line is the header of a special method,
+    or one of its class or from outside that assigns it.
+    """
+    text = line.line.text
+    own = re.escape(f"{owner}.{name}")
+    word = re.escape(name)
+    is_method = line.block == f"{owner}.{name}"
+    # A class in a function has no block of its own: its lines are those of the function.
+    in_function = _WITHIN in owner and line.block == owner.split(_WITHIN)[0]
+    if is_method or in_function:
+        return re.match(rf"(?:async )?def {word}\b|{word}\b.*=", text) is not None
+    return line.block in (owner, "") and re.match(rf"(?:{own}|{word})\b.*=", text) is not None
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
@@ -123,10 +149,11 @@ def _mentions(line: LineExistence, name: str) -> bool:
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
     """Whether all lines of the function that begins on a line exist."""
-    at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
-    if at is None:
+    found = existence.at(line)
+    if not found:
         return False
-    is_function = at.block and at.line.text.startswith(("def ", "async def ", "@"))
-    return all(
-        _exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block)
-    )
+    first = found[0]
+    begins_function = first.line.text.startswith(("def ", "async def ", "@"))
+    if not first.block or not begins_function:
+        return _exists(first, existence)
+    return all(_exists(one, existence) for one in existence.lines if one.block == first.block)

@@ -22,9 +22,20 @@ from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_template
 from gistpoint.core.kinds.gist.fidelity import compare, instance_key, name_masks, normalised
 from gistpoint.core.kinds.gist.flags import habits_of
-from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests, written_test
+from gistpoint.core.kinds.gist.found_tests import (
+    NamesClashError,
+    UnwrittenTestError,
+    found_tests,
+    written_test,
+)
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.model import GistSettings, GistTask, command_identity, command_version, with_settings
+from gistpoint.core.kinds.gist.model import (
+    GistSettings,
+    GistTask,
+    command_identity,
+    command_version,
+    with_settings,
+)
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
 from gistpoint.core.kinds.gist.trace import difficulty, read_trace
@@ -40,6 +51,8 @@ from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
+_TRACED_TIMES = 3
+"""How many times as long as others a run may take under the tracer."""
 _OF_THE_RUNNER = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"})
 
 
@@ -119,18 +132,13 @@ class Examination:
     def _answer(
         self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], traced: OriginalRun
     ) -> GistAnswer:
-        tree, trace = self.repository.tree, traced.trace or {}
+        tree = self.repository.tree
+        trace = traced.trace or {}
         read = read_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
-        clash = sorted(set(owned) & _OF_THE_RUNNER)
-        if clash:
-            raise NoGistError(
-                NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
-            )
+        self._require_apart(owned)
         self._require_sole(owned)
-        ids = seen[0].run.tests if isinstance(seen[0].run, TestsRun) else {}
-        own = {id.partition("::")[0] for id in ids if not instance_key(id).startswith(DOCTEST)}
-        tests = {path for path in read.files if is_test_path(path)} | own
+        tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
@@ -159,29 +167,44 @@ class Examination:
                 hint="Make an image in which the codebase is installed only from its folder (`pip install -e`).",
             )
 
+    def _require_apart(self, owned: Iterable[str]) -> None:
+        """Refuse a codebase that pytest itself is made of: a gist could not be run without importing it."""
+        clash = sorted(set(owned) & _OF_THE_RUNNER)
+        if clash:
+            raise NoGistError(
+                NoGist.NEEDED_BY_THE_RUNNER,
+                f"The runner itself needs {clash[0]}, which a gist may not import.",
+            )
+
     def _require_there(self, entrypoint: Entrypoint) -> None:
         """Refuse a command that names what the source does not have."""
-        tree, several = self.repository.tree, entrypoint.kind is EntrypointKind.TESTS
+        tree = self.repository.tree
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
-        named = [word.partition("::")[0] for word in entrypoint.selected] if several else entrypoint.files
+        several = entrypoint.kind is EntrypointKind.TESTS
+        named = entrypoint.files
+        if several:
+            named = tuple(word.partition("::")[0] for word in entrypoint.selected)
         for path in named:
-            if not tree.is_file(path) and not (several and tree.is_directory(path)):
+            is_folder_of_tests = several and tree.is_directory(path)
+            if not is_folder_of_tests and not tree.is_file(path):
                 raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
 
     def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
         """Refuse a test that pytest did not find, unless its file has it."""
-        ids = run.run.tests if isinstance(run.run, TestsRun) else {}
         node = entrypoint.node_id
-        if any(id != node and not id.startswith((f"{node}[", f"{node}::")) for id in ids):
-            ids = {}
+        ids = run.run.tests if isinstance(run.run, TestsRun) else {}
+        others = [id for id in ids if id != node and not id.startswith((f"{node}[", f"{node}::"))]
+        if ids and not others:
+            return
         try:
-            if ids or written_test(self.repository.tree, entrypoint.target, entrypoint.qualname) is not None:
+            if written_test(self.repository.tree, entrypoint.target, entrypoint.qualname) is not None:
                 return
         except UnwrittenTestError as error:
             raise NoGistError(NoGist.NO_SUCH_TEST, error.message) from error
         raise NoGistError(
-            NoGist.NO_SUCH_TEST, f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none."
+            NoGist.NO_SUCH_TEST,
+            f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none.",
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
@@ -206,7 +229,13 @@ class Examination:
             )
 
     def _run(
-        self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
+        self,
+        entrypoint: Entrypoint,
+        step: str,
+        *,
+        trace: bool = False,
+        elsewhere: bool = False,
+        hash_seed: int = 0,
     ) -> OriginalRun:
         if step:
             self.run.step(step)
@@ -214,7 +243,7 @@ class Examination:
             self.repository.tree,
             self.environment,
             entrypoint,
-            timeout_s=(self.max_seconds + _GRACE_SECONDS) * (3 if trace else 1),
+            timeout_s=(self.max_seconds + _GRACE_SECONDS) * (_TRACED_TIMES if trace else 1),
             trace=trace,
             elsewhere=elsewhere,
             hash_seed=hash_seed,
@@ -224,27 +253,38 @@ class Examination:
         return run
 
     def _require_usable(self, run: OriginalRun) -> None:
+        """Refuse a run that has no outcome to reproduce."""
+        self._require_in_time(run)
         found = run.run
-        if found.status is RunStatus.TIMED_OUT or run.seconds > self.max_seconds * (3 if run.trace else 1):
+        failure = _failure_of(found)
+        finished = found.status is RunStatus.FINISHED
+        # Before all other failures: without a network, most of them are only how it shows.
+        is_failed = not finished or bool(failure)
+        if run.network and is_failed:
+            raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
+        if isinstance(found, TestsRun) and found.collection_error is not None:
+            raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)
+        nothing_collected = isinstance(found, TestsRun) and not found.tests
+        if nothing_collected or not finished:
+            reason = run.reason or "No test was collected."
+            raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
+        if failure and not self.allow_failing:
+            raise NoGistError(
+                NoGist.FAILS,
+                "The command fails on the original.",
+                hint=f"{failure}\n--allow-failing takes it.",
+            )
+        if isinstance(found, TestsRun) and all(test.outcome is Outcome.SKIPPED for test in found.tests.values()):
+            raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
+
+    def _require_in_time(self, run: OriginalRun) -> None:
+        most_seconds = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
+        if run.run.status is RunStatus.TIMED_OUT or run.seconds > most_seconds:
             raise NoGistError(
                 NoGist.TOO_SLOW,
                 f"The command takes longer than {self.max_seconds:g} s.",
                 hint="Allow more with --max-suite-seconds.",
             )
-        failure = _failure_of(found)
-        if run.network and (failure or found.status is not RunStatus.FINISHED):
-            raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
-        if isinstance(found, TestsRun) and found.collection_error is not None:
-            raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)
-        if found.status is not RunStatus.FINISHED or (isinstance(found, TestsRun) and not found.tests):
-            reason = run.reason or "No test was collected."
-            raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
-        if failure and not self.allow_failing:
-            raise NoGistError(
-                NoGist.FAILS, "The command fails on the original.", hint=f"{failure}\n--allow-failing takes it."
-            )
-        if isinstance(found, TestsRun) and all(t.outcome is Outcome.SKIPPED for t in found.tests.values()):
-            raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
 
     def _require_independent(self, entrypoint: Entrypoint, seen: list[OriginalRun]) -> None:
         moved = self._run(entrypoint, "original elsewhere", elsewhere=True)
@@ -254,12 +294,27 @@ class Examination:
         if found.differences:
             first = found.differences[0]
             what = f"{first.test}: {first.what}".lstrip(": ")
-            details = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_reasons_of(moved)]
+            details = [
+                f"expected: {first.expected[:500]}",
+                f"found: {first.found[:500]}",
+                *_reasons_of(moved),
+            ]
             raise NoGistError(
                 NoGist.DEPENDS_ON_ITS_PLACE,
                 f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
                 hint="\n".join(details),
             )
+
+
+def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
+    """Return the files that are tests by their place,
+    and those in which pytest found a test of the command.
+    """
+    found = {path for path in files if is_test_path(path)}
+    if isinstance(run, TestsRun):
+        written = [id for id in run.tests if not instance_key(id).startswith(DOCTEST)]
+        found |= {id.partition("::")[0] for id in written}
+    return found
 
 
 def _reasons_of(run: OriginalRun) -> list[str]:
@@ -268,23 +323,22 @@ def _reasons_of(run: OriginalRun) -> list[str]:
         return []
     if isinstance(run.run, TestsRun) and run.run.collection_error is not None:
         return [f"why: {run.run.collection_error.message[:500]}"]
-    return [f"why: {reason[-500:]}" for reason in (run.reason, run.output.strip()) if reason]
+    reasons = filter(None, (run.reason, run.output.strip()))
+    return [f"why: {reason[-500:]}" for reason in reasons]
 
 
 def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
     """Return the top-level names under which the codebase can be imported, those of its tests too.
 
-    They are the packages and modules of the import roots, the packages of tests, and every name that a file of the
-    codebase had as a module while the command ran. Names of the standard library are never among them.
+    They are the packages and modules of the import roots, the packages of tests, and every name that a file
+    of the codebase had as a module while the command ran. Names of the standard library are never among them.
     """
-    tests = {
-        name
-        for name, kind in tree.entries("")
-        if kind == "dir" and is_test_path(f"{name}/module.py") and tree.is_file(f"{name}/__init__.py")
-    }
+    folders = [name for name, kind in tree.entries("") if kind == "dir"]
+    packages = [name for name in folders if tree.is_file(f"{name}/__init__.py")]
+    tests = {name for name in packages if is_test_path(f"{name}/module.py")}
     ran = {name.partition(".")[0] for name in modules.values()}
     names = {*packages_of(tree, import_roots), *tests, *ran} - {"__main__", ""}
-    return tuple(sorted(name for name in names if name not in sys.stdlib_module_names))
+    return tuple(sorted(names - sys.stdlib_module_names))
 
 
 def _recorded(run: TestsRun | CommandRun) -> TestsRun | CommandRun:
@@ -301,8 +355,9 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 def _failure_of(run: TestsRun | CommandRun) -> str:
     """Return in one line what fails in a finished run; empty if nothing does."""
     if isinstance(run, CommandRun):
-        status = f"It left with status {run.exit_status}." if run.exit_status else ""
-        return run.raised.text if run.raised else status
+        if run.raised:
+            return run.raised.text
+        return f"It left with status {run.exit_status}." if run.exit_status else ""
     for id, test in run.tests.items():
         if test.outcome in (Outcome.FAILED, Outcome.ERROR):
             return f"{id}: {test.raised.text if test.raised else test.outcome.value}"
@@ -315,10 +370,30 @@ def _require_alike(seen: list[OriginalRun]) -> None:
         raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before.")
 
 
-_VALUED = frozenset([
-    "-k", "-m", "-o", "-p", "-W", "-c", "-n", "-r", "--override-ini", "--config-file", "--pythonwarnings", "--rootdir",
-    "--confcutdir", "--basetemp", "--import-mode", "--ignore", "--ignore-glob", "--deselect", "--tb",
-])  # fmt: skip
+_VALUED = frozenset(
+    {
+        "-k",
+        "-m",
+        "-o",
+        "-p",
+        "-W",
+        "-c",
+        "-n",
+        "-r",
+        "--override-ini",
+        "--config-file",
+        "--pythonwarnings",
+        "--rootdir",
+        "--confcutdir",
+        "--basetemp",
+        "--import-mode",
+        "--ignore",
+        "--ignore-glob",
+        "--deselect",
+        "--tb",
+    }
+)
+"""pytest's options whose value may follow as the next argument, and be the name of a file."""
 """pytest's options whose value may follow as the next argument, and be the name of a file."""
 _SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
 
@@ -331,16 +406,30 @@ def of_one_command(repository: Repository) -> Repository:
     kept: list[str] = []
     option = ""
     for word in repository.environment.pytest_args:
-        path = word.partition("::")[0].rstrip("/")
-        if option or word.startswith("-"):
-            named = option or word.partition("=")[0]
-            joined = not option and word[:2] in _SELECTING and not word.startswith("--")
-            if named not in _SELECTING and not joined:
+        if option:
+            # The value of the option before it stays, or goes, with that option.
+            if option not in _SELECTING:
                 kept.append(word)
-            option = word if not option and word in _VALUED else ""
-        elif not path or not (repository.tree.is_file(path) or repository.tree.is_directory(path)):
+            option = ""
+        elif word.startswith("-"):
+            if not _selects(word):
+                kept.append(word)
+            option = word if word in _VALUED else ""
+        elif not _is_path_in(repository.tree, word):
             kept.append(word)
     return replace(repository, environment=replace(repository.environment, pytest_args=tuple(kept)))
+
+
+def _selects(word: str) -> bool:
+    """Whether an option selects tests; `-kNAME` and `--deselect=ID` have their value with them."""
+    if word.startswith("--"):
+        return word.partition("=")[0] in _SELECTING
+    return word[:2] in _SELECTING
+
+
+def _is_path_in(tree: SourceTree, word: str) -> bool:
+    path = word.partition("::")[0].rstrip("/")
+    return path != "" and (tree.is_file(path) or tree.is_directory(path))
 
 
 def write_gist_task(
@@ -354,7 +443,8 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; a task that already exists is kept.
+    """Write the task below `into`, in a folder named by its id, and return it;
+    a task that already exists is kept.
 
     Raises `ContradictionError` for settings that contradict each other.
     """
@@ -380,7 +470,9 @@ def write_gist_task(
 
 
 def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tree_sha256: str, folder: Path) -> Task:
-    first, environment, source = answer.originals[0], repository.environment, repository.source
+    first = answer.originals[0]
+    environment = repository.environment
+    source = repository.source
     ids = frozenset(first.tests) if isinstance(first, TestsRun) else frozenset[str]()
     ids_sha256 = hash_of_ids(ids)
     part = GistTask(entrypoint.text, GistSettings(), entrypoint.stdin, dict(entrypoint.variables))

@@ -1,6 +1,7 @@
 """A gist at work: written in steps, handed in once, and judged; every figure has evidence.
 
-To judge it, the original test is put in, the task's command runs on it alone, and the run is compared with the record.
+To judge it, the original test is put in, the task's command runs on it alone,
+and the run is compared with the record.
 """
 
 from __future__ import annotations
@@ -96,12 +97,17 @@ class GistHarness(TaskHarness):
         return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the settings allow, and `score_gist` if the attempt has a budget for scores."""
+        """Return the tools that the settings allow,
+        and `score_gist` if the attempt has a budget for scores.
+        """
         return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return all tools whose budget is not used up."""
-        return tuple(tool for tool in self.tools(state) if tool is not SCORE_GIST or state.remaining.scores != 0)
+        tools = self.tools(state)
+        if state.remaining.scores == 0:
+            return tuple(tool for tool in tools if tool is not SCORE_GIST)
+        return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
         """Return the cost of a call, including the step that saves unsaved typing."""
@@ -113,9 +119,9 @@ class GistHarness(TaskHarness):
     def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
         """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
         text = gist_of(state).typed
-        own = tool is not None and (tool.replaces_text or (tool is SCORE_GIST and arguments.get("content")))
-        if own or text is None:
+        if text is None or _brings_text(tool, arguments):
             return None
+        # The hand-in takes the last step itself, and saves what is typed first.
         if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
             raise AttemptError(
                 "One step is left, and saving what was typed since the last call takes it.",
@@ -128,23 +134,25 @@ class GistHarness(TaskHarness):
         begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if begun is not None:
             return self._hand_in(call, begun.gist, log, run)
-        answer, runner = self.judge.answer, self.judge.runner
+        answer = self.judge.answer
+        runner = self.judge.runner
         access = GistAccess(self.task, answer, runner, self.tree, gist_of(log.state).text, run.cancel)
         context = ToolContext(self.tree, self.task.limits, of_kind=access)
         step = Remaining(1, 0)
         if bound.tool is SCORE_GIST:
+            # A score that is refused costs one score since the second meaning of calls: decision 0049.
             step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
             output = bound.answer(context)
         except InfrastructureError as error:
-            return CallOutcome(
-                ToolOutput(f"The harness failed: {error} It costs nothing.", refused=True), Remaining(0, 0)
-            )
+            text = f"The harness failed: {error} It costs nothing."
+            return CallOutcome(ToolOutput(text, refused=True), Remaining(0, 0))
         except CancelledError:
             return CallOutcome(ToolOutput("The call was cancelled.", refused=True), step)
         if output.judged is None:
             return CallOutcome(output, step)
         if bound.tool is SUBMIT_GIST:
+            # Written before it is judged: whoever completes the attempt judges the same text (decision 0028).
             number = len(log.state.submissions) + 1
             log.append(SubmissionMade(call.call_id, number, gist=output.judged))
             return self._hand_in(call, output.judged, log, run)
@@ -156,7 +164,8 @@ class GistHarness(TaskHarness):
         steps = f"{left.tool_uses} {'step' if left.tool_uses == 1 else 'steps'}"
         if not left.scores:
             return [f"[{steps} left]"]
-        return [f"[{steps} and {left.scores} {'score' if left.scores == 1 else 'scores'} left]"]
+        scores = f"{left.scores} {'score' if left.scores == 1 else 'scores'}"
+        return [f"[{steps} and {scores} left]"]
 
     def ending(self, state: AttemptState) -> EndReason | None:
         """Return the reason once there is a hand-in: the limit that forced it, else its result."""
@@ -165,10 +174,14 @@ class GistHarness(TaskHarness):
         call = state.calls[-1]
         last = state.submissions[-1]
         if _forced(call):
-            return EndReason(call.automatic) if last.counts else EndReason.INFRASTRUCTURE
+            if last.counts:
+                return EndReason(call.automatic)
+            return EndReason.INFRASTRUCTURE
         if not last.counts:
             return None
-        return EndReason.SOLVED if last.solved else EndReason.FINAL_WRONG
+        if last.solved:
+            return EndReason.SOLVED
+        return EndReason.FINAL_WRONG
 
     def last_call(self, state: AttemptState) -> Tool:
         """Return the hand-in: a limit hands in the gist as it was last saved."""
@@ -179,20 +192,30 @@ class GistHarness(TaskHarness):
         log.append(gist_run(call.call_id, verdict, self.backend))
         if not verdict.counts:
             return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
-        return self._scored(call, verdict, log, Remaining(0 if _forced(call) else 1, 1))
+        # A hand-in that a limit has begun costs no step: decision 0028.
+        steps = 0 if _forced(call) else 1
+        return self._scored(call, verdict, log, Remaining(steps, 1))
 
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
     ) -> CallOutcome:
-        if verdict.counts:
-            log.append(gist_scored(call.call_id, verdict, trial=trial))
-        spent = charged if verdict.counts else Remaining(0, 0)
-        return CallOutcome(ToolOutput(score_text(verdict)), spent, verdict)
+        text = score_text(verdict)
+        if not verdict.counts:
+            return CallOutcome(ToolOutput(text), Remaining(0, 0), verdict)
+        log.append(gist_scored(call.call_id, verdict, trial=trial))
+        return CallOutcome(ToolOutput(text), charged, verdict)
 
 
 def _forced(call: AttemptCall) -> bool:
     """Whether a limit, or a solver who gave up, made the program hand in."""
     return call.automatic in set(EndReason)
+
+
+def _brings_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call writes the whole gist, or scores another text."""
+    if tool is None:
+        return False
+    return tool.replaces_text or (tool is SCORE_GIST and bool(arguments.get("content")))
 
 
 @dataclass(frozen=True)
@@ -226,7 +249,10 @@ class GistJudging(ABC):
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
     def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
-        """Score a gist; the verdict gives the reason if it can't be scored. Progress reports omit outcomes of tests."""
+        """Score a gist; the verdict gives the reason if it can't be scored.
+
+        Progress reports omit outcomes of tests.
+        """
         try:
             found = self.judge(gist, run=run, thorough=thorough)
         except HarnessFailedError as error:
@@ -289,14 +315,16 @@ class GistJudge(GistJudging):
     ) -> GistJudgement:
         """Score `gist`. Unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement a line. If an untraced run of the text itself differs, that
-        run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError` if the isolation failed,
-        and `CancelledError`.
+        Lines are measured on the text with one statement a line. If an untraced run of the text itself
+        differs, that run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError`
+        if the isolation failed, and `CancelledError`.
         """
         fault = unreadable(gist)
         if fault is not None:
             return GistJudgement(GistScore(None, False, None, None, None, fault, Flags()))
-        originals, owned, test = self._originals(), self.answer.owned, self.answer.test
+        originals = self._originals()
+        owned = self.answer.owned
+        test = self.answer.test
         try:
             spliced = ready_text(gist, test, owned)
         except (SyntaxError, ValueError):
@@ -305,7 +333,10 @@ class GistJudge(GistJudging):
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, run)
         trial, flips = trials.settle(thorough=thorough)
-        vacuous = trials.vacuous() if thorough and self.fidelity(trial).value else None
+        # Only a faithful gist is probed and watched once more: decisions 0024 and 0123.
+        faithful = self.fidelity(trial).value == 1
+        vacuous = trials.vacuous() if thorough and faithful else None
+        operands = trials.operands() if test is not None and faithful else ()
         made = GistRun(
             text=spliced.text,
             run=trial.run,
@@ -317,7 +348,7 @@ class GistJudge(GistJudging):
             seen=trials.seen,
             habits=self.answer.habits,
             used=self._used(),
-            operands=trials.operands() if test is not None and self.fidelity(trial).value else (),
+            operands=operands,
         )
         return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
 
@@ -337,13 +368,14 @@ class GistJudge(GistJudging):
     ) -> GistTrial:
         """Run a text unchanged, as scoring does."""
         test = self.answer.test
+        has_folder = self.task.folder != Path()
         return self.runner.run_gist(
             text,
             self.task.environment,
             self.entrypoint,
             owned=self.answer.owned,
             timeout_s=self.answer.timeout_s,
-            forbidden=(str(self.task.folder.absolute()),) if self.task.folder != Path() else (),
+            forbidden=(str(self.task.folder.absolute()),) if has_folder else (),
             measure_lines=measure,
             hash_seed=seed,
             guard=guard_for(text, test) if test else None,
@@ -360,9 +392,11 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the text of every Python file of the codebase, and of the command itself if it is none of them."""
+        """Return the text of every Python file of the codebase,
+        and of the command itself if it is none of them.
+        """
         started = program_text(self.entrypoint, self.task.environment.metadata)
-        return sources_of(SourceTree.open(self.task.tree_path)) | ({COMMAND_FILE: started} if started else {})
+        return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
     def _originals(self) -> Originals:
         started = program_text(self.entrypoint, self.task.environment.metadata)
@@ -371,9 +405,11 @@ class GistJudge(GistJudging):
     def _used(self) -> tuple[str, ...]:
         """Return the names under which the test reaches modules of the codebase."""
         test = self.answer.test
+        found = dict[str, None]()
         sources = dict.fromkeys(one.source for one in test.each) if test else {}
-        found = [module_names(source, self.answer.owned, self.answer.modules) for source in sources]
-        return tuple(dict.fromkeys(name for names in found for name in names))
+        for source in sources:
+            found |= dict.fromkeys(module_names(source, self.answer.owned, self.answer.modules))
+        return tuple(found)
 
     def watched(self, text: str) -> Watched:
         """Return the things to watch for in a run of a text."""
@@ -415,37 +451,52 @@ class _Trials:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            return (first if held or unchanged else self._run("run again", self.text, watched)), False
+            # One run decides, unless it was a run of another text and failed: fidelity is that of the gist
+            # itself.
+            if held or unchanged:
+                return first, False
+            return self._run("run again", self.text, watched), False
+        # The tracer can be seen by the code, so fidelity must also hold without it, with another hash seed:
+        # 0024.
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
             return first if unchanged else second, False
         if held:
             return second, True
+        # Only the traced run failed: a third one, untraced, decides.
         third = self._run("run a third time", self.text, watched)
         return third, self.judge.fidelity(third).value == 0
 
     def operands(self) -> tuple[Operand, ...] | None:
-        """Return the classes of what a faithful text's test uses, of a run of its own; None if that gave no answer.
+        """Return the classes of what a faithful text's test uses, of a run of its own;
+        None if that gave no answer.
 
         If the run is not as faithful as those before it, all classes that there were may have been used.
         """
         trial = self._run(
-            "watch what is compared", self.text, Watched(observed=(0, *self.judge.watched(self.text).observed))
+            "watch what is compared",
+            self.text,
+            Watched(observed=(0, *self.judge.watched(self.text).observed)),
         )
         seen = trial.run.isolation
         if trial.run.status is not RunStatus.FINISHED or seen.operands is None:
             return None
-        return seen.operands if self.judge.fidelity(trial).value else (*seen.operands, *seen.classes)
+        if self.judge.fidelity(trial).value:
+            return seen.operands
+        return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Return whether the command passes even if functions return nonsense; None if none can be changed."""
+        """Return whether the command passes even if functions return nonsense;
+        None if none can be changed.
+        """
         test = self.judge.answer.test
-        asked = False
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
-        most = MUTANTS + len(tests)
-        mutants = vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=most)
-        for name, mutant in islice(((name, mutant) for name, mutant in mutants if name not in tests), MUTANTS):
+        own = test.qualname if test else ""
+        mutants = vacuity_mutants(self.measured, self.executed, own, most=MUTANTS + len(tests))
+        others = ((name, mutant) for name, mutant in mutants if name not in tests)
+        asked = False
+        for name, mutant in islice(others, MUTANTS):
             asked = True
             trial = self._run(f"probe: {name} returns nonsense", mutant)
             if self.judge.fidelity(trial).value == 0:
@@ -459,6 +510,7 @@ class _Trials:
         self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
+        # The control of a gist is an empty file: decision 0121.
         check_beginning(trial.began, lambda: self.judge.run("", measure=False, cancel=self.running.cancel))
         if watched is not None:
             self.seen.append(trial.run.isolation)
@@ -470,6 +522,13 @@ def sources_of(tree: SourceTree) -> dict[str, str]:
     return {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
 
 
+def _with_command(sources: dict[str, str], started: str) -> dict[str, str]:
+    """Return sources with the text that a command is started from, if that is a file of ours."""
+    if started:
+        return {**sources, COMMAND_FILE: started}
+    return sources
+
+
 @lru_cache(maxsize=2)
 def _originals_of(tar: Path, sha256: str, started: str) -> Originals:
-    return Originals(sources_of(SourceTree.open(tar)) | ({COMMAND_FILE: started} if started else {}))
+    return Originals(_with_command(sources_of(SourceTree.open(tar)), started))

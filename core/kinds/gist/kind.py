@@ -15,7 +15,13 @@ import msgspec
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
-from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
+from gistpoint.core.kinds.gist.model import (
+    GistTask,
+    command_identity,
+    command_version,
+    gist_settings,
+    gist_task,
+)
 from gistpoint.core.kinds.gist.state import GistState
 from gistpoint.core.kinds.gist.tools import (
     GIST_BUFFER,
@@ -26,7 +32,15 @@ from gistpoint.core.kinds.gist.tools import (
     WRITING,
     gist_tools,
 )
-from gistpoint.core.kinds.kind import ExportedWork, OneRequest, Rejudged, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import (
+    ExportedWork,
+    OneRequest,
+    Rejudged,
+    StartText,
+    TaskKind,
+    Trial,
+    TrialSubject,
+)
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -56,7 +70,9 @@ def prompt_text(name: str) -> str:
 
 
 class Gist(TaskKind["GistJudge"]):
-    """The solver writes the behaviour of a command as one self-contained file, which is judged by running it."""
+    """The solver writes the behaviour of a command as one self-contained file,
+    which is judged by running it.
+    """
 
     modes = (Mode.GIST,)
     screen = "gist"
@@ -91,7 +107,9 @@ class Gist(TaskKind["GistJudge"]):
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
         """Return the measures of the best hand-in."""
         best = attempt.state.best
-        return {} if best is None else measured(best.metrics)
+        if best is None:
+            return {}
+        return measured(best.metrics)
 
     def accepts(self, passing: Submission) -> bool:
         """Whether the gist fakes nothing of the codebase."""
@@ -124,7 +142,8 @@ class Gist(TaskKind["GistJudge"]):
         from gistpoint.core.tasks.model import Answer
 
         of_kind = read_gist_answer(fields.table("gist"))
-        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        metrics = fields.table("metrics").values
+        provenance = fields.table("provenance").values
         return Answer((), (), metrics, provenance, of_kind)
 
     def answer_document(self, answer: Answer) -> Mapping[str, Any]:
@@ -194,7 +213,9 @@ class Gist(TaskKind["GistJudge"]):
         from gistpoint.core.kinds.gist.documents import read_figures
 
         figures = read_figures(task)
-        return {} if figures is None else asdict(figures.difficulty)
+        if figures is None:
+            return {}
+        return asdict(figures.difficulty)
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
         """Return calls, functions, files and the share of the lines."""
@@ -225,8 +246,13 @@ class Gist(TaskKind["GistJudge"]):
         """Return settings with the tools of a profile."""
         from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
 
-        found = in_profile(name, None if given is None else msgspec.convert(dict(given), GistOverrides))
-        return None if found is None else overrides_data(found)
+        own = None
+        if given is not None:
+            own = msgspec.convert(dict(given), GistOverrides)
+        found = in_profile(name, own)
+        if found is None:
+            return None
+        return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
         """Return the gist as an attempt with these settings meets it."""
@@ -254,7 +280,9 @@ class Gist(TaskKind["GistJudge"]):
         return {STATIC: prompt_text(STATIC)}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
-        """Return the rules, then every file that the recorded trace touched, whole, in order of first touch."""
+        """Return the rules, then every file that the recorded trace touched, whole,
+        in order of first touch.
+        """
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.brief import static_values
 
@@ -262,7 +290,10 @@ class Gist(TaskKind["GistJudge"]):
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the call that writes the gist, unless there is none, and the hand-in."""
-        return (*([(WRITE_GIST, {"content": text})] if text else []), (SUBMIT_GIST, {}))
+        hand_in = (SUBMIT_GIST, dict[str, str]())
+        if not text:
+            return (hand_in,)
+        return (WRITE_GIST, {"content": text}), hand_in
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
         """Return the brief of a gist for a solver with a shell, who writes it to `place`."""
@@ -274,9 +305,11 @@ class Gist(TaskKind["GistJudge"]):
         """Return the gist's file, with the reference gist if it is faithful."""
         from gistpoint.core.kinds.gist.answer import gist_answer
 
-        name, known = gist_task(task).command.gist_file, gist_answer(answer).reference
-        faithful = known is not None and known.faithful
-        solution = {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and faithful else {}
+        name = gist_task(task).command.gist_file
+        known = gist_answer(answer).reference
+        solution = {}
+        if known is not None and known.faithful:
+            solution[name] = known.text.encode("utf-8", "surrogateescape")
         return ExportedWork(name, gist_settings(task).execution, solution)
 
     def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:

@@ -15,13 +15,16 @@ from enum import StrEnum
 
 from gistpoint.core.code.parsing import DefinitionNode
 
+_BODIES = frozenset({"body", "orelse", "handlers", "finalbody", "cases", "decorator_list"})
+"""Fields of a statement that are not part of its header."""
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
 def physical_lines(text: str) -> list[str]:
     """Return the lines of `text`, numbered as in a syntax tree.
 
-    `str.splitlines` also ends a line at a form feed, U+2028 and others: text in a comment would shift every line below.
+    `str.splitlines` also ends a line at a form feed, U+2028 and others:
+    text in a comment would shift every line below.
     """
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
@@ -63,18 +66,26 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
     """
     inside: set[int] = set()
     text = "\n".join(lines) + "\n"
-    prefix = "if 1:\n" if lines and margin_of(lines[0]) else ""
-    shift = 2 if prefix else 1
+    shift = 1
+    if lines and margin_of(lines[0]):
+        # A fragment that begins at some depth is tokenised below a header of our own, one line further down.
+        text = "if 1:\n" + text
+        shift = 2
     starts: list[int] = []
     try:
-        for token in tokenize.generate_tokens(io.StringIO(prefix + text).readline):
-            name = tokenize.tok_name[token.type]
-            if name == "FSTRING_START":
-                starts.append(token.start[0])
-            elif name == "FSTRING_END" and starts:
-                inside.update(range(starts.pop() + 1 - shift, token.end[0] - shift + 1))
-            elif name == "STRING":
-                inside.update(range(token.start[0] + 1 - shift, token.end[0] - shift + 1))
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            # From Python 3.12 on, an f-string is several tokens, which may hold other f-strings.
+            match tokenize.tok_name[token.type]:
+                case "FSTRING_START":
+                    starts.append(token.start[0])
+                    continue
+                case "FSTRING_END" if starts:
+                    start = starts.pop()
+                case "STRING":
+                    start = token.start[0]
+                case _:
+                    continue
+            inside.update(range(start + 1 - shift, token.end[0] + 1 - shift))
     except (tokenize.TokenError, IndentationError):
         pass
     return inside
@@ -88,10 +99,15 @@ def dedented(lines: Sequence[str]) -> list[str]:
     if not margin:
         return list(lines)
     inside = lines_in_strings(lines)
-    return [
-        line if number in inside else line.removeprefix(margin) if line.startswith(margin) else line.lstrip()
-        for number, line in enumerate(lines)
-    ]
+    result = list[str]()
+    for number, line in enumerate(lines):
+        if number in inside:
+            result.append(line)
+        elif line.startswith(margin):
+            result.append(line.removeprefix(margin))
+        else:
+            result.append(line.lstrip())
+    return result
 
 
 def indented(lines: Sequence[str], margin: str) -> list[str]:
@@ -99,10 +115,11 @@ def indented(lines: Sequence[str], margin: str) -> list[str]:
     if not margin:
         return list(lines)
     inside = lines_in_strings(lines)
-    return [
-        line if number in inside or not line.strip() else textwrap.indent(line, margin)
-        for number, line in enumerate(lines)
-    ]
+    result = list(lines)
+    for number, line in enumerate(lines):
+        if line.strip() and number not in inside:
+            result[number] = textwrap.indent(line, margin)
+    return result
 
 
 class GistLineKind(StrEnum):
@@ -134,18 +151,20 @@ type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def is_text_only(statement: ast.stmt) -> bool:
     """Whether the statement is a bare string: a docstring, or one that the compiler throws away."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case _:
+            return False
 
 
 def is_placeholder(statement: ast.stmt) -> bool:
     """Whether the statement only fills a body: `pass`, `...` or another bare constant."""
-    return isinstance(statement, ast.Pass) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    )
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case _:
+            return False
 
 
 def lines_of_statement(
@@ -153,28 +172,35 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and decorators of
-    definitions in it are left out (and its own body, if it is one).
+    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and
+    decorators of definitions in it are left out (and its own body, if it is one).
     """
-    if is_text_only(statement) or (not nested and isinstance(statement, DefinitionNode)):
+    left_out = not nested and isinstance(statement, DefinitionNode)
+    if left_out or is_text_only(statement):
         return
     yield from _header_lines(statement, potential, in_function)
     inside = in_function or isinstance(statement, type_of_function)
     for part in _parts(statement):
-        if isinstance(part, ast.stmt):
-            yield from lines_of_statement(part, potential=potential, in_function=inside, nested=nested)
-        elif isinstance(part, ast.ExceptHandler):
-            yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
-            for child in part.body:
-                yield from lines_of_statement(child, potential=True, in_function=inside, nested=nested)
-        else:
-            yield _line(_case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), part.body)
-            for child in part.body:
-                yield from lines_of_statement(child, potential=potential, in_function=inside, nested=nested)
+        below = potential
+        match part:
+            case ast.stmt():
+                body = [part]
+            case ast.ExceptHandler():
+                # Not counted, since the run need not fail: decision 0013.
+                below = True
+                body = part.body
+                yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
+            case _:
+                body = part.body
+                yield _line(_case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), body)
+        for child in body:
+            yield from lines_of_statement(child, potential=below, in_function=inside, nested=nested)
 
 
 def _kind(potential: bool) -> GistLineKind:
-    return GistLineKind.POTENTIAL if potential else GistLineKind.EXECUTABLE
+    if potential:
+        return GistLineKind.POTENTIAL
+    return GistLineKind.EXECUTABLE
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.match_case]:
@@ -201,6 +227,7 @@ def bodies_in(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> Iterator[LogicalLine]:
+    """Yield the header of a statement, with its decorators; what counts is decided in 0013."""
     kind = _kind(potential)
     match statement:
         case ast.Import() | ast.ImportFrom():
@@ -235,21 +262,21 @@ def import_texts(statement: ast.Import | ast.ImportFrom) -> list[str]:
 def header_text(statement: ast.stmt) -> str:
     """Return the normalised text of a statement's header, without decorators and bodies."""
     fields = dict(ast.iter_fields(statement))
-    emptied: dict[str, list[ast.AST]] = {
-        name: [] for name in ("body", "orelse", "handlers", "finalbody", "cases", "decorator_list") if name in fields
-    }
-    if not emptied:
+    if _BODIES.isdisjoint(fields):
         return ast.unparse(statement)
     shell = type(statement)()
-    for name, value in {**fields, **emptied}.items():
-        setattr(shell, name, value)
+    for name, value in fields.items():
+        setattr(shell, name, [] if name in _BODIES else value)
     return ast.unparse(ast.copy_location(shell, statement))
 
 
 def _handler_text(handler: ast.ExceptHandler, statement: ast.stmt) -> str:
-    word = "except*" if isinstance(statement, ast.TryStar) else "except"
-    caught = f" {ast.unparse(handler.type)}" if handler.type else ""
-    return f"{word}{caught}{f' as {handler.name}' if handler.name else ''}:"
+    text = "except*" if isinstance(statement, ast.TryStar) else "except"
+    if handler.type:
+        text += f" {ast.unparse(handler.type)}"
+    if handler.name:
+        text += f" as {handler.name}"
+    return text + ":"
 
 
 def _case_text(case: ast.match_case) -> str:
@@ -260,9 +287,8 @@ def _case_text(case: ast.match_case) -> str:
 def _header_parts(statement: ast.stmt) -> list[ast.AST | None]:
     parts: list[ast.AST | None] = []
     for name, value in ast.iter_fields(statement):
-        if name in ("body", "orelse", "handlers", "finalbody", "cases", "decorator_list"):
-            continue
-        parts.extend(value if isinstance(value, list) else [value])
+        if name not in _BODIES:
+            parts.extend(value if isinstance(value, list) else [value])
     return parts
 
 
@@ -319,19 +345,15 @@ class LineBlock:
     def _read(self) -> Iterator[LogicalLine]:
         for statement in self.statements:
             if self.kind is BlockKind.CLASS and isinstance(statement, ast.ClassDef):
-                shell = copy(statement)
-                shell.body = []
-                for line in lines_of_statement(shell):
-                    yield LogicalLine(line.text, line.first, line.last, max(line.last, line.end), line.kind)
-                for child in statement.body:
-                    yield from lines_of_statement(child, nested=False)
+                yield from _lines_of_class(statement)
             else:
                 yield from lines_of_statement(statement, nested=self.kind is BlockKind.FUNCTION)
 
 
 def blocks_of(tree: ast.Module, path: str = "") -> list[LineBlock]:
     """Return the blocks of a file; the first is the top level, the others follow in source order."""
-    top = LineBlock("", BlockKind.TOP_LEVEL, path, 1, max((s.end_lineno or 1 for s in tree.body), default=1), tree.body)
+    last = max((last_line(statement) for statement in tree.body), default=1)
+    top = LineBlock("", BlockKind.TOP_LEVEL, path, 1, last, tree.body)
     return [top, *_definitions(tree.body, "", path, False)]
 
 
@@ -348,29 +370,49 @@ def _definitions(statements: list[ast.stmt], prefix: str, path: str, guarded: bo
             yield from _definitions(statement.body, name + ".", path, guarded)
 
 
+def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
+    """Yield the header of a class, without its body, and the lines of its body that are in no method."""
+    shell = copy(statement)
+    shell.body = []
+    for line in lines_of_statement(shell):
+        yield LogicalLine(line.text, line.first, line.last, max(line.last, line.end), line.kind)
+    for child in statement.body:
+        yield from lines_of_statement(child, nested=False)
+
+
 def is_main_guard(statement: ast.stmt) -> bool:
     """Whether the statement is `if __name__ == "__main__":`, in either order."""
-    if not (isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)):
-        return False
-    sides = [statement.test.left, *statement.test.comparators]
+    match statement:
+        case ast.If(test=ast.Compare(left=left, comparators=others)):
+            sides = [left, *others]
+        case _:
+            return False
     names = {side.id for side in sides if isinstance(side, ast.Name)}
     values = {side.value for side in sides if isinstance(side, ast.Constant)}
     return names == {"__name__"} and values == {"__main__"}
 
 
 def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
-    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`), the last of several.
+    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`),
+    the last of several.
 
     A method inherited from another class of the same file is found there. Definitions under a main
     guard don't count: importing the file does not create them.
     """
-    blocks = [b for b in blocks_of(tree) if not b.in_guard]
-    functions = {b.name: b for b in blocks if b.kind is BlockKind.FUNCTION}
+    functions: dict[str, LineBlock] = {}
+    classes: dict[str, LineBlock] = {}
+    for block in blocks_of(tree):
+        if block.in_guard:
+            continue
+        if block.kind is BlockKind.FUNCTION:
+            functions[block.name] = block
+        elif block.kind is BlockKind.CLASS:
+            classes[block.name] = block
     if qualname in functions or "." not in qualname:
         return functions.get(qualname)
     owner, _, method = qualname.rpartition(".")
-    classes = {b.name: b for b in blocks if b.kind is BlockKind.CLASS}
-    pending, seen = [owner], set[str]()
+    pending = [owner]
+    seen = set[str]()
     while pending:
         current = pending.pop(0)
         if current in seen or current not in classes:
@@ -380,5 +422,5 @@ def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
             return functions[f"{current}.{method}"]
         statement = classes[current].statements[0]
         if isinstance(statement, ast.ClassDef):
-            pending.extend(ast.unparse(base) for base in statement.bases)
+            pending.extend(map(ast.unparse, statement.bases))
     return None

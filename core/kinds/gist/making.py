@@ -1,4 +1,6 @@
-"""Gist tasks of one repository: entrypoints named or drawn are examined, written, and given reference gists."""
+"""Gist tasks of one repository: entrypoints named or drawn are examined, written,
+and given reference gists.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,8 @@ class MakeGists(Request):
         ways = sum(map(bool, (named, self.draw.sample, self.draw.hard)))
         if not ways:
             raise UserError(
-                "There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N or --hard."
+                "There is nothing to make.",
+                hint="Name an --entrypoint, or draw some with --sample N or --hard.",
             )
         if ways > 1:
             raise UserError("Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three.")
@@ -113,7 +116,9 @@ class MakeGists(Request):
 
     def _input(self) -> tuple[str, dict[str, str]]:
         """Return the standard input and the variables that are part of the commands."""
-        if (self.stdin or self.env) and (self.draw.sample or self.draw.hard):
+        has_input = self.stdin or self.env
+        is_drawn = self.draw.sample or self.draw.hard
+        if has_input and is_drawn:
             raise UserError(
                 "--stdin and --env are part of commands that are named.", hint="Name them with --entrypoint."
             )
@@ -189,8 +194,9 @@ def make_gists(
 
     `on_kept` is called before the reference gist of a task is made, `on_made` after it.
 
-    `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once. An
-    original that takes more than `max_seconds` is refused. Raises what `fetch` raises, and `CancelledError`.
+    `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once.
+    An original that takes more than `max_seconds` is refused. Raises what `fetch` raises, and
+    `CancelledError`.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository, origin = fetch(Path(scratch), run)
@@ -274,8 +280,11 @@ class _Making:
     def _written(
         self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
-        """Return the task, and the settings in which one that was there already differs from what is asked for."""
-        settings, budgets = self.asked.terms.settings, Budgets.of_steps(self.asked.terms.steps)
+        """Return the task, and the settings in which one that was there already
+        differs from what is asked for.
+        """
+        settings = self.asked.terms.settings
+        budgets = Budgets.of_steps(self.asked.terms.steps)
         backend = self.examination.runner.backend.name
         task = write_gist_task(
             self.examination.repository,
@@ -289,7 +298,9 @@ class _Making:
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
     def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
-        """Try to make the reference gist of a task and store the outcome; a faithful one that is there is kept."""
+        """Try to make the reference gist of a task and store the outcome;
+        a faithful one that is there is kept.
+        """
         answer = read_answer(task)
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:
@@ -317,12 +328,17 @@ _REFERENCE = "reference gist"
 
 
 def store_reference(
-    judge: GistJudge, answer: Answer, seconds: float, on_query: Callable[[int, int], None], run: RunContext = UNATTENDED
+    judge: GistJudge,
+    answer: Answer,
+    seconds: float,
+    on_query: Callable[[int, int], None],
+    run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
-    """Make the reference gist of the judge's task, reduce it for `seconds`, and write it into the task's answer.
+    """Make the reference gist of the judge's task, reduce it for `seconds`,
+    and write it into the task's answer.
 
-    `on_query` is called before each run, with its number and the lines of the text. Raises `CancelledError` and
-    `InfrastructureError`; then nothing is written.
+    `on_query` is called before each run, with its number and the lines of the text. Raises `CancelledError`
+    and `InfrastructureError`; then nothing is written.
     """
 
     def maker(given: GistJudge) -> ReferenceMaker:

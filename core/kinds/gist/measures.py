@@ -18,10 +18,17 @@ MEASURES = (
     Measure("line_existence", "A gist's line existence rate.", unit="percent"),
     Measure("test_recall", "The share of the original test's lines that are in the gist.", unit="percent"),
     Measure(
-        "test_precision", "The share of the lines of the gist's test that are the original test's.", unit="percent"
+        "test_precision",
+        "The share of the lines of the gist's test that are the original test's.",
+        unit="percent",
     ),
     Measure("pass_rate", "The share of the test's instances that pass in the gist.", unit="percent"),
-    Measure("error", "The category of a gist's first error.", MeasureType.TEXT, values=tuple(map(str, ErrorCategory))),
+    Measure(
+        "error",
+        "The category of a gist's first error.",
+        MeasureType.TEXT,
+        values=tuple(map(str, ErrorCategory)),
+    ),
     Measure("mocked", "Whether a gist makes a fake of the codebase.", MeasureType.YES_NO),
     Measure("gist_flags", "Names of facts that a reader of a gist's score must know.", MeasureType.NAMES),
 )
@@ -33,22 +40,26 @@ OF_COMMAND = tuple(
 
 def measured(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the measures of a gist from its score as a journal holds it."""
-    passed, instances, given = record.get("passed"), record.get("instances"), record.get("flags")
+    given = record.get("flags")
     flags = given if isinstance(given, Mapping) else {}
-    pass_rate = (
-        100 * passed / instances if isinstance(passed, int) and isinstance(instances, int) and instances else None
-    )
     return {
         "fidelity": _number(record.get("execution_fidelity")),
         "line_execution": _within(record, "line_execution", "rate"),
         "line_existence": _within(record, "line_existence", "rate"),
         "test_recall": _within(record, "test", "recall"),
         "test_precision": _within(record, "test", "precision"),
-        "pass_rate": pass_rate,
+        "pass_rate": _percent(record.get("passed"), record.get("instances")),
         "error": _text(_member(record, "error", "category")),
         "mocked": bool(_member(record, "flags", "mocked")),
         "gist_flags": tuple(str(name) for name, value in flags.items() if value),
     }
+
+
+def _percent(part: object, whole: object) -> float | None:
+    """Return a share, 0-100; None if it is of nothing, or not of numbers."""
+    if not isinstance(part, int) or not isinstance(whole, int):
+        return None
+    return 100 * part / whole if whole else None
 
 
 def is_mocked(submission: Submission) -> bool:
@@ -58,7 +69,9 @@ def is_mocked(submission: Submission) -> bool:
 
 def _member(record: Mapping[str, Any], name: str, inner: str) -> object:
     value = record.get(name)
-    return value.get(inner) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        return value.get(inner)
+    return None
 
 
 def _within(record: Mapping[str, Any], name: str, inner: str) -> float | None:
@@ -66,7 +79,9 @@ def _within(record: Mapping[str, Any], name: str, inner: str) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 def _text(value: object) -> str:

@@ -88,8 +88,12 @@ def with_settings(task: Task, settings: GistSettings) -> Task:
 
 
 def command_identity(part: GistTask) -> dict[str, Any]:
-    """Return what the id of a gist counts of its command: standard input and variables only if there are any."""
-    identity: dict[str, Any] = {"entrypoint": part.entrypoint} if part.entrypoint else {}
+    """Return what the id of a gist counts of its command:
+    standard input and variables only if there are any.
+    """
+    identity: dict[str, Any] = {}
+    if part.entrypoint:
+        identity["entrypoint"] = part.entrypoint
     if part.stdin:
         identity["stdin"] = part.stdin
     if part.variables:
@@ -98,7 +102,10 @@ def command_identity(part: GistTask) -> dict[str, Any]:
 
 
 def command_version(part: GistTask, image: ImagePins | None) -> int:
-    """Return the version that a task is written in: 2 where standard input or variables are part of its command."""
+    """Return the version that a task is written in:
+    2 where standard input or variables are part of its command.
+    """
     from gistpoint.core.tasks.model import version_of
 
-    return max(version_of(image), 2 if part.stdin or part.variables else 1)
+    has_input = bool(part.stdin or part.variables)
+    return max(version_of(image), 2 if has_input else 1)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.code.parsing import compile_module, parse
 from gistpoint.core.entrypoints.runs import TestGuard
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.doctests import docstring_lines, docstring_sha256, documented, spliced_docstring
+from gistpoint.core.kinds.gist.doctests import (
+    docstring_lines,
+    docstring_sha256,
+    documented,
+    spliced_docstring,
+)
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
@@ -21,6 +26,7 @@ from gistpoint.core.kinds.gist.lines import (
     find_test,
     import_texts,
     indented,
+    last_line,
     margin_of,
     physical_lines,
 )
@@ -33,7 +39,8 @@ class GistTest:
     qualname: str
     source: str
     defined_as: str = ""
-    """The function of `source` that is its text, if that has another name: one of a mixin, or one that makes tests."""
+    """The function of `source` that is its text, if that has another name:
+    one of a mixin, or one that makes tests."""
     doctest: bool = False
     """Whether its text is the docstring of `qualname`; that of the module if the name is empty."""
     others: tuple[GistTest, ...] = ()
@@ -43,6 +50,11 @@ class GistTest:
     def each(self) -> tuple[GistTest, ...]:
         """All tests that the command runs, this one first."""
         return (replace(self, others=()), *self.others)
+
+    @property
+    def has_other_blocks(self) -> bool:
+        """Whether the command's tests are not only the function `qualname`."""
+        return bool(self.others or self.defined_as) or self.doctest
 
     @property
     def name(self) -> str:
@@ -102,7 +114,9 @@ class TestScore:
     def f1(self) -> float:
         """Harmonic mean of recall and precision."""
         total = self.recall + self.precision
-        return 2 * self.recall * self.precision / total if total else 0.0
+        if total:
+            return 2 * self.recall * self.precision / total
+        return 0.0
 
     @property
     def changed(self) -> bool:
@@ -111,7 +125,9 @@ class TestScore:
 
 
 def missing_test(gist: str, qualname: str) -> bool:
-    """Whether a gist that parses has no definition of the test; one that does not parse is an error of syntax."""
+    """Whether a gist that parses has no definition of the test;
+    one that does not parse is an error of syntax.
+    """
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -134,8 +150,9 @@ def missing_name(gist: str, test: GistTest) -> str:
 def _has(tree: ast.Module, test: GistTest) -> bool:
     if test.doctest:
         return documented(tree, test.qualname) is not None
-    found = find_test(tree, test.qualname)
-    return found is not None or (bool(test.defined_as) and find_test(tree, test.defined_as) is not None)
+    if find_test(tree, test.qualname) is not None:
+        return True
+    return test.defined_as != "" and find_test(tree, test.defined_as) is not None
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
@@ -144,28 +161,39 @@ def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
         tree = parse(text)
     except (SyntaxError, ValueError):
         return frozenset()
-    written = [one for one in test.each if not one.doctest]
-    blocks = [find_test(tree, one.qualname) or find_test(tree, one.name) for one in written]
-    return frozenset({block.name for block in blocks if block is not None})
+    names = set[str]()
+    for one in test.each:
+        block = None if one.doctest else _definition_in(tree, one)
+        if block is not None:
+            names.add(block.name)
+    return frozenset(names)
+
+
+def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
+    """Return the test in a gist: under its own name, or under that of what makes it."""
+    return find_test(tree, test.qualname) or find_test(tree, test.name)
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
     """Score all tests of a command, as `score_test` scores one; of a doctest, the lines of its docstring."""
-    wanted: list[str] = []
-    given: list[str] = []
-    shared = back = 0
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
         return TestScore(0.0, 0.0)
+    wanted: list[str] = []
+    given: list[str] = []
+    shared = 0
+    back = 0
+    # Each test is compared with its own counterpart: a line that moved to another test is a change.
     for one in test.each:
         if one.doctest:
-            original, own = docstring_lines(parse(one.source), one.qualname), docstring_lines(tree, one.qualname)
+            original = docstring_lines(parse(one.source), one.qualname)
+            own = docstring_lines(tree, one.qualname)
         else:
             original = _lines_of(one.source, one.name, owned)
             own = _lines_of(gist, one.qualname, owned) or _lines_of(gist, one.name, owned)
-        shared += sum(text in set(own) for text in original)
-        back += sum(text in set(original) for text in own)
+        shared += _found_in(own, original)
+        back += _found_in(original, own)
         wanted += original
         given += own
     if not wanted or not given:
@@ -176,8 +204,8 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
     """Score the test `qualname` of the file `gist` against that of the test file `original`.
 
-    Imports of the codebase's own top-level names (`owned`) are left out on both sides: a gist has to drop them.
-    A test that is missing, or a gist that does not parse, scores 0.
+    Imports of the codebase's own top-level names (`owned`) are left out on both sides: a gist has to drop
+    them. A test that is missing, or a gist that does not parse, scores 0.
     """
     wanted = _lines_of(original, qualname, owned)
     try:
@@ -186,34 +214,47 @@ def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) 
         given = []
     if not wanted or not given:
         return TestScore(0.0, 0.0)
-    recall = 100 * sum(text in set(given) for text in wanted) / len(wanted)
-    precision = 100 * sum(text in set(wanted) for text in given) / len(given)
+    recall = 100 * _found_in(given, wanted) / len(wanted)
+    precision = 100 * _found_in(wanted, given) / len(given)
     return TestScore(recall, precision)
+
+
+def _found_in(lines: Collection[str], texts: Collection[str]) -> int:
+    """Return how many of `texts` are among the `lines`."""
+    known = set(lines)
+    return sum(text in known for text in texts)
 
 
 def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     definition = find_test(parse(source), qualname)
     if definition is None:
         return []
+    # A gist has to drop imports of the codebase, so they count on neither side: decision 0016.
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of the test `qualname`, put into a text from the file `source`; None if it is not there."""
+    """Return the guard of the test `qualname`, put into a text from the file `source`;
+    None if it is not there.
+    """
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
         return None
     if found is None:
         return None
-    decorators = getattr(found.statements[0], "decorator_list", [])
-    decorated = not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
-    return TestGuard(found.first, found.last, decorated, pytest_names(source))
+    return TestGuard(found.first, found.last, _is_decorated(found), pytest_names(source))
+
+
+def _is_decorated(test: LineBlock) -> bool:
+    """Whether a test has decorators that are not marks of pytest."""
+    decorators: list[ast.expr] = getattr(test.statements[0], "decorator_list", [])
+    return not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
     """Return the guard of all tests of a command, put into a text; None if one of them is not there."""
-    if not test.others and not test.defined_as and not test.doctest:
+    if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
         tree = parse(spliced)
@@ -221,35 +262,45 @@ def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
         return None
     places: dict[str, tuple[int, int]] = {}
     doctests: dict[str, str] = {}
-    names: dict[str, str] = {}
-    clashing: set[str] = set()
     decorated = False
-    for one in test.each:
-        if one.doctest:
-            doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
-            continue
-        found = find_test(tree, one.qualname) or find_test(tree, one.name)
+    written = [one for one in test.each if not one.doctest]
+    for one in written:
+        found = _definition_in(tree, one)
         if found is None:
             return None
         places[one.qualname] = (found.first, found.last)
-        decorators = getattr(found.statements[0], "decorator_list", [])
-        decorated |= not all(ast.unparse(mark).startswith("pytest.mark.") for mark in decorators)
-        for name, attribute in pytest_names(one.source).items():
-            if names.setdefault(name, attribute) != attribute:
-                clashing.add(name)
-    first, last = min(places.values(), default=(0, 0)), max(places.values(), default=(0, 0))
-    kept = {name: attribute for name, attribute in names.items() if name not in clashing}
-    return TestGuard(first[0], last[1], decorated, kept, places, doctests)
+        decorated |= _is_decorated(found)
+    for one in test.each:
+        if one.doctest:
+            doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
+    first = min(places.values(), default=(0, 0))
+    last = max(places.values(), default=(0, 0))
+    names = _agreed([pytest_names(one.source) for one in written])
+    return TestGuard(first[0], last[1], decorated, names, places, doctests)
+
+
+def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the names that mean the same in every file that has them."""
+    meanings: dict[str, set[str]] = {}
+    for names in found:
+        for name, attribute in names.items():
+            meanings.setdefault(name, set()).add(attribute)
+    return {name: min(attributes) for name, attributes in meanings.items() if len(attributes) == 1}
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    """Return the names that a file takes from pytest, with the attribute that each is;
+    empty for pytest itself.
+    """
     found: dict[str, str] = {}
     for node in parse(source).body:
-        if isinstance(node, ast.Import):
-            found.update({alias.asname or alias.name: "" for alias in node.names if alias.name == "pytest"})
-        elif isinstance(node, ast.ImportFrom) and node.module == "pytest" and not node.level:
-            found.update({alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"})
+        match node:
+            case ast.Import(names=aliases):
+                modules = [alias for alias in aliases if alias.name == "pytest"]
+                found.update({alias.asname or alias.name: "" for alias in modules})
+            case ast.ImportFrom(module="pytest", names=aliases, level=0):
+                named = [alias for alias in aliases if alias.name != "*"]
+                found.update({alias.asname or alias.name: alias.name for alias in named})
     return found
 
 
@@ -257,10 +308,13 @@ def imports_owned(text: str, owned: Collection[str]) -> bool:
     """Whether a normalised line imports one of the top-level names `owned`, or from its own package."""
     if not text.startswith(("import ", "from ")):
         return False
-    statement = parse(text).body[0]
-    if isinstance(statement, ast.ImportFrom):
-        return statement.level > 0 or (statement.module or "").partition(".")[0] in owned
-    return isinstance(statement, ast.Import) and statement.names[0].name.partition(".")[0] in owned
+    match parse(text).body[0]:
+        case ast.ImportFrom(module=module, level=level):
+            return level > 0 or (module or "").partition(".")[0] in owned
+        case ast.Import(names=aliases):
+            return aliases[0].name.partition(".")[0] in owned
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +327,9 @@ class SplicedGist:
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original tests as a brief gives them; empty for a command that is not a test, and for doctests."""
+    """Return the original tests as a brief gives them;
+    empty for a command that is not a test, and for doctests.
+    """
     if test is None:
         return ""
     written = [one for one in test.each if not one.doctest]
@@ -285,15 +341,21 @@ def given_test(test: GistTest | None) -> str:
     return text
 
 
+def _named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
+    """Return the blocks of a kind that have a name, in source order."""
+    return [block for block in blocks if block.kind is kind and block.name == name]
+
+
 def splice_test(
     gist: str, original: str, qualname: str, owned: Collection[str], *, defined_as: str = ""
 ) -> SplicedGist:
     """Replace every definition of the test `qualname` in `gist` by that of the test file `original`.
 
-    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the gist's
-    class of that name, which is created with the original's header if the gist has none. Imports of `owned` names are
-    removed from the test, which is otherwise unchanged. `defined_as` is the name of the definition in the original, if
-    it is another. Raises SyntaxError for a gist that does not parse, TaskError for an original without that test.
+    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the
+    gist's class of that name, which is created with the original's header if the gist has none. Imports of
+    `owned` names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the
+    definition in the original, if it is another. Raises SyntaxError for a gist that does not parse, TaskError
+    for an original without that test.
     """
     definition = _required(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
@@ -302,33 +364,46 @@ def splice_test(
     lines = physical_lines(gist)
     own = find_test(tree, qualname) if defined_as else None
     name = own.name if own is not None else definition.name
-    old = [b for b in blocks if b.name == name and b.kind is BlockKind.FUNCTION and not b.in_guard]
+    old = [block for block in _named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]
-    home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
+    homes = _named(blocks, BlockKind.CLASS, owner)
     if old:
-        at, depth = old[0].first, margin_of(lines[old[0].statements[0].lineno - 1])
-    elif home:
-        at, depth = home[-1].last + 1, _class_depth(home[-1], lines)
+        at = old[0].first
+        depth = margin_of(lines[old[0].statements[0].lineno - 1])
+    elif homes:
+        at = homes[-1].last + 1
+        depth = _class_depth(homes[-1], lines)
     else:
-        at, depth = len(lines) + 1, ""
+        at = len(lines) + 1
+        depth = ""
         test = _in_classes(test, original, owner)
-    removed = {number for block in old for number in range(block.first, block.last + 1)}
-    result: list[tuple[str, int | None]] = []
-    for number, text in enumerate([*lines, ""], start=1):
-        if number == at:
-            result.extend((line, None) for line in indented(test, depth))
-        if number not in removed and number <= len(lines):
-            result.append((text, number))
-    return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
+    put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
+    # Every definition of the test goes: the last one in the file would be the one that runs.
+    kept = _without(lines, old)
+    above = [line for line in kept if line[1] < at]
+    return _spliced([*above, *put_in, *kept[len(above) :]])
+
+
+def _without(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
+    """Return the lines that are in none of the blocks, each with its number."""
+    removed = set[int]()
+    for block in blocks:
+        removed.update(range(block.first, block.last + 1))
+    return [(text, number) for number, text in enumerate(lines, start=1) if number not in removed]
+
+
+def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
+    text = "\n".join(text for text, _ in lines) + "\n"
+    return SplicedGist(text, tuple(number for _, number in lines))
 
 
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
-    """Replace the docstring of `name` in a gist by that of the file `original`, without its imports of `owned` names.
+    """Replace the docstring of `name` in a gist by that of the file `original`,
+    without its imports of `owned` names.
 
     Raises SyntaxError for a gist that does not parse, TaskError if one of the two has no such definition.
     """
-    lines = spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned))
-    return SplicedGist("\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines))
+    return _spliced(spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned)))
 
 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
@@ -349,7 +424,10 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        origin = tuple(None if number is None else spliced.origin[number - 1] for number in put_in.origin)
+        # Lines of tests that were put in before keep None; all others keep their number in the gist as handed
+        # in.
+        before = spliced.origin
+        origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)
     compile_module(spliced.text, "<gist>")
     return spliced
@@ -366,7 +444,9 @@ def original_test(original: str, qualname: str) -> str:
 
 
 def inheriting_test(test: GistTest) -> str:
-    """Return the original test as a gist can hold it: with the class by which it is named, if that one inherits it."""
+    """Return the original test as a gist can hold it:
+    with the class by which it is named, if that one inherits it.
+    """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)
         return "\n\n".join([given_test(test), *documented_in])
@@ -386,24 +466,30 @@ def _required(original: str, qualname: str) -> LineBlock:
 
 
 def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> list[str]:
+    """Return the lines of a test without its imports of `owned` names, at the margin."""
     lines = physical_lines(original)
-    dropped: dict[int, list[str]] = {}
+    replaced: dict[int, list[str]] = {}
     skipped: set[int] = set()
     function = definition.statements[0]
     for node in ast.walk(function):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            texts = import_texts(node)
-            kept = [text for text in texts if not imports_owned(text, owned)]
-            if len(kept) < len(texts):
-                dropped[node.lineno] = kept or (["pass"] if any(body == [node] for body in bodies_in(function)) else [])
-                skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        texts = import_texts(node)
+        kept = [text for text in texts if not imports_owned(text, owned)]
+        if len(kept) == len(texts):
+            continue
+        # A body of this import alone needs another statement.
+        if not kept and any(body == [node] for body in bodies_in(function)):
+            kept = ["pass"]
+        replaced[node.lineno] = kept
+        skipped.update(range(node.lineno, last_line(node) + 1))
     result: list[str] = []
     for number in range(definition.first, definition.last + 1):
-        if number in dropped:
-            margin = margin_of(lines[number - 1])
-            result.extend(margin + text for text in dropped[number])
+        line = lines[number - 1]
+        if number in replaced:
+            result.extend(margin_of(line) + text for text in replaced[number])
         elif number not in skipped:
-            result.append(lines[number - 1])
+            result.append(line)
     return dedented(result)
 
 
@@ -416,12 +502,12 @@ def _class_depth(block: LineBlock, lines: list[str]) -> str:
 
 def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     """Return the lines of a method below the headers of the classes that hold it in the file `original`."""
-    classes = {block.name: block for block in reversed(blocks_of(parse(original))) if block.kind is BlockKind.CLASS}
+    blocks = blocks_of(parse(original))
+    source = physical_lines(original)
     while owner:
-        if owner in classes:
-            block = classes[owner]
+        for block in _named(blocks, BlockKind.CLASS, owner)[:1]:
             last = next(line.last for line in block.lines if line.text.startswith("class "))
-            header = "\n".join(physical_lines(original)[block.first - 1 : last])
+            header = "\n".join(source[block.first - 1 : last])
             lines = [textwrap.dedent(header), *indented(lines, "    ")]
         owner = owner.rpartition(".")[0]
     return lines

@@ -1,14 +1,14 @@
 """Settings of a gist that differ for one attempt from those of its task: read, checked, recorded, applied.
 
-A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So attempts
-under all conditions of one task are in one home (docs/decisions/0050).
+A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So
+attempts under all conditions of one task are in one home (docs/decisions/0050).
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,9 @@ class ContradictionError(UserError):
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can have; `is_test` says whether the command is a test."""
+    """Raise `ContradictionError` for settings that no task can have;
+    `is_test` says whether the command is a test.
+    """
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
@@ -64,7 +66,8 @@ class GistOverrides(msgspec.Struct, frozen=True):
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
 
     def on(self, task: Task, test: str) -> Task:
-        """Return the task as an attempt with these settings sees it; `test` is the original test, if there is one.
+        """Return the task as an attempt with these settings sees it;
+        `test` is the original test, if there is one.
 
         Raises `GistSettingsError` for a repair, and for settings that contradict each other or the task.
         """
@@ -73,7 +76,9 @@ class GistOverrides(msgspec.Struct, frozen=True):
         met = _with_settings(task, self.settings(gist_settings(task)), test)
         if problem := _contradiction(met):
             raise GistSettingsError(problem[0], hint=problem[1])
-        return met if self.steps is UNSET else replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
+        if self.steps is UNSET:
+            return met
+        return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
         """Return settings with these in place of the default ones."""
@@ -92,7 +97,8 @@ TOOL_PROFILES: Mapping[str, GistOverrides] = {
     "bash": GistOverrides(tools=("bash",)),
     "edit_and_execute": GistOverrides(execution=True, tools=("edit_and_execute",)),
 }
-"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1); `all` leaves what the task sets."""
+"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1);
+`all` leaves what the task sets."""
 
 
 _BASE = GistOverrides(execution=False, tools=(), strategy="")
@@ -105,17 +111,23 @@ CONDITIONS: Mapping[str, GistOverrides] = {
     "bash": msgspec.structs.replace(_BASE, execution=True, tools=("bash",)),
     "edit_and_execute": msgspec.structs.replace(_BASE, execution=True, tools=("edit_and_execute",)),
 }
-"""The conditions of Gistify's table 3: advice in the brief, tools that tell of the codebase, tools that run code."""
+"""The conditions of Gistify's table 3:
+advice in the brief, tools that describe the codebase, tools that run code."""
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
     """Return settings with the tools of a profile; None if they are the task's own."""
     chosen = overrides_data(TOOL_PROFILES[name])
-    return msgspec.structs.replace(given or GistOverrides(), **chosen) if chosen else given
+    if chosen:
+        return msgspec.structs.replace(given or GistOverrides(), **chosen)
+    return given
 
 
 def parse_overrides(data: bytes, file: str) -> GistOverrides:
-    """Read settings from TOML or from a JSON object. Raises `GistSettingsError`, which names the fault in `file`."""
+    """Read settings from TOML or from a JSON object.
+
+    Raises `GistSettingsError`, which names the fault in `file`.
+    """
     try:
         text = data.decode("utf-8-sig")
         values = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
@@ -125,7 +137,10 @@ def parse_overrides(data: bytes, file: str) -> GistOverrides:
 
 
 def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
-    """Read settings from a table, such as a study's condition. Raises `GistSettingsError`, which names file and key."""
+    """Read settings from a table, such as a study's condition.
+
+    Raises `GistSettingsError`, which names file and key.
+    """
     for key in values:
         if key not in KEYS:
             raise GistSettingsError(
@@ -138,19 +153,15 @@ def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
         require_known(fields, given)
     except TaskError as error:
         raise GistSettingsError(error.message, hint=error.hint) from error
-    return given if given.tools is UNSET else msgspec.structs.replace(given, tools=tuple(dict.fromkeys(given.tools)))
+    if given.tools is UNSET:
+        return given
+    return msgspec.structs.replace(given, tools=tuple(dict.fromkeys(given.tools)))
 
 
 def require_known(fields: Fields, settings: GistSettings | GistOverrides) -> None:
     """Raise `TaskError` for a strategy and for tools that no task has; `fields` are those that were read."""
-    strategy, tools = settings.strategy or "", settings.tools or ()
-    for key, names, known in (("strategy", (strategy,), STRATEGIES), ("tools", tools, OPTIONAL_TOOLS)):
-        for name in names:
-            if name not in known:
-                raise TaskError(
-                    f"{fields.file}: {fields.name(key)!r} has {name[:80]!r}.{did_you_mean(name, known)}",
-                    hint=f"Known are {', '.join(name for name in known if name)}.",
-                )
+    _require_among(fields, "strategy", (settings.strategy or "",), STRATEGIES)
+    _require_among(fields, "tools", settings.tools or (), OPTIONAL_TOOLS)
 
 
 def _contradiction(task: Task) -> tuple[str, str] | None:
@@ -159,13 +170,28 @@ def _contradiction(task: Task) -> tuple[str, str] | None:
     if needing := needing_execution(settings):
         return f"{needing} runs code, and execution is off.", "Add execution = true, or leave the tool out."
     if settings.give_test and not task.brief.test:
-        return f"The command of {task.short_id} is not a test, so there is none to give.", "Leave give_test out."
+        return (
+            f"The command of {task.short_id} is not a test, so there is none to give.",
+            "Leave give_test out.",
+        )
     return None
 
 
+def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise TaskError(
+                f"{fields.file}: {fields.name(key)!r} has {name[:80]!r}.{did_you_mean(name, known)}",
+                hint=f"Known are {', '.join(filter(None, known))}.",
+            )
+
+
 def differing(task: Task, default: Task) -> dict[str, Any]:
-    """Return the settings that turn those of `default` into those of `task`, as a file of settings has them."""
-    values, others = ({**settings_data(one), "steps": one.budgets.tool_uses} for one in (task, default))
+    """Return the settings that turn those of `default` into those of `task`,
+    as a file of settings has them.
+    """
+    values = {**settings_data(task), "steps": task.budgets.tool_uses}
+    others = {**settings_data(default), "steps": default.budgets.tool_uses}
     return {key: values[key] for key in KEYS if values[key] != others[key]}
 
 

@@ -1,16 +1,18 @@
 """Patterns that outputs must match: runs of the original laid over one another, with gaps where they differ.
 
-Lines that are in every run must be there. A line that differs is compared token by token: numbers, words, white
-space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of tokens that the
-runs had in it; if they differ only in their order, as sets do, it takes the same tokens in any order.
+Lines that are in every run must be there. A line that differs is compared token by token: numbers, words,
+white space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of
+tokens that the runs had in it; if they differ only in their order, as sets do, it takes the same tokens in
+any order.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 _NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:, ?{_NUMBER})*")
@@ -44,38 +46,55 @@ class Gap:
     def of(cls, found: Iterable[Sequence[str]]) -> Gap:
         """Return the gap for the tokens of the runs in one place."""
         slices = list(found)
+        tokens = list(chain.from_iterable(slices))
+        bags = set(map(_bag, slices))
+        are_single = set(map(len, slices)) <= {1}
+        # Sets come in another order in each run: then the same tokens are required, in any order (decision
+        # 0046).
+        is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
-            numbers=all(len(tokens) == 1 and _NUMBERS.fullmatch(tokens[0]) for tokens in slices),
-            spaces=any(token.isspace() for tokens in slices for token in tokens),
-            letters=any(_LETTER.search(token) for tokens in slices for token in tokens),
+            numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
+            spaces=any(map(str.isspace, tokens)),
+            letters=any(map(_LETTER.search, tokens)),
             may_be_empty=not all(slices),
-            bag=_bag(slices[0]) if len(slices) > 1 and len(set(map(_bag, slices))) == 1 else None,
+            bag=bags.pop() if is_shuffled else None,
         )
 
     def takes(self, token: str) -> bool:
         """Whether a token may be there."""
         if self.numbers:
             return _NUMBERS.fullmatch(token) is not None
-        return (self.spaces or not token.isspace()) and (self.letters or not _LETTER.search(token))
+        if token.isspace():
+            return self.spaces
+        return self.letters or not _LETTER.search(token)
 
     def reached(self, places: set[int], tokens: Sequence[str]) -> set[int]:
         """Return the places where it may end, given those where it may begin."""
+        found = set[int]()
         if self.bag is not None:
-            return {end for place in places for end in self._ends_of_bag(place, tokens)}
-        found = set(places) if self.may_be_empty else set[int]()
+            for start in places:
+                found.update(self._ends_of_bag(start, tokens))
+            return found
+        if self.may_be_empty:
+            found |= places
         for start in sorted(places):
-            place = start
-            while place < len(tokens) and self.takes(tokens[place]):
-                place += 1
-                if place in found:
-                    break
-                found.add(place)
-                if self.numbers:
-                    break
+            found.update(self._ends_of_run(start, tokens, found))
         return found
 
+    def _ends_of_run(self, start: int, tokens: Sequence[str], known: Collection[int]) -> list[int]:
+        """Return the ends of a gap that begins at `start`, up to the first one that is `known`."""
+        ends = list[int]()
+        for place in range(start, len(tokens)):
+            if not self.takes(tokens[place]) or place + 1 in known:
+                break
+            ends.append(place + 1)
+            if self.numbers:
+                break
+        return ends
+
     def _ends_of_bag(self, start: int, tokens: Sequence[str]) -> Iterator[int]:
-        wanted, size = self.bag or (), 0
+        wanted = self.bag or ()
+        size = 0
         for end in range(start, len(tokens) + 1):
             if size >= len(wanted) and _bag(tokens[start:end]) == wanted:
                 yield end
@@ -110,7 +129,8 @@ class VariableLine:
             if isinstance(part, Gap):
                 places = part.reached(places, tokens)
             else:
-                places = {place + 1 for place in places if place < len(tokens) and tokens[place] == part}
+                here = {place for place, token in enumerate(tokens) if token == part}
+                places = {place + 1 for place in places & here}
         return len(tokens) in places
 
     @property
@@ -127,7 +147,8 @@ def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
     elif len(set(map(_bag, variants))) == 1:
         yield Gap.of(variants)
     else:
-        head, tail = _common(variants), _common([tokens[::-1] for tokens in variants])
+        head = _common(variants)
+        tail = _common([tokens[::-1] for tokens in variants])
         tail = min(tail, min(map(len, variants)) - head)
         ends = [len(tokens) - tail for tokens in variants]
         yield from first[:head]
@@ -136,37 +157,57 @@ def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 
 def _by_columns(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    begun: int | None = None
-    for place, column in enumerate(zip(*variants, strict=True)):
+    """Yield each column that is the same in all variants, and a gap for each run of other columns."""
+    gap: list[tuple[str, ...]] = []
+    for column in zip(*variants, strict=True):
         if len(set(column)) > 1:
-            begun = place if begun is None else begun
+            gap.append(column)
             continue
-        if begun is not None:
-            yield Gap.of(tokens[begun:place] for tokens in variants)
-            begun = None
+        if gap:
+            yield Gap.of(zip(*gap, strict=True))
+            gap = []
         yield column[0]
-    if begun is not None:
-        yield Gap.of(tokens[begun:] for tokens in variants)
+    if gap:
+        yield Gap.of(zip(*gap, strict=True))
 
 
 def _common(variants: Sequence[Sequence[str]]) -> int:
     """Return how many tokens all variants begin with."""
-    columns = enumerate(zip(*variants, strict=False))
-    return next((place for place, column in columns if len(set(column)) > 1), min(map(len, variants)))
+    count = 0
+    for column in zip(*variants, strict=False):
+        if len(set(column)) > 1:
+            break
+        count += 1
+    return count
 
 
 def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
     """Yield the parts on both sides of a word that each variant has once; a gap if there is no such word."""
-    words = variants[0] if max(map(len, variants)) <= _MOST_TOKENS else []
-    word = next((w for w in words if _LETTER.search(w) and all(v.count(w) == 1 for v in variants)), None)
+    word = _shared_word(variants)
     if word is None:
-        same_length = len({len(tokens) for tokens in variants}) == 1
-        yield from _by_columns(variants) if same_length else [Gap.of(variants)]
+        lengths = {len(tokens) for tokens in variants}
+        if len(lengths) == 1:
+            yield from _by_columns(variants)
+        else:
+            yield Gap.of(variants)
         return
     places = [tokens.index(word) for tokens in variants]
     yield from _laid_over([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
     yield word
     yield from _laid_over([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
+
+
+def _shared_word(variants: Sequence[list[str]]) -> str | None:
+    """Return the first word that each variant has once;
+    None if there is none, or if a variant is too long.
+    """
+    # Counting each word in each variant takes the square of their length.
+    if max(map(len, variants)) > _MOST_TOKENS:
+        return None
+    for token in variants[0]:
+        if _LETTER.search(token) and all(tokens.count(token) == 1 for tokens in variants):
+            return token
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +221,9 @@ class OutputPattern:
     def of(cls, runs: Sequence[str]) -> OutputPattern:
         """Build it from the normalised outputs of one or more runs of the original."""
         outputs = [run.splitlines() for run in runs]
-        return cls(tuple(_merged(outputs))) if outputs else cls(())
+        if not outputs:
+            return cls(())
+        return cls(tuple(_merged(outputs)))
 
     def matches(self, text: str) -> bool:
         """Whether a normalised output matches."""
@@ -190,7 +233,8 @@ class OutputPattern:
             if isinstance(part, Gap):
                 places = _lines_in(part, places, lines)
             else:
-                places = {place + 1 for place in places if place < len(lines) and _fits(part, lines[place])}
+                within = [place for place in places if place < len(lines)]
+                places = {place + 1 for place in within if _fits(part, lines[place])}
             if not places:
                 return False
         return len(lines) in places
@@ -198,23 +242,27 @@ class OutputPattern:
     @property
     def text(self) -> str:
         """The pattern as text to show, a gap as `[varies]`."""
-        shown = (
-            _VARIES if isinstance(part, Gap) else part if isinstance(part, str) else part.text for part in self.parts
-        )
-        return "\n".join(shown)
+        return "\n".join(map(_shown, self.parts))
 
 
 def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     begins = [0] * len(outputs)
-    for places in [*_kept(outputs), [len(lines) for lines in outputs]]:
+    ends = [len(lines) for lines in outputs]
+    for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        if len({len(lines) for lines in between}) == 1:
-            yield from (VariableLine.of(variants) for variants in zip(*between, strict=True))
+        # As many lines in every run: they are compared one by one, others as a whole (decision 0046).
+        lengths = {len(lines) for lines in between}
+        if len(lengths) == 1:
+            yield from map(VariableLine.of, zip(*between, strict=True))
         else:
-            yield Gap.of([token for line in lines for token in _TOKEN.findall(line)] for lines in between)
+            yield Gap.of(map(_tokens_of, between))
         if places[0] < len(outputs[0]):
             yield outputs[0][places[0]]
         begins = [place + 1 for place in places]
+
+
+def _tokens_of(lines: Iterable[str]) -> list[str]:
+    return list(chain.from_iterable(map(_TOKEN.findall, lines)))
 
 
 def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
@@ -230,13 +278,27 @@ def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
 
 
 def _fits(part: str | VariableLine, line: str) -> bool:
-    return part == line if isinstance(part, str) else part.matches(line)
+    if isinstance(part, str):
+        return part == line
+    return part.matches(line)
+
+
+def _shown(part: str | VariableLine | Gap) -> str:
+    match part:
+        case str():
+            return part
+        case Gap():
+            return _VARIES
+        case _:
+            return part.text
 
 
 def _lines_in(gap: Gap, places: set[int], lines: Sequence[str]) -> set[int]:
     """Return the places where a gap of whole lines may end, given those where it may begin."""
     found = set(places)
     for place in range(min(places), len(lines)):
-        if place in found and all(gap.takes(token) for token in _TOKEN.findall(lines[place])):
+        if place not in found:
+            continue
+        if all(map(gap.takes, _TOKEN.findall(lines[place]))):
             found.add(place + 1)
     return found

@@ -1,4 +1,6 @@
-"""The two rates of a gist: which of its lines ran, and which exist in the original, with the evidence for each."""
+"""The two rates of a gist: which of its lines ran, and which exist in the original,
+with the evidence for each.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Share:
     @property
     def rate(self) -> float | None:
         """Percentage, 0-100; None if there are no lines."""
-        return 100 * self.part / self.whole if self.whole else None
+        if not self.whole:
+            return None
+        return 100 * self.part / self.whole
 
 
 _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
@@ -67,8 +71,8 @@ class RateReport(ABC, Generic[_Line]):
     def distinct(self) -> Share:
         """The lines that hold; identical lines of one block are one line, which holds if any of them does.
 
-        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical lines of
-        different blocks stay apart.
+        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical
+        lines of different blocks stay apart.
         """
         return self._distinct(self.lines)
 
@@ -79,7 +83,9 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def paper(self) -> Share:
-        """The lines that hold as the paper counts them: repeated lines all count (Gistify, equations 2 and 3)."""
+        """The lines that hold as the paper counts them:
+        repeated lines all count (Gistify, equations 2 and 3).
+        """
         return self._as_in_paper(self.lines)
 
     @property
@@ -92,9 +98,11 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
+        # Alike lines are one line, or a repeated line would raise both rates for nothing: decision 0044.
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
-            if (found := self._holds(one)) is not None:
+            found = self._holds(one)
+            if found is not None:
                 key = one.block, one.line.text
                 held[key] = held.get(key, False) or found[0]
         return Share(sum(held.values()), len(held))
@@ -115,9 +123,10 @@ _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespac
 def is_glue(text: str) -> bool:
     """Whether a top-level line that does not exist in the original is glue.
 
-    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`); a name
-    bound to another name or to an attribute of one, as an import with `as` would do; a namespace of such
-    names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name (`pkg.f = f`).
+    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`);
+    a name bound to another name or to an attribute of one, as an import with `as` would do; a namespace of
+    such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name
+    (`pkg.f = f`).
     """
     if text in _GLUE_IMPORTS:
         return True
@@ -125,18 +134,21 @@ def is_glue(text: str) -> bool:
         body = parse(text).body
     except SyntaxError:
         return False
-    if len(body) != 1 or not isinstance(body[0], ast.Assign):
-        return False
-    assign = body[0]
-    return all(_is_reference(target) for target in assign.targets) and _is_binding(assign.value)
+    match body:
+        case [ast.Assign(targets=targets, value=value)]:
+            return all(map(_is_reference, targets)) and _is_binding(value)
+        case _:
+            return False
 
 
 def _is_binding(value: ast.expr) -> bool:
     if ast.unparse(value) == ITSELF or _is_reference(value):
         return True
-    if not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")):
+    if not isinstance(value, ast.Call) or value.args:
         return False
-    return not value.args and all(k.arg is not None and _is_binding(k.value) for k in value.keywords)
+    # A namespace with anything else in it would invent content, which is a fake: decision 0014.
+    is_namespace = ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")
+    return is_namespace and all(one.arg is not None and _is_binding(one.value) for one in value.keywords)
 
 
 def _is_reference(value: ast.expr) -> bool:
@@ -178,7 +190,8 @@ class LineExistence:
     block: str
     reason: ExistenceReason
     original: OriginalLine | None = None
-    """The line itself if it exists; else the first line of the block it was compared with, if there is one."""
+    """The line itself if it exists; else the first line of the block it was compared with,
+    if there is one."""
 
     @property
     def exists(self) -> bool:
@@ -208,9 +221,15 @@ class ExistenceReport(RateReport[LineExistence]):
         """The lines that are glue; they count as not existing."""
         return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
 
+    def at(self, number: int) -> list[LineExistence]:
+        """Return the lines at a physical line, in source order."""
+        return [one for one in self.lines if one.line.first <= number <= one.line.last]
+
 
 class Originals:
-    """The blocks of a codebase by kind and qualified name; files that do not parse are left out and listed."""
+    """The blocks of a codebase by kind and qualified name;
+    files that do not parse are left out and listed.
+    """
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self.unparsed: list[str] = []
@@ -243,12 +262,15 @@ class Originals:
 def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
     """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
 
-    `test` is the qualified name of the test, so that its lines can be told apart. Raises SyntaxError for a gist that
-    does not parse.
+    `test` is the qualified name of the test, so that its lines can be left out. Raises SyntaxError for a
+    gist that does not parse.
     """
     lines: list[LineExistence] = []
     for block in blocks_of(parse(gist)):
-        lines.extend(_top_level(block, originals) if block.kind is BlockKind.TOP_LEVEL else _in_block(block, originals))
+        if block.kind is BlockKind.TOP_LEVEL:
+            lines.extend(_top_level(block, originals))
+        else:
+            lines.extend(_in_block(block, originals))
     lines.sort(key=lambda found: found.line.first)
     return ExistenceReport(tuple(lines), frozenset({test} - {""}))
 
@@ -275,11 +297,14 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
     best: LineBlock | None = None
     places: dict[str, int] = {}
     best_count = -1
+    # Of several originals of one name, the one with most matching lines counts: decision 0012.
     for candidate in originals.candidates(block):
         found = {line.text: line.first for line in reversed(candidate.lines)}
         count = sum(line.text in found for line in block.lines)
         if count > best_count:
-            best, places, best_count = candidate, found, count
+            best = candidate
+            places = found
+            best_count = count
     for line in block.lines:
         if best is None:
             yield LineExistence(line, block.name, ExistenceReason.NO_BLOCK)
@@ -300,20 +325,24 @@ def unfolded(source: str) -> str:
     """Return `source` with each statement on a line of its own; the text itself if that is already the case.
 
     The syntax tree stays the same, and so does every line with a single statement. A body without content
-    (`pass`, `...`, a string) stays beside its header. Raises SyntaxError for a text that does not parse.
+    (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for a text that does not
+    parse.
     """
-    tree, lines = parse(source), physical_lines(source)
-    bodies = [
-        body for body in bodies_in(tree) if any(_is_beside(one, lines) and not is_placeholder(one) for one in body)
-    ]
+    tree = parse(source)
+    lines = physical_lines(source)
+    bodies = [body for body in bodies_in(tree) if _is_folded(body, lines)]
     if not bodies:
         return source
     starts = _logical_starts(lines)
+    # From the end, so that a break does not move the places before it.
     for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
     text = "\n".join(lines) + "\n"
-    return text if _is_same(tree, text) else source
+    # Measured on another program, the lines would say nothing: the tree must stay the same (decision 0044).
+    if _is_same(tree, text):
+        return text
+    return source
 
 
 def _is_beside(statement: ast.stmt, lines: list[str]) -> bool:
@@ -343,16 +372,21 @@ def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
     return starts
 
 
+def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
+    """Whether a statement of a body that counts follows other code on its line."""
+    return any(_is_beside(one, lines) for one in body if not is_placeholder(one))
+
+
 def _splits(
     bodies: list[list[ast.stmt]], lines: list[str], starts: dict[_Place, _Place]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield line, column and margin of each statement that does not begin its logical line."""
     for body in bodies:
         places = [_place(statement, lines) for statement in body]
+        below_header = starts.get(places[0], places[0]) != places[0]
         for place in places:
             row, column = starts.get(place, place)
             if (row, column) != place:
-                below_header = starts.get(places[0], places[0]) != places[0]
                 yield *place, lines[row - 1][:column] + " " * below_header
 
 
@@ -365,13 +399,16 @@ def _is_same(tree: ast.Module, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineExecution:
-    """One gist line, and whether it ran; lines that are not executable may have run too, but count in no rate."""
+    """One gist line, and whether it ran;
+    lines that are not executable may have run too, but count in no rate.
+    """
 
     line: LogicalLine
     block: str
     ran: bool
     beside_one_that_ran: bool = False
-    """Whether it ran or shares a physical line with one that did: a tracer of the raw text can't tell them apart."""
+    """Whether it ran or shares a physical line with one that did:
+    a tracer of the raw text can't distinguish them."""
 
     @property
     def counts(self) -> bool:
@@ -384,7 +421,9 @@ class ExecutionReport(RateReport[LineExecution]):
     """The executable lines that ran; for the paper, lines on one physical line ran together."""
 
     def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
-        return (line.ran, line.beside_one_that_ran) if line.counts else None
+        if line.counts:
+            return (line.ran, line.beside_one_that_ran)
+        return None
 
     @property
     def executable(self) -> int:
@@ -400,17 +439,22 @@ class ExecutionReport(RateReport[LineExecution]):
 def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> ExecutionReport:
     """Return which logical lines of `gist` ran, from the physical lines that a tracer saw.
 
-    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A statement ran if
-    an event fell on any line of its header, or of its body: some headers (`case _:`) compile to nothing. Raises
-    SyntaxError for a gist that does not parse.
+    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A
+    statement ran if an event fell on any line of its header, or of its body: some headers (`case _:`) compile
+    to nothing. Raises SyntaxError for a gist that does not parse.
     """
-    measured, seen = unfolded(gist), sorted(set(executed))
+    measured = unfolded(gist)
+    seen = sorted(set(executed))
     own = list(_lines(gist))
+    # Both texts have the same lines in the same order: only line breaks differ.
     there = own if measured is gist else list(_lines(measured))
     ran = [any_within(seen, place.first, place.end) for _, place in there]
-    covered = sorted(
-        {number for (_, line), did in zip(own, ran, strict=True) if did for number in range(line.first, line.last + 1)}
-    )
+    touched = set[int]()
+    for (_, line), did in zip(own, ran, strict=True):
+        if did:
+            touched.update(range(line.first, line.last + 1))
+    # What the paper's tracer would see on the unchanged text: lines that share a physical line ran together.
+    covered = sorted(touched)
     found = [
         LineExecution(line, block, did, any_within(covered, line.first, line.end))
         for (block, line), did in zip(own, ran, strict=True)

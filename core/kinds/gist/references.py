@@ -12,7 +12,7 @@ from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.original_test import SplicedGist, ready_text
+from gistpoint.core.kinds.gist.original_test import GistTest, SplicedGist, ready_text
 from gistpoint.core.kinds.gist.reference import (
     Codebase,
     NoReferenceError,
@@ -48,7 +48,8 @@ class ReferenceMaker:
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist that was found, or the reason why there is none.
 
-        Raises `CancelledError` if it is stopped before a faithful one was found; if stopped later, returns that one.
+        Raises `CancelledError` if it is stopped before a faithful one was found;
+        if stopped later, returns that one.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -78,7 +79,9 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Judge a text that has held once; at length only if it does not hold under another hash seed as well."""
+        """Judge a text that has held once;
+        at length only if it does not hold under another hash seed as well.
+        """
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
@@ -117,26 +120,43 @@ class ReferenceMaker:
         if holds:
             self._held = True
         elif not self._held:
-            error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
-            self._why.append(f"{error.kind or error.category}: {error.evidence}" if error else trial.reason)
-            self._refused.update(trial.run.isolation.refused_imports)
+            self._note_failure(text, trial, fidelity)
         return OracleVerdict(holds, trial.executed)
+
+    def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
+        """Keep why a text failed, in case that none holds."""
+        error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
+        why = trial.reason
+        if error is not None:
+            why = f"{error.kind or error.category}: {error.evidence}"
+        self._why.append(why)
+        self._refused.update(trial.run.isolation.refused_imports)
 
     def _since(self, began: float) -> float:
         return round(self.clock() - began, 1)
 
 
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
-    """Return the reference gist that a maker makes with the judge it is given. Raises as `ReferenceMaker.make`.
+    """Return the reference gist that a maker makes with the judge it is given.
+    Raises as `ReferenceMaker.make`.
 
     Of several tests, and of one that its own file does not define, the text holds the original tests.
     """
     test = judge.answer.test
-    if test is None or not (test.defined_as or test.doctest or test.qualname != judge.entrypoint.qualname):
+    if test is None or _is_written(test, judge.entrypoint.qualname):
         return maker(judge).make()
     found = maker(_SeveralTests(judge.task, judge.answer, judge.runner)).make()
-    spliced = _ready(judge, found.text) if found.faithful else None
-    return found if spliced is None else replace(found, text=spliced.text)
+    if not found.faithful:
+        return found
+    spliced = _ready(judge, found.text)
+    if spliced is None:
+        return found
+    return replace(found, text=spliced.text)
+
+
+def _is_written(test: GistTest, qualname: str) -> bool:
+    """Whether the command's test is a function that its own file defines under its name."""
+    return test.qualname == qualname and not test.defined_as and not test.doctest
 
 
 def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
@@ -147,7 +167,9 @@ def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
 
 
 class _SeveralTests(GistJudge):
-    """Judges with the original tests put in; the maker sees a program that starts in the file of the first test."""
+    """Judges with the original tests put in;
+    the maker sees a program that starts in the file of the first test.
+    """
 
     @property
     def entrypoint(self) -> Entrypoint:

@@ -1,8 +1,10 @@
-"""The score of a gist: every metric with its evidence by line, as an attempt records it and as it is worded."""
+"""The score of a gist: every metric with its evidence by line,
+as an attempt records it and as it is worded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,10 +70,10 @@ class GistScore:
 class GistRun:
     """A run of the text that was scored, with the runs of the original it is compared with.
 
-    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the physical
-    lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's
-    answer. `seen` holds what all runs of the text showed, `habits` what the original does of the same, and `used` the
-    names under which the test reaches modules of the codebase.
+    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the
+    physical lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last;
+    `vacuous` is the probe's answer. `seen` holds what all runs of the text showed, `habits` what the original
+    does of the same, and `used` the names under which the test reaches modules of the codebase.
     """
 
     text: str
@@ -89,30 +91,40 @@ class GistRun:
 
 
 def score_gist(
-    gist: str, made: GistRun | None, originals: Originals, owned: Collection[str], test: GistTest | None = None
+    gist: str,
+    made: GistRun | None,
+    originals: Originals,
+    owned: Collection[str],
+    test: GistTest | None = None,
 ) -> GistScore:
     """Score `gist` as handed in; `made` is None if nothing could be run (no gist, or no test in it)."""
     qualname = test.qualname if test else ""
     missing = missing_name(gist, test) if test else ""
-    fidelity = compare(made.originals, made.run, made.places, made.compared_files) if made else None
-    run = made.run if made else None
-    error = gist_error(gist, missing, owned, run, fidelity)
-    text = made.text if made else gist
     overlap = score_tests(test, gist, owned) if test else None
+    text = made.text if made else gist
     existence = existence_of(text, originals, qualname)
-    execution = line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None
-    if test is not None and (test.others or test.defined_as or test.doctest):
+    run = None
+    fidelity = None
+    execution = None
+    contained = False
+    if made is not None:
+        run = made.run
+        fidelity = compare(made.originals, run, made.places, made.compared_files)
+        # A gist that swallows the refusal of an import is not self-contained either: decision 0015.
+        contained = run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
+    if made is not None and made.run.file_ran:
+        execution = line_execution(text, made.executed, test=qualname)
+    if test is not None and test.has_other_blocks:
         blocks = blocks_of_tests(text, test)
         existence = existence and replace(existence, test_blocks=blocks)
         execution = execution and replace(execution, test_blocks=blocks)
-    contained = run is not None and run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     return GistScore(
         fidelity=fidelity,
         self_contained=contained,
         existence=existence,
         execution=execution,
         test=overlap,
-        error=error,
+        error=gist_error(gist, missing, owned, run, fidelity),
         flags=_flags_of(gist, owned, test, overlap, made, existence, execution),
     )
 
@@ -137,16 +149,12 @@ def _flags_of(
         )
     if test is None or overlap is None:
         return flags
-    try:
-        moved = any(
-            moved_under_guard(gist, one.source, one.qualname)
-            for one in test.each
-            if not one.defined_as and not one.doctest
-        )
-    except (SyntaxError, ValueError):
-        moved = False
-    guarded = all(main_guard_added(gist, one.source) for one in test.each)
-    return replace(flags, main_guard_added=guarded, test_moved_under_guard=moved, test_changed=overlap.changed)
+    return replace(
+        flags,
+        main_guard_added=all(main_guard_added(gist, one.source) for one in test.each),
+        test_moved_under_guard=_moved_under_guard(gist, test),
+        test_changed=overlap.changed,
+    )
 
 
 # The evidence by line
@@ -171,8 +179,18 @@ class LineEvidence:
         return self.existence.exists
 
 
+def _moved_under_guard(gist: str, test: GistTest) -> bool:
+    """Whether a test was moved under a guard, of those that their own file defines by their name."""
+    defined = [one for one in test.each if not one.defined_as and not one.doctest]
+    try:
+        return any(moved_under_guard(gist, one.source, one.qualname) for one in defined)
+    except (SyntaxError, ValueError):
+        return False
+
+
 def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
-    """Return the evidence of a score for the lines of the gist, in their order; empty if the gist does not parse.
+    """Return the evidence of a score for the lines of the gist, in their order;
+    empty if the gist does not parse.
 
     `spliced` is the text that was scored, if it is not the gist itself.
     """
@@ -180,13 +198,16 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
         return ()
     origin = spliced.origin if spliced is not None else None
     lines = score.existence.lines
-    runs = score.execution.lines if score.execution is not None else [None] * len(lines)
+    ran: list[bool | None] = [None] * len(lines)
+    if score.execution is not None:
+        ran = [one.ran if one.counts else None for one in score.execution.lines]
     found = []
-    for one, run in zip(lines, runs, strict=True):
-        first, last = _place(origin, one.line.first), _place(origin, one.line.last)
+    for one, did in zip(lines, ran, strict=True):
+        first = _place(origin, one.line.first)
+        last = _place(origin, one.line.last)
+        # Lines of the original test have no place in the gist as handed in.
         if first and last:
-            ran = run.ran if run is not None and run.counts else None
-            found.append(LineEvidence(first, last, ran, one.reason, one.original))
+            found.append(LineEvidence(first, last, did, one.reason, one.original))
     return tuple(found)
 
 
@@ -194,7 +215,9 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
     """Return the line of the gist that a line of the scored text was taken from."""
     if origin is None:
         return line
-    return origin[line - 1] if line <= len(origin) else None
+    if line > len(origin):
+        return None
+    return origin[line - 1]
 
 
 # A score that was asked for
@@ -204,8 +227,8 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
 class GistJudgement:
     """The score, and the run that it was made from.
 
-    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None if nothing
-    could be run. `flips` is True if two runs of the same text had different outcomes.
+    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None
+    if nothing could be run. `flips` is True if two runs of the same text had different outcomes.
     """
 
     score: GistScore
@@ -238,11 +261,14 @@ class GistVerdict:
 
 
 def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
-    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins were given back before it."""
+    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins
+    were given back before it.
+    """
     if verdict.status is not RunStatus.HARNESS_FAILED:
         return verdict
     if is_given_back(verdict.status, given_back):
         return replace(verdict, reason=given_back_words(verdict.reason, given_back))
+    # The fourth in an attempt counts, or a solver who can end runs would look for free: decision 0121.
     reason = charged_words(verdict.reason)
     error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
     score = GistScore(None, False, None, None, None, error, Flags())
@@ -251,31 +277,30 @@ def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
 
 # The record of a score
 
-_DIFFERENCES_RECORDED, _CHARACTERS_RECORDED = 10, 2_000
+_DIFFERENCES_RECORDED = 10
+_CHARACTERS_RECORDED = 2_000
 
 
 def score_record(score: GistScore) -> dict[str, Any]:
     """Return a score as JSON data; rates are 0-100, and None if they do not apply or could not be measured.
 
-    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before identical
-    lines counted once: all of its figures are the paper's.
+    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before
+    identical lines counted once: all of its figures are the paper's.
     """
-    fidelity, existence, test, error = score.fidelity, score.existence, score.test, score.error
+    fidelity = score.fidelity or Fidelity(())
     return {
         "execution_fidelity": score.execution_fidelity,
         "self_contained": score.self_contained,
-        "passed": fidelity.passed if fidelity else 0,
-        "instances": fidelity.instances if fidelity else 0,
-        "line_execution": _rate_record(score.execution, "executed", "executable") if score.execution else None,
-        "line_existence": _rate_record(existence, "existing", "lines", glue=len(existence.glue)) if existence else None,
-        "test": {"recall": test.recall, "precision": test.precision, "f1": test.f1} if test else None,
-        "error": {"category": error.category.value, "kind": error.kind.value, "evidence": _cut(error.evidence)}
-        if error
-        else None,
+        "passed": fidelity.passed,
+        "instances": fidelity.instances,
+        "line_execution": _execution_record(score.execution),
+        "line_existence": _existence_record(score.existence),
+        "test": _test_record(score.test),
+        "error": _error_record(score.error),
         "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__},
         "differences": [
             {"test": one.test, "what": one.what, "expected": _cut(one.expected), "found": _cut(one.found)}
-            for one in (fidelity.differences[:_DIFFERENCES_RECORDED] if fidelity else ())
+            for one in fidelity.differences[:_DIFFERENCES_RECORDED]
         ],
     }
 
@@ -288,24 +313,56 @@ def _rate_record(report: ExecutionReport | ExistenceReport, part: str, whole: st
     """Return a rate with the numbers of lines that it is made of, under the names `part` and `whole`."""
 
     def figures(share: Share, without_test: Share) -> dict[str, Any]:
-        return {"rate": share.rate, "rate_without_test": without_test.rate, part: share.part, whole: share.whole}
+        return {
+            "rate": share.rate,
+            "rate_without_test": without_test.rate,
+            part: share.part,
+            whole: share.whole,
+        }
 
     paper = figures(report.paper, report.paper_without_test)
     return {**figures(report.distinct, report.distinct_without_test), **counted, "paper": paper}
 
 
+def _execution_record(report: ExecutionReport | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    return _rate_record(report, "executed", "executable")
+
+
+def _existence_record(report: ExistenceReport | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    return _rate_record(report, "existing", "lines", glue=len(report.glue))
+
+
+def _test_record(test: TestScore | None) -> dict[str, float] | None:
+    if test is None:
+        return None
+    return {"recall": test.recall, "precision": test.precision, "f1": test.f1}
+
+
+def _error_record(error: GistError | None) -> dict[str, str] | None:
+    if error is None:
+        return None
+    return {
+        "category": error.category.value,
+        "kind": error.kind.value,
+        "evidence": _cut(error.evidence),
+    }
+
+
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
-    """Return evidence as it is journalled: first and last line, ran, the reason's name, path, block and line."""
-    return [
-        [
-            line.first,
-            line.last,
-            line.ran,
-            line.existence.name,
-            *((line.original.path, line.original.block, line.original.line) if line.original else ()),
-        ]
-        for line in lines
-    ]
+    """Return evidence as it is journalled:
+    first and last line, ran, the reason's name, path, block and line.
+    """
+    rows = []
+    for line in lines:
+        row: list[Any] = [line.first, line.last, line.ran, line.existence.name]
+        if line.original:
+            row += [line.original.path, line.original.block, line.original.line]
+        rows.append(row)
+    return rows
 
 
 def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
@@ -314,21 +371,24 @@ def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
     for row in rows:
         if len(row) not in (4, 7) or row[3] not in ExistenceReason.__members__:
             continue
-        original = OriginalLine(str(row[4]), str(row[5]), int(row[6])) if len(row) == 7 else None
+        original = None
+        if len(row) == 7:
+            original = OriginalLine(str(row[4]), str(row[5]), int(row[6]))
         found.append(LineEvidence(int(row[0]), int(row[1]), row[2], ExistenceReason[row[3]], original))
     return tuple(found)
 
 
 def gist_run(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> SubmissionRun:
     """Return the event of the run of a hand-in."""
-    fidelity = verdict.score.fidelity if verdict.score else None
-    different = {one.test for one in fidelity.differences if one.test} if fidelity else set()
+    found = verdict.score.fidelity if verdict.score else None
+    fidelity = found or Fidelity(())
+    different = {one.test for one in fidelity.differences} - {""}
     return SubmissionRun(
         call_id,
         verdict.status.value,
         verdict.reason,
         counts=verdict.counts,
-        passed=fidelity.passed if fidelity else 0,
+        passed=fidelity.passed,
         failing=tuple(sorted(different)),
         seconds=round(verdict.seconds, 3),
         backend=backend,
@@ -356,7 +416,8 @@ def gist_scored(call_id: str, verdict: GistVerdict, *, trial: bool) -> Submissio
 
 # The words of a score
 
-_DIFFERENCES_SHOWN, _CHARACTERS_SHOWN = 3, 1_000
+_DIFFERENCES_SHOWN = 3
+_CHARACTERS_SHOWN = 1_000
 _NOTHING_TO_NOTE = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
 _FLAGS = {
     "main_guard_added": "a main guard was added",
@@ -381,14 +442,7 @@ def _score_lines(score: GistScore) -> list[str]:
     lines.append(f"Self-contained: {'yes' if score.self_contained else 'no'}.")
     if score.fidelity is not None and score.fidelity.instances:
         lines.append(f"Tests passed: {score.fidelity.passed} of {score.fidelity.instances}.")
-    if score.execution is not None:
-        report = score.execution
-        of = f"{report.executed} of {report.executable} executable lines"
-        lines.append(_rate_line("Line execution", report, of))
-    if score.existence is not None and score.existence.lines:
-        existing = score.existence
-        of = f"{existing.existing} of {existing.counted} lines, {len(existing.glue)} of the others glue"
-        lines.append(_rate_line("Line existence", existing, of))
+    lines += _rate_lines(score)
     if score.test is not None:
         lines.append(f"Test score {_rate_text(score.test.recall)}, F1 {_rate_text(score.test.f1)}.")
     if score.error is not None:
@@ -397,7 +451,7 @@ def _score_lines(score: GistScore) -> list[str]:
     if score.error is None or score.error.category not in _NOTHING_TO_NOTE:
         lines += [f"Note: {text}." for text in _flag_texts(score.flags)]
     if score.fidelity is not None:
-        lines += [_difference_text(one) for one in score.fidelity.differences[:_DIFFERENCES_SHOWN]]
+        lines += map(_difference_text, score.fidelity.differences[:_DIFFERENCES_SHOWN])
     return lines
 
 
@@ -405,24 +459,39 @@ def _rate_line(name: str, report: ExecutionReport | ExistenceReport, of: str) ->
     return f"{name} {_rate_text(report.rate)}: {of}; without the test {_rate_text(report.rate_without_test)}."
 
 
+def _rate_lines(score: GistScore) -> Iterator[str]:
+    execution = score.execution
+    if execution is not None:
+        of = f"{execution.executed} of {execution.executable} executable lines"
+        yield _rate_line("Line execution", execution, of)
+    existence = score.existence
+    if existence is not None and existence.lines:
+        glue = len(existence.glue)
+        of = f"{existence.existing} of {existence.counted} lines, {glue} of the others glue"
+        yield _rate_line("Line existence", existence, of)
+
+
 def _difference_text(one: Difference) -> str:
     where = f" of {one.test}" if one.test else ""
-    cut = [bounded(text, _CHARACTERS_SHOWN).rstrip() for text in (one.expected, one.found)]
-    return f"\nThe {one.what}{where} differs. On the original:\n{cut[0]}\nOn the gist:\n{cut[1]}"
+    expected = bounded(one.expected, _CHARACTERS_SHOWN).rstrip()
+    found = bounded(one.found, _CHARACTERS_SHOWN).rstrip()
+    return f"\nThe {one.what}{where} differs. On the original:\n{expected}\nOn the gist:\n{found}"
 
 
 def _flag_texts(flags: Flags) -> list[str]:
-    found = [text for name, text in _FLAGS.items() if getattr(flags, name)]
-    if flags.equal_to_all:
-        found.insert(0, f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
-    if flags.invented_operand:
-        found.insert(
-            0, f"the test uses an object of a class that the codebase does not have ({flags.invented_operand})"
-        )
+    """Return the flags in words, fakes first."""
+    found = []
     if flags.mocked:
-        found.insert(0, f"it makes a fake of the codebase ({flags.mocked})")
-    return found
+        found.append(f"it makes a fake of the codebase ({flags.mocked})")
+    if flags.invented_operand:
+        invented = flags.invented_operand
+        found.append(f"the test uses an object of a class that the codebase does not have ({invented})")
+    if flags.equal_to_all:
+        found.append(f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
+    return found + [text for name, text in _FLAGS.items() if getattr(flags, name)]
 
 
 def _rate_text(rate: float | None) -> str:
-    return "none" if rate is None else f"{rate:.1f}"
+    if rate is None:
+        return "none"
+    return f"{rate:.1f}"

@@ -36,18 +36,21 @@ class ScriptedGists(ScriptedRunner):
         if self._text is None:
             self._text = unfolded(text)
         seconds = self.took(self.task.suite.seconds)
-        count = len(text.splitlines()) + 1
-        lines = frozenset(
-            line for line in range(1, count) if uniform("line", self.task.id, line) < 0.95 or line == count - 1
-        )
+        lines = self._lines_that_ran(text) if measure_lines else frozenset[int]()
         if self.right and unfolded(text) == self._text:
-            return GistTrial(self.original, seconds, lines if measure_lines else frozenset())
+            return GistTrial(self.original, seconds, lines)
         raised = Raised("NameError", "name 'missing' is not defined")
-        tests = self.original.tests if isinstance(self.original, TestsRun) else {"gist": TestRun(Outcome.FAILED)}
         if self.near < 0.5:
             return GistTrial(TestsRun(RunStatus.FINISHED, {}, raised), seconds)
-        failed = {id: TestRun(Outcome.FAILED, raised=raised, phase="call") for id in tests}
-        return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines if measure_lines else frozenset())
+        ids = self.original.tests if isinstance(self.original, TestsRun) else ("gist",)
+        failed = {id: TestRun(Outcome.FAILED, raised=raised, phase="call") for id in ids}
+        return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines)
+
+    def _lines_that_ran(self, text: str) -> frozenset[int]:
+        """Return most lines of a text, drawn by their numbers, and the last one."""
+        last = len(text.splitlines())
+        numbers = range(1, last + 1)
+        return frozenset(line for line in numbers if line == last or uniform("line", self.task.id, line) < 0.95)
 
 
 class GistScene(Scene):
@@ -60,14 +63,16 @@ class GistScene(Scene):
 
     @cached_property
     def runner(self) -> ScriptedGists:
-        """What stands in for the sandbox."""
+        """The replacement of the sandbox."""
         return ScriptedGists(self.task, self.suite, original=gist_answer(self.answer).originals[0])
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
         """The reference gist, if there is one."""
         reference = gist_answer(self.answer).reference
-        return ((GIST_BUFFER, reference.text),) if reference is not None and reference.text else ()
+        if reference is not None and reference.text:
+            return ((GIST_BUFFER, reference.text),)
+        return ()
 
     def handing_in(self, name: str, text: str) -> tuple[tuple[str, dict[str, str]], ...]:
         """Return the call that writes the gist, and the one that hands it in."""

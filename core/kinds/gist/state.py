@@ -69,8 +69,9 @@ class GistState:
             case CallMade():
                 return replace(self, typed_since_call=False)
             case CallAnswered(call_id=call_id, refused=False):
-                call = next((call for call in state.calls if call.call_id == call_id), None)
-                return self if call is None else self._answered(call.tool, call.arguments)
+                answered = [call for call in state.calls if call.call_id == call_id]
+                if answered:
+                    return self._answered(answered[0].tool, answered[0].arguments)
             case BufferEdited(buffer=buffer) as data if buffer == GIST_BUFFER:
                 text = data.after(self.now)
                 return replace(self, typed=None if text == self.text else text, typed_since_call=True)
@@ -86,10 +87,13 @@ class GistState:
             return self
         if text is None:
             return self
-        typed = self.typed if self.typed_since_call and self.typed != text else None
-        return replace(self, text=text, typed=typed)
+        # Typing from before the call is what the call has saved, or replaced.
+        is_newer = self.typed_since_call and self.typed != text
+        return replace(self, text=text, typed=self.typed if is_newer else None)
 
 
 def gist_of(state: AttemptState) -> GistState:
     """Return the gist of an attempt; an empty one if the attempt is of another kind."""
-    return state.of_kind if isinstance(state.of_kind, GistState) else GistState()
+    if isinstance(state.of_kind, GistState):
+        return state.of_kind
+    return GistState()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,8 @@ def written(text: str, arguments: Mapping[str, Any]) -> str:
 
 def edited(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after one passage was replaced; raises `RefusalError` unless it occurs exactly once."""
-    old, new = str(arguments.get("old", "")), str(arguments.get("new", ""))
+    old = str(arguments.get("old", ""))
+    new = str(arguments.get("new", ""))
     if not old:
         raise RefusalError("The text to replace is empty; write_gist writes the whole gist.")
     count = text.count(old)
@@ -86,9 +87,10 @@ class GistAccess:
             raise RefusalError(str(error)) from error
         if entrypoint.text == own.text:
             return read_trace(self.answer.trace)
-        scripts = console_scripts(self.task.environment.metadata)
-        if entrypoint.kind is EntrypointKind.CONSOLE and entrypoint.own[0] not in scripts:
-            raise RefusalError(f"{command!r} is not an entrypoint.")
+        if entrypoint.kind is EntrypointKind.CONSOLE:
+            scripts = console_scripts(self.task.environment.metadata)
+            if entrypoint.own[0] not in scripts:
+                raise RefusalError(f"{command!r} is not an entrypoint.")
         run = self.runner.run_original(
             self.tree,
             self.task.environment,
@@ -105,7 +107,7 @@ class GistAccess:
             raise RefusalError(f"Nothing was traced: {error}") from error
 
     def shell(self, command: str) -> CommandOutput:
-        """Run a shell command in a copy of the codebase, with the gist beside it."""
+        """Run a shell command in a copy of the codebase, with the gist in it."""
         return self.runner.run_command(
             command,
             self.task.environment,
@@ -204,9 +206,9 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     if output.refused:
         raise RefusalError(output.refused)
     text = bounded(output.text, access_of(context).settings.output_characters, what="output").rstrip("\n")
-    ended = (
-        f"The command ended as {output.status}." if output.exit_status is None else f"Exit status {output.exit_status}."
-    )
+    ended = f"Exit status {output.exit_status}."
+    if output.exit_status is None:
+        ended = f"The command ended as {output.status}."
     return ToolOutput(f"{ended}\n{text}".rstrip("\n"))
 
 
@@ -252,8 +254,9 @@ EDIT_AND_EXECUTE = Tool(
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    content = arguments["content"]
-    return ToolOutput("", judged=accepted(context, written, arguments) if content else access_of(context).text)
+    if arguments["content"]:
+        return ToolOutput("", judged=accepted(context, written, arguments))
+    return ToolOutput("", judged=access_of(context).text)
 
 
 def _submit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
@@ -264,7 +267,12 @@ SCORE_GIST = Tool(
     name="score_gist",
     description="Score the gist as it stands, or another text in its place, and change nothing. It costs no step.",
     arguments=(
-        Argument("content", ArgumentKind.CODE, "Scored in place of the gist; empty for the gist itself.", default=""),
+        Argument(
+            "content",
+            ArgumentKind.CODE,
+            "Scored in place of the gist; empty for the gist itself.",
+            default="",
+        ),
     ),
     group=Group.INFO,
     activity=Activity.EXECUTE,
@@ -309,7 +317,12 @@ TRACE = Tool(
     name="trace",
     description="Tell which files and functions a command touches on the repository, in the order of first touch.",
     arguments=(
-        Argument("command", ArgumentKind.COMMAND, "A pytest or python command; empty for the task's own.", default=""),
+        Argument(
+            "command",
+            ArgumentKind.COMMAND,
+            "A pytest or python command; empty for the task's own.",
+            default="",
+        ),
     ),
     group=Group.INFO,
     activity=Activity.VIEW,
@@ -321,7 +334,9 @@ TRACE = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One line on which a name is defined or used; `owner` is the qualified name of the parent of a definition."""
+    """One line on which a name is defined or used;
+    `owner` is the qualified name of the parent of a definition.
+    """
 
     path: str
     line: int
@@ -336,7 +351,9 @@ _DEFINING = ("module", "class", "def", "variable")
 
 
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
-    """Return the places at which Python files define or use a name, sorted; a file is parsed once per tree."""
+    """Return the places at which Python files define or use a name, sorted;
+    a file is parsed once per tree.
+    """
     found: list[Occurrence] = []
     with _lock:
         files = _known.setdefault(tree, {})
@@ -344,10 +361,11 @@ def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
             parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
             if parts[-1] == name:
                 found.append(Occurrence(path, 1, "module", ".".join(parts[:-1])))
-            if name in text:
-                if path not in files:
-                    files[path] = _parsed(path, text)
-                found.extend(files[path].get(name, ()))
+            if name not in text:
+                continue
+            if path not in files:
+                files[path] = _parsed(path, text)
+            found.extend(files[path].get(name, ()))
     return sorted(found, key=lambda one: (one.path, one.line))
 
 
@@ -375,51 +393,74 @@ def _walk(node: ast.AST, path: str, scope: tuple[str, ...]) -> Iterator[tuple[st
 
 
 def _uses(node: ast.AST, parent: ast.AST, path: str, scope: tuple[str, ...]) -> Iterator[tuple[str, Occurrence]]:
-    called = "call" if isinstance(parent, ast.Call) and parent.func is node else "use"
+    """Yield the names that a node itself uses or binds, each with its place."""
+    is_called = isinstance(parent, ast.Call) and parent.func is node
+    kind = "call" if is_called else "use"
     match node:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            module = getattr(node, "module", None) or ""
-            for name in dict.fromkeys(part for alias in names for part in alias.name.split(".")):
-                yield name, Occurrence(path, node.lineno, "import")
-            for name in module.split(".") if module else ():
+            for name in _imported_names(names, getattr(node, "module", None) or ""):
                 yield name, Occurrence(path, node.lineno, "import")
         case ast.Name(id=name, ctx=ast.Store()):
-            kind = "variable" if not scope or isinstance(parent, ast.ClassDef) else "use"
-            yield name, Occurrence(path, node.lineno, kind, ".".join(scope))
+            is_variable = not scope or isinstance(parent, ast.ClassDef)
+            yield name, Occurrence(path, node.lineno, "variable" if is_variable else "use", ".".join(scope))
         case ast.Name(id=name):
-            yield name, Occurrence(path, node.lineno, called)
+            yield name, Occurrence(path, node.lineno, kind)
         case ast.Attribute(attr=name):
-            yield name, Occurrence(path, node.end_lineno or node.lineno, called)
+            yield name, Occurrence(path, node.end_lineno or node.lineno, kind)
         case _:
             pass
+
+
+def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
+    """Return each part of the dotted names of an import, then those of the module that it is from."""
+    parts = dict[str, None]()
+    for alias in names:
+        parts.update(dict.fromkeys(alias.name.split(".")))
+    return [*parts, *filter(None, module.split("."))]
 
 
 def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     asked = arguments["name"].strip()
     owner, _, last = asked.replace("::", ".").removesuffix(".py").replace("/", ".").rpartition(".")
     found = occurrences(context.tree, last) if last else []
-    defined = [one for one in found if one.kind in _DEFINING and _belongs(one, owner)]
     used = [one for one in found if one.kind not in _DEFINING]
+    definitions = [one for one in found if one.kind in _DEFINING]
+    defined = [one for one in definitions if _belongs(one, owner)]
     if not defined and not used:
         raise RefusalError(f"No Python file of the repository defines or uses {asked[:200]!r}.")
     texts = dict(corpus_of(context.tree).texts)
-    limit, width = context.limits.search_matches, context.limits.search_line_characters
+    limit = context.limits.search_matches
+    shown = [*defined, *used][:limit]
     rows = [f"{len(defined)} definitions and {len(used)} references of {asked}."]
-    for one in [*defined, *used][:limit]:
-        lines = texts[one.path].split("\n")
-        text = lines[one.line - 1].strip()[:width] if one.line <= len(lines) else ""
+    for one in shown:
+        text = _line_at(texts[one.path], one.line)[: context.limits.search_line_characters]
         rows.append(f"  {one.path}:{one.line}  {one.kind}  {text}")
-    if len(defined) + len(used) > limit:
-        rows.append(f"  ... {len(defined) + len(used) - limit} more, not shown")
-    paths = dict.fromkeys(one.path for one in [*defined, *used][:limit])
+    left_out = len(defined) + len(used) - len(shown)
+    if left_out:
+        rows.append(f"  ... {left_out} more, not shown")
+    paths = dict.fromkeys(one.path for one in shown)
     return ToolOutput("\n".join(rows), revealed=Revealed(entries=tuple((path, "file") for path in paths)))
 
 
+def _line_at(text: str, number: int) -> str:
+    """Return a line of a text without white space around it; empty beyond the last one."""
+    lines = text.split("\n")
+    if number > len(lines):
+        return ""
+    return lines[number - 1].strip()
+
+
 def _belongs(one: Occurrence, owner: str) -> bool:
-    """Whether a definition matches the part of the query before the last dot: its class, its module, or both."""
-    module = one.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    place = one.owner if one.kind == "module" else f"{module}.{one.owner}".rstrip(".")
-    return not owner or f".{place}".endswith(f".{owner}")
+    """Whether a definition matches the part of the query before the last dot:
+    its class, its module, or both.
+    """
+    if not owner:
+        return True
+    place = one.owner
+    if one.kind != "module":
+        module = one.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        place = f"{module}.{one.owner}".rstrip(".")
+    return f".{place}".endswith(f".{owner}")
 
 
 REPO_GRAPH = Tool(
@@ -440,15 +481,21 @@ _REWRITES = {tool.name: tool.rewrite for tool in (*WRITING, *OPTIONAL) if tool.r
 
 
 def needing_execution(settings: GistSettings) -> str:
-    """Return the name of a tool that a task adds although its own settings withhold it; empty if there is none."""
+    """Return the name of a tool that a task adds although its own settings withhold it;
+    empty if there is none.
+    """
+    if settings.execution:
+        return ""
     running = (tool.name for tool in OPTIONAL if tool.runs_gist and tool.name in settings.tools)
-    return "" if settings.execution else next(running, "")
+    return next(running, "")
 
 
 def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
     """Return the gist after a call; None for a tool that does not write the gist. Raises `RefusalError`."""
     rewrite = _REWRITES.get(tool)
-    return None if rewrite is None else rewrite(text, arguments)
+    if rewrite is None:
+        return None
+    return rewrite(text, arguments)
 
 
 def gist_tools(settings: GistSettings, *, scoring: bool) -> tuple[Tool, ...]:
@@ -456,5 +503,7 @@ def gist_tools(settings: GistSettings, *, scoring: bool) -> tuple[Tool, ...]:
 
     `scoring` says whether the attempt has a budget for scores.
     """
-    added = [tool for tool in OPTIONAL if tool.name in settings.tools and (settings.execution or not tool.runs_gist)]
-    return (*BROWSING, *added[:2], *WRITING, *added[2:], *((SCORE_GIST,) if scoring else ()), SUBMIT_GIST)
+    asked = [tool for tool in OPTIONAL if tool.name in settings.tools]
+    added = [tool for tool in asked if settings.execution or not tool.runs_gist]
+    scores = (SCORE_GIST,) if scoring else ()
+    return (*BROWSING, *added[:2], *WRITING, *added[2:], *scores, SUBMIT_GIST)

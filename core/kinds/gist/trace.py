@@ -10,7 +10,8 @@ from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
 
-FORMAT, VERSION = "gistpoint.trace", 1
+FORMAT = "gistpoint.trace"
+VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,17 @@ class Trace:
     functions: tuple[TracedFunction, ...]
     lines: Mapping[str, frozenset[int]]
     order: Mapping[tuple[str, int], int] = field(repr=False)
-    """Rank of first execution of each (path, line) at the top level of a module; line 0 is the module's end."""
+    """Rank of first execution of each (path, line) at the top level of a module;
+    line 0 is the module's end."""
     module_ranks: Mapping[str, list[tuple[int, int]]] = field(repr=False)
     """The (rank, line) pairs of each path, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises (Gistify, section 4.2), the test and its fixtures included."""
+    """How much of a codebase a command exercises (Gistify, section 4.2),
+    the test and its fixtures included.
+    """
 
     calls: Count
     functions: Count
@@ -77,13 +81,19 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
-    """Measure a trace against the codebase's `sources`; lines are counted without those of the paths in `tests`."""
+    """Measure a trace against the codebase's `sources`;
+    lines are counted without those of the paths in `tests`.
+    """
     files = [path for path in trace.files if path != COMMAND_FILE]
     paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}
-    total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
+    total = 0
+    for path, text in sources.items():
+        if path not in tests:
+            total += sum(bool(line.strip()) for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
-    return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
+    share = covered / total if total else 0.0
+    return Difficulty(trace.calls, len(functions), len(files), trace.depth, share)
 
 
 def shown_difficulty(difficulty: Difficulty) -> str:

@@ -12,11 +12,16 @@ _HAND_IN = (
 
 
 def repair_brief(task: Task, *, shell: str = "") -> str:
-    """Return the brief of a repair as it is shown and sent, or for a solver with a shell in the folder `shell`."""
+    """Return the brief of a repair as it is shown and sent,
+    or for a solver with a shell in the folder `shell`.
+    """
+    docstring = "It has no docstring."
+    if task.brief.docstring:
+        docstring = fenced(task.brief.docstring)
     values = {
         "target": task.brief.target,
         "signature": fenced(task.brief.signature),
-        "docstring": fenced(task.brief.docstring) if task.brief.docstring else "It has no docstring.",
+        "docstring": docstring,
         "count": _count(task),
         "tool_uses": str(task.budgets.tool_uses),
         "submissions": str(task.budgets.submissions),
@@ -33,7 +38,9 @@ def repair_brief(task: Task, *, shell: str = "") -> str:
 
 
 def _count(task: Task) -> str:
-    return str(task.brief.targets) if task.brief.targets else "Several"
+    if task.brief.targets:
+        return str(task.brief.targets)
+    return "Several"
 
 
 def _failures(task: Task) -> str:
@@ -64,6 +71,7 @@ def _docstring(text: str) -> str:
     first, *rest = inner.split("\n")
     if not rest:
         return f'    """{first}"""'
-    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    margins = [len(line) - len(line.lstrip()) for line in rest if line.strip()]
+    margin = min(margins, default=0)
     body = [f"    {line[margin:]}".rstrip() for line in rest]
     return "\n".join([f'    """{first}', *body, '    """'])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,8 @@ _LOOK = Path(__file__).with_name("inside_look.py")
 
 def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
     """Yield the finding of each check of a repair as it is made."""
-    task, answer = judge.task, judge.answer
+    task = judge.task
+    answer = judge.answer
     tree = SourceTree.open(task.tree_path)
     found = list(leaks_of(tree, answer.targets))
     yield CheckFinding(
@@ -52,9 +53,11 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
-    """Run a test of our own inside the sandbox: where is the package imported from, and can the answer be read?"""
+    """Run a test of our own inside the sandbox:
+    where is the package imported from, and can the answer be read?
+    """
     run.step("look from inside the sandbox")
-    task, backend = judge.task, judge.runner.backend
+    backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
     out_of_reach = f"{name}::test_answer_is_out_of_reach"
     ids = frozenset(
@@ -64,42 +67,52 @@ def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> Chec
             out_of_reach,
         }
     )
+    report = judge.runner.run(_look_request(judge, tree, name, ids), run=run.quiet)
+    run.check()
+    passed = {id for id in ids & report.results.keys() if report.results[id].outcome is Outcome.PASSED}
+    wrong = [id for id in ids if id not in passed]
+    if not wrong and report.status is RunStatus.FINISHED:
+        return CheckFinding(
+            "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
+        )
+    # Without isolation the answer can be read by design; every other finding counts there too.
+    only_answer = wrong == [out_of_reach]
+    if only_answer and not backend.isolated:
+        return CheckFinding(
+            "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
+        )
+    messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
+    return CheckFinding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
+
+
+def _look_request(judge: RepairJudge, tree: SourceTree, name: str, ids: Collection[str]) -> RunRequest:
+    """Return the run of our own test file `name` in the tree, with a file that says what to look for."""
+    task = judge.task
     order = {
         "packages": packages_of(tree, task.environment.import_roots),
         "answer": str(task.folder.absolute() / "answer" / "answer.json"),
         "name": task.environment.metadata.get("name", ""),
-        "everywhere": backend.isolated,
+        "everywhere": judge.runner.backend.isolated,
         "targets": [_wanted(target, task.environment.import_roots) for target in judge.answer.targets],
     }
-    request = RunRequest(
+    return RunRequest(
         tree.with_files({name: _LOOK.read_bytes(), f"{name}.json": json.dumps(order).encode()}),
         replace(task.environment, pytest_args=(*settings_of(task.environment.pytest_args), name)),
         PROBE_TIMEOUT_S,
         select=tuple(sorted(ids)),
     )
-    report = judge.runner.run(request, run=run.quiet)
-    run.check()
-    outcomes = {id: report.results[id].outcome if id in report.results else None for id in ids}
-    wrong = [id for id, outcome in outcomes.items() if outcome is not Outcome.PASSED]
-    if not wrong and report.status is RunStatus.FINISHED:
-        return CheckFinding(
-            "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
-        )
-    only_answer = wrong == [out_of_reach]
-    messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
-    if only_answer and not backend.isolated:
-        return CheckFinding(
-            "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
-        )
-    return CheckFinding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
 
 
 def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
     """Return the features by which a copy of a target's module is recognised."""
-    roots = sorted((posixpath.normpath(root) for root in import_roots), key=len, reverse=True)
-    file = next((target.path.removeprefix(f"{root}/") for root in roots if target.path.startswith(f"{root}/")), "")
+    file = target.path
+    # The longest root that holds the file: another one may lie in it.
+    for root in sorted(map(posixpath.normpath, import_roots), key=len, reverse=True):
+        if target.path.startswith(f"{root}/"):
+            file = target.path.removeprefix(f"{root}/")
+            break
     names = [part.partition("#")[0] for part in target.qualname.split(".") if part != "<locals>"]
-    return {"file": file or target.path, "names": names, "lines": telling_lines(target)}
+    return {"file": file, "names": names, "lines": telling_lines(target)}
 
 
 _SETTINGS = ("-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode")
@@ -110,11 +123,17 @@ def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
     """Yield the pytest options that don't name tests: a repository's own options may need absent plugins."""
     takes_next = False
     for argument in pytest_args:
-        if takes_next or argument in _SETTINGS or argument.startswith(_JOINED):
+        if takes_next:
             yield argument
-        takes_next = not takes_next and argument in _SETTINGS
+            takes_next = False
+        elif argument in _SETTINGS:
+            yield argument
+            takes_next = True
+        elif argument.startswith(_JOINED):
+            yield argument
 
 
 def _first_error(message: str) -> str:
-    lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
-    return (lines or message.splitlines() or [""])[0]
+    lines = message.splitlines()
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return next(iter(marked or lines), "")

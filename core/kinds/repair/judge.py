@@ -12,7 +12,14 @@ from typing import Any, Protocol
 
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
 from gistpoint.core.attempts.harness import CallOutcome, ForcedOutcome, Log, Price, TaskHarness
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, NoKindState, Submission, result_of
+from gistpoint.core.attempts.state import (
+    AttemptCall,
+    AttemptResult,
+    AttemptState,
+    NoKindState,
+    Submission,
+    result_of,
+)
 from gistpoint.core.kinds.beginning import ControlledRunner, settled
 from gistpoint.core.kinds.protecting import find_protection
 from gistpoint.core.kinds.repair.brief import repair_brief
@@ -27,7 +34,14 @@ from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.trees import repaired_tree
-from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
+from gistpoint.core.tools.declaration import (
+    BoundCall,
+    Replacement,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    declarations_sha256,
+)
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 from gistpoint.core.trees import SourceTree
 
@@ -107,11 +121,11 @@ class RepairJudge:
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and score it.
 
-        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests that
-        enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite also fails there in
-        its own order. A pass of a suspicious submission counts only if the suite passes again backwards, as the
-        original does; that run is watched (decision 116), and what it shows is suspicious too. `watch` asks for it
-        even if the text of the submission is not suspicious.
+        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the
+        tests that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite
+        also fails there in its own order. A pass of a suspicious submission counts only if the suite passes
+        again backwards, as the original does; that run is watched (decision 116), and what it shows is
+        suspicious too. `watch` asks for it even if the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,
@@ -122,16 +136,21 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
+            # Before anything runs: a test could be rewritten before it is read (decision 0041).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
             report = protection
         result = score(self.baseline, report)
-        if request.first and result.failing - self.baseline.failing:
+        # A right submission must not fail because of our order: decision 0010.
+        fails_elsewhere = bool(result.failing - self.baseline.failing)
+        if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
             result = score(self.baseline, report)
         suspicious = self._suspicious(tree)
-        if (suspicious or watch) and result.all_pass:
+        # Only a pass is run once more: nothing else can count as solved (decisions 0043 and 0116).
+        is_watched = watch or bool(suspicious)
+        if is_watched and result.all_pass:
             report, seen = self._confirmed(request, report, suspicious, run.quiet)
             suspicious = tuple(sorted({*suspicious, *seen}))
             result = score(self.baseline, report)
@@ -140,23 +159,28 @@ class RepairJudge:
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
 
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
-        """Return which parts of the tree a submission may change, or the report of a run that failed to find out.
+        """Return which parts of the tree a submission may change,
+        or the report of a run that failed to find out.
 
-        An older task that lacks this record is completed by running its original, usually once.
+        An older task without this record is completed by running its original, usually once.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
+        # A task from before has no record: its original is run once more, on the first scored run (decision
+        # 0041).
         if known is not None:
             return known
-        task, baseline = self.task, self.baseline
+        task = self.task
+        baseline = self.baseline
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
         found = find_protection(request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run))
-        if isinstance(found, Protection):
-            self._found.append(found)
-            with contextlib.suppress(OSError):  # the task's folder may not be writable
-                protections = {**baseline.protections, backend: found}
-                write_baseline(task.folder, replace(baseline, protections=protections))
+        if not isinstance(found, Protection):
+            return found
+        self._found.append(found)
+        with contextlib.suppress(OSError):  # the task's folder may not be writable
+            protections = {**baseline.protections, backend: found}
+            write_baseline(task.folder, replace(baseline, protections=protections))
         return found
 
     @property
@@ -165,7 +189,9 @@ class RepairJudge:
 
     def _untouched(self, tree: SourceTree) -> SourceTree:
         same = tree.tar == self.task.tree_path
-        return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
+        if same:
+            return SourceTree(tree.tar, tree.members)
+        return SourceTree.open(self.task.tree_path)
 
     def _suspicious(self, tree: SourceTree) -> tuple[str, ...]:
         from gistpoint.core.suspicion.submission import marks
@@ -177,10 +203,13 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tests that run first, the most telling ones in front;
+        none if the order matters (0010).
+        """
         baseline = self.baseline
         if not baseline.any_order:
             return ()
-        listed = tuple(failure.id for failure in self.task.brief.failing if failure.id in baseline.failing)
+        listed = [failure.id for failure in self.task.brief.failing if failure.id in baseline.failing]
         wanted = (*first, *listed, *sorted(baseline.failing), *entering_tests(self.answer.entered, replaced))
         return tuple(dict.fromkeys(id for id in wanted if id in baseline.collected))
 
@@ -200,7 +229,8 @@ class RepairJudge:
     ) -> tuple[SuiteReport, tuple[str, ...]]:
         """Return `report` if another run, backwards with another hash seed, agrees; else that run's report.
 
-        That run is watched: what the submission was seen to do, and the true functions were not, is returned beside it.
+        That run is watched. What the submission was seen to do, and the true functions were not,
+        is also returned.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
@@ -214,9 +244,13 @@ class RepairJudge:
             lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:
             return report, seen
-        why = f"With {', '.join(suspicious[:5])} in the submission" if suspicious else "As the pass was not confirmed,"
-        reason = f"{why} the suite was run again in the opposite order, "
-        reason += f"and {len(lost)} tests that had passed did not: {min(lost)}."
+        why = "As the pass was not confirmed,"
+        if suspicious:
+            why = f"With {', '.join(suspicious[:5])} in the submission"
+        reason = (
+            f"{why} the suite was run again in the opposite order, "
+            f"and {len(lost)} tests that had passed did not: {min(lost)}."
+        )
         return replace(second, status=RunStatus.INVALID, reason=reason), seen
 
     def _spans(self, tree: SourceTree) -> tuple[WatchedSpan, ...]:
@@ -303,9 +337,9 @@ class RepairHarness(TaskHarness):
 
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
         """Return the files with the replacements that persist, or with that of the last submission."""
-        last = state.submissions[-1:] if not self._persistent else ()
-        tree = last[0].replacement.on(self._tree) if last else self._tree
-        return dict(tree.overlay)
+        if self._persistent or not state.submissions:
+            return dict(self._tree.overlay)
+        return dict(state.submissions[-1].replacement.on(self._tree).overlay)
 
     def restore(self, state: AttemptState) -> None:
         """Apply the replacements that persist."""
@@ -328,15 +362,21 @@ class RepairHarness(TaskHarness):
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return all tools; at the last use without a submission, only those that submit."""
         tools = self.tools(state)
-        return tuple(tool for tool in tools if tool.submits) if self._awaits_submission(state) else tools
+        if self._awaits_submission(state):
+            return tuple(tool for tool in tools if tool.submits)
+        return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return the cost of a call; after the last but one, only a submission can follow if there was none."""
+        """Return the cost of a call; after the last but one,
+        only a submission can follow if there was none.
+        """
         then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
         return replace(super().price(tool, state), then_submit=then_submit)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a look, or judge a submission; an unfinished submission is judged with the code that was submitted."""
+        """Answer a look, or judge a submission;
+        an unfinished submission is judged with the code that was submitted.
+        """
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
             output = bound.answer(self._context())
@@ -350,7 +390,8 @@ class RepairHarness(TaskHarness):
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
         """Return the remaining budgets, and say so if only a submission is possible next."""
         lines = [budget_line(left)]
-        if left.tool_uses == 1 and charged.tool_uses and not state.submitted:
+        is_last_use = left.tool_uses == 1 and charged.tool_uses
+        if is_last_use and not state.submitted:
             lines.append(LAST_USE)
         return lines
 
@@ -359,8 +400,12 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
-        if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
+        """Charge a use; while only a submission is possible next,
+        the first two refusals in a row are free.
+        """
+        # The third in a row takes the last use, so that every sequence of calls ends: decision 0049.
+        is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
+        if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
         text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
         return CallOutcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
@@ -380,23 +425,30 @@ class RepairHarness(TaskHarness):
         log.append(SubmissionMade(call.call_id, number, replacement, self._persistent))
 
     def _judge(self, call: AttemptCall, submission: Submission, log: Log, run: RunContext) -> CallOutcome:
-        tree = self._tree if self._persistent else submission.replacement.on(self._base)
         before = [known for known in log.state.submissions if known.call_id != call.call_id]
+        if self._persistent:
+            tree = self._tree
+            replaced = [submission, *reversed(before)]
+        else:
+            tree = submission.replacement.on(self._base)
+            replaced = [submission]
+        names = dict.fromkeys(known.replacement.name for known in replaced)
         failed = before[-1].failing if before else ()
-        replaced = (submission, *reversed(before)) if self._persistent else (submission,)
-        names = tuple(known.replacement.name for known in replaced)
-        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(dict.fromkeys(names)))
+        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(names))
+        # What did not begin is given back at most three times: decision 0121.
         judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
-        if judgement.counts:
-            log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
-        charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
-        return CallOutcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
+        text = submission_text(self.task, judgement)
+        if not judgement.counts:
+            return CallOutcome(ToolOutput(text), Remaining(0, 0), judgement)
+        log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
+        return CallOutcome(ToolOutput(text), Remaining(1, 1), judgement)
 
 
 def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
     """Return the event of the test run of a submission."""
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     failures = [
         (result.id, result.message[: task.limits.failure_characters])
         for result in report.failed
@@ -434,7 +486,8 @@ _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CA
 
 def submission_text(task: Task, judgement: Judgement) -> str:
     """Return score, counts and the first failing text of a judged submission."""
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     total = score.passing + len(score.failing)
     if report.status is RunStatus.HARNESS_FAILED:
         return report.reason or f"{_STATUS[report.status]}."

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import (
+    ExpectedText,
+    ExportedWork,
+    Rejudged,
+    StartText,
+    TaskKind,
+    Trial,
+    TrialSubject,
+)
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import SALTED, Answer, Mode, Target, Task
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
@@ -54,9 +62,10 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.trees import SourceTree
 
         tree = SourceTree.open(task.tree_path)
-        before = (known.replacement for known in state.submissions if known.number < passing.number)
-        for replacement in before if searched(task.mode) else ():
-            tree = replacement.on(tree)
+        if searched(task.mode):
+            for known in state.submissions:
+                if known.number < passing.number:
+                    tree = known.replacement.on(tree)
         return passing.replacement.on(tree)
 
     @property
@@ -66,7 +75,9 @@ class Repair(TaskKind["RepairJudge"]):
 
     def reported_mode(self, mode: str, targets: int) -> str:
         """Return the mode, or that there are several corruptions."""
-        return SEVERAL if targets > 1 and searched(mode) else mode
+        if targets > 1 and searched(mode):
+            return SEVERAL
+        return mode
 
     def searched(self, mode: str) -> bool:
         """Whether the brief does not name the corrupted functions."""
@@ -78,7 +89,9 @@ class Repair(TaskKind["RepairJudge"]):
 
     def version(self, task: Task) -> int:
         """Return 3 for a task with a salt, whose functions solvers have to find; else as for every kind."""
-        return SALTED if task.salt_sha256 and searched(task.mode) else super().version(task)
+        if task.salt_sha256 and searched(task.mode):
+            return SALTED
+        return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and which tests enter which functions."""
@@ -91,7 +104,8 @@ class Repair(TaskKind["RepairJudge"]):
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
         if not baselines:
             raise TaskError("answer/baselines: there is no baseline, so no submission can be scored.")
-        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        metrics = fields.table("metrics").values
+        provenance = fields.table("provenance").values
         return Answer(targets, baselines, metrics, provenance, entered=read_entered(task.folder))
 
     def verify(self, task: Task, answer: Answer) -> None:
@@ -112,7 +126,9 @@ class Repair(TaskKind["RepairJudge"]):
         """Return the function that the brief names, as far as the brief shows it; None in discovery."""
         from gistpoint.core.kinds.repair.brief import stub
 
-        return StartText(task.brief.target, stub(task), placeholder=True) if task.brief.target else None
+        if task.brief.target:
+            return StartText(task.brief.target, stub(task), placeholder=True)
+        return None
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
         """Return the corrupted functions."""
@@ -148,7 +164,8 @@ class Repair(TaskKind["RepairJudge"]):
     def title(self, task: Task, short: str) -> str:
         """Return short id and number of failing tests (`formats.md`, titles)."""
         fails = len(task.brief.failing)
-        return f"Repair {short} · {fails} test{'' if fails == 1 else 's'} fail{'s' if fails == 1 else ''}"
+        words = "test fails" if fails == 1 else "tests fail"
+        return f"Repair {short} · {fails} {words}"
 
     def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
         """Judge the changes of Python files that are there already."""

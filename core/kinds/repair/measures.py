@@ -17,15 +17,21 @@ MEASURES = (FOUND, DIAGNOSED)
 
 
 def searched(mode: str) -> bool:
-    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
+    """Whether solvers have to find the corrupted functions, and may replace any;
+    else the brief names the one.
+    """
     return mode in (Mode.DISCOVERY, SEVERAL)
 
 
 def measured(attempt: MeasuredAttempt) -> Mapping[str, Any]:
-    """Return the shares of the corrupted functions that were found and changed; nothing if they are not known."""
+    """Return the shares of the corrupted functions that were found and changed;
+    nothing if they are not known.
+    """
     if not attempt.targets:
         return {}
-    changed = {name for submission in attempt.state.counted_submissions for name in submission.changed}
+    changed = set[str]()
+    for submission in attempt.state.counted_submissions:
+        changed.update(submission.changed)
     return {
         FOUND.name: len(attempt.touched) / len(attempt.targets),
         DIAGNOSED.name: len(changed.intersection(attempt.targets)) / len(attempt.targets),

@@ -41,11 +41,15 @@ class Score:
 
 def score(baseline: Baseline, report: SuiteReport) -> Score:
     """Score a run against a baseline, by the rules of the task format."""
+    # A run that did not finish is no pass, whatever its records say (docs/guide/what-is-believed.md).
     if report.status is not RunStatus.FINISHED:
         return Score(0.0, baseline.passed, 0, valid=False)
+    # By id, not by number: a test that is missing now, or was skipped, has not passed.
     failing = baseline.passed - report.passed
-    value = 1.0 if not failing else 0.0
-    if failing and baseline.failing:
+    value = 0.0
+    if not failing:
+        value = 1.0
+    elif baseline.failing:
         value = min(1.0, max(0.0, 1 - len(failing) / len(baseline.failing)))
     return Score(value, failing, len(baseline.passed) - len(failing), valid=True)
 
@@ -57,27 +61,31 @@ def solved(score: Score, targets: Collection[str], changed: Collection[str]) -> 
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
     """Return the targets that are no longer equivalent to the corrupted ones."""
-    changed = []
-    for target in targets:
-        try:
-            now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
-            if same_program(now, target.corrupted):
-                continue
-        except (CodeError, FileNotFoundError):
-            pass
-        changed.append(target.name)
-    return tuple(changed)
+    return tuple(target.name for target in targets if _is_changed(tree, target))
+
+
+def _is_changed(tree: SourceTree, target: Target) -> bool:
+    """Whether a target differs from the corrupted one; one that is gone, or can't be read, does."""
+    try:
+        now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
+        return not same_program(now, target.corrupted)
+    except (CodeError, FileNotFoundError):
+        return True
 
 
 def taken_over(tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]) -> SourceTree:
-    """Return the corrupted `tree` with what a solver did to it elsewhere; `read` returns a file's bytes by its path.
+    """Return the corrupted `tree` with what a solver did to it elsewhere;
+    `read` returns a file's bytes by its path.
 
-    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can replace
-    functions and nothing else. All other files are those of the task, whatever happened to them.
+    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can
+    replace functions and nothing else. All other files are those of the task, whatever happened to them.
     """
-    protected, found = frozenset(test_files), dict[str, bytes]()
+    protected = frozenset(test_files)
+    found = dict[str, bytes]()
     for path in tree.files(".py"):
-        data = None if is_protected(path, protected) else read(path)
+        if is_protected(path, protected):
+            continue
+        data = read(path)
         if data is not None and data != tree.read(path):
             found[path] = data
     return tree.with_files(found)

@@ -1,4 +1,6 @@
-"""Repairs as simulated solvers meet them: functions to be found, scores that are real, no pass that is suspicious."""
+"""Repairs as simulated solvers meet them:
+functions to be found, scores that are real, no pass that is suspicious.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +84,15 @@ class RepairScene(Scene):
         return ScriptedJudge(self.task, self.answer, self.runner)
 
     def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
-        name, text = next((part.name, part.given) for part in self.kind.expected(self.task, self.answer))
+        first = self.kind.expected(self.task, self.answer)[0]
+        name = first.name
+        text = first.given
         if not finds and self.searched:
             name, text = self._elsewhere(number) or (name, text)
         path, _, qualname = name.partition("::")
         last = text.rstrip("\n").rpartition("\n")[2]
-        longer = f"{text.rstrip()}\n{last[: len(last) - len(last.lstrip())] or '    '}attempted = {number}\n"
+        margin = last[: len(last) - len(last.lstrip())] or "    "
+        longer = f"{text.rstrip()}\n{margin}attempted = {number}\n"
         try:
             with_definition(self.tree, path, qualname, longer)
         except CodeError:
@@ -99,6 +104,11 @@ class RepairScene(Scene):
         targets = {name for name, _ in self.right}
         shuffled = sorted(self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known))
         for path, qualname in shuffled:
-            if not self.is_test(path) and f"{path}::{qualname}" not in targets and "<locals>" not in qualname:
-                return f"{path}::{qualname}", index_source(path, self.tree.read(path)).get(qualname).dedented
+            is_target = f"{path}::{qualname}" in targets
+            is_local = "<locals>" in qualname
+            if is_target or is_local:
+                continue
+            if self.is_test(path):
+                continue
+            return f"{path}::{qualname}", index_source(path, self.tree.read(path)).get(qualname).dedented
         return None

@@ -1,4 +1,5 @@
-"""Trials of a task: its suite run on the corrupted tree, on the original, or on a person's own fix, to judge the task.
+"""Trials of a task: its suite run on the corrupted tree, on the original, or on a person's own fix,
+to judge the task.
 
 A trial is not an attempt: it never counts for a solver.
 """
@@ -27,7 +28,9 @@ class SuiteTrial(Trial):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the run finished with the outcomes that the task says; of a fix, whether it counts as solved."""
+        """Whether the run finished with the outcomes that the task says;
+        of a fix, whether it counts as solved.
+        """
         if self.subject is TrialSubject.FIX:
             return self.judgement.result is AttemptResult.SOLVED
         return self.finished and not self.odd
@@ -40,7 +43,8 @@ def run_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> SuiteTrial:
-    """Run the suite. `fix` is new code by `path::qualname`; raises `CodeError` if it can't replace a function.
+    """Run the suite. `fix` is new code by `path::qualname`;
+    raises `CodeError` if it can't replace a function.
 
     Raises `CancelledError` when cancelled.
     """
@@ -52,7 +56,8 @@ def run_trial(
         tree = with_definition(tree, path, qualname, code)
     judgement = judge.judge(tree, run=run)
     run.check()
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     return SuiteTrial(
         subject=subject,
         status=report.status,
@@ -73,8 +78,12 @@ def run_trial(
 
 
 def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> tuple[str, ...]:
-    """Return the ids of B that passed though the task says that they fail, or the other way round; of a fix, none."""
+    """Return the ids of B that passed though the task says that they fail, or the other way round;
+    of a fix, none.
+    """
     if judgement.report.status is not RunStatus.FINISHED or subject is TrialSubject.FIX:
         return ()
-    wanted = baseline.passed if subject is TrialSubject.ORIGINAL else baseline.passed & baseline.passed_corrupted
+    wanted = baseline.passed
+    if subject is not TrialSubject.ORIGINAL:
+        wanted = baseline.passed & baseline.passed_corrupted
     return tuple(sorted(wanted ^ (judgement.report.passed & baseline.passed)))

@@ -1,7 +1,7 @@
 """Docker as a backend: a container for each run, without network or rights, the next one kept ready.
 
-Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over standard
-input, so an engine elsewhere works the same. Nothing is pulled.
+Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over
+standard input, so an engine elsewhere works the same. Nothing is pulled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ from gistpoint.sandbox.backends.docker.containers import (
     WaitingContainer,
 )
 from gistpoint.sandbox.backends.docker.conversation import Conversation, Course, follow
-from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, EngineLostError, connect, engine_errors
+from gistpoint.sandbox.backends.docker.engine import (
+    Engine,
+    EngineError,
+    EngineLostError,
+    connect,
+    engine_errors,
+)
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
 from gistpoint.sandbox.backends.process import ResultLines, Tail
 from gistpoint.sandbox.backends.runtime import RuntimeCache
@@ -89,8 +95,10 @@ class DockerBackend:
             engine = self._connected()
         except EngineError:
             return BackendRecord(self.name, "no engine", isolated=True, limits=limits.record())
-        ignored = {"not_enforced": ", ".join(engine.not_enforced)} if engine.not_enforced else {}
-        return BackendRecord(self.name, engine.version, isolated=True, limits={**limits.record(), "cpus": 1, **ignored})
+        enforced: dict[str, int | float | str] = {**limits.record(), "cpus": 1}
+        if engine.not_enforced:
+            enforced["not_enforced"] = ", ".join(engine.not_enforced)
+        return BackendRecord(self.name, engine.version, isolated=True, limits=enforced)
 
     def close(self) -> None:
         """Remove the container that waits for the next run."""
@@ -109,7 +117,9 @@ class DockerBackend:
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; a new connection first removes the containers that killed programs left there."""
+        """Return the engine; a new connection first removes the containers that
+        killed programs left there.
+        """
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -122,7 +132,8 @@ class DockerBackend:
         from gistpoint.sandbox.backends.docker.images import environment_image, made_here, programs_image
         from gistpoint.sandbox.backends.docker.taskimages import prepared_image
 
-        environment, key = command.environment, _key(command)
+        environment = command.environment
+        key = _key(command)
         with self._lock:
             if key not in self._images and environment.image is not None:
                 self._images[key] = prepared_image(engine, environment.image)
@@ -136,7 +147,8 @@ class DockerBackend:
             return self._images[key]
 
     def _settings(self, engine: Engine, command: Command) -> ContainerSettings:
-        image, foreign = self._image(engine, command), command.environment.image
+        image = self._image(engine, command)
+        foreign = command.environment.image
         python = PYTHON if foreign is None else foreign.python
         folders = tuple(sorted(command.folders))
         return ContainerSettings(image, command.limits, folders, closed=bool(command.programs), python=python)
@@ -164,7 +176,9 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # The waiting container had died, with the engine or by somebody's hand, before it received the run.
+            # The waiting container had died, with the engine or by somebody's hand, before it received the
+            # run. Nothing ran in it, so another one is used; a run that had begun is never repeated (decision
+            # 0008).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -214,6 +228,7 @@ def _key(command: Command) -> _Key:
 
 
 def _ended(container: DockerContainer, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
+    """Return how a run ended, by its first process, else by the engine; None if nothing of it began."""
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
         output = course.output.text() + course.complaint
@@ -224,12 +239,15 @@ def _ended(container: DockerContainer, course: Course, state: dict[str, object],
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
+    # Nothing in a container can end its first process: the solver is not charged for it (decision 0121).
     reason = f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
     return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=reason)
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
-    """Return the input of the container's first process: the order's length, the order, the folders, the tree."""
+    """Return the input of the container's first process:
+    the order's length, the order, the folders, the tree.
+    """
     foreign = command.environment.image
     places = MountPaths(
         workspace=f"{WORK}/repo",
@@ -239,14 +257,9 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         folders={name: f"{SHOWN}/{name}" for name in command.folders},
         results_fd=_RESULTS_FD,
     )
+    # Sent, not mounted: the engine may be on another machine (decision 0006).
     folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
     tree = _packed(command.tree, stack)
-    invocation, limits = command.invocation(places), command.limits
-    parts = TreeParts.of(command.tree, Writable() if command.programs else command.writable or Writable(paths=(".",)))
-    own = [] if command.programs else [places.home]
-    rlimits = limits.of_a_process()
-    if "processes" in engine.not_enforced:
-        rlimits["RLIMIT_NPROC"] = limits.processes
     order = {
         "ends_after": math.ceil(command.timeout_s + _GRACE_S),
         "folders": [[name, size] for name, (_, size) in folders.items()],
@@ -254,23 +267,53 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         "user": USER,
         "home": places.home,
         "folder": places.workspace,
-        "own": [*own, *(f"{places.workspace}/{path}" for path in parts.paths)],
-        "shared": [f"{places.workspace}/{folder}" for folder in parts.folders],
-        "reserved": RESERVED,
-        "limits": rlimits,
+        **_shares(command, places),
+        "limits": _limits(command, engine),
         "seccomp": base64.b64encode(filter_program(engine.machine) or b"").decode(),
         "results_fd": _RESULTS_FD,
         "requests": command.requests is not None,
         "watch": command.watch,
-        "arguments": invocation.arguments,
-        "environment": {**_variables(foreign), **invocation.environment},
+        **_call(command, places),
     }
     text = json.dumps(order).encode()
     return [len(text).to_bytes(4, "big"), text, *(file for file, _ in folders.values()), tree[0]]
 
 
+def _shares(command: Command, places: MountPaths) -> dict[str, object]:
+    """Return which paths belong to the command's user, and in which folders it may add entries."""
+    own = [places.home]
+    writable = command.writable or Writable(paths=(".",))
+    if command.programs:
+        # Read-only commands can write nowhere, so no program can be made there (decision 0040).
+        own = []
+        writable = Writable()
+    parts = TreeParts.of(command.tree, writable)
+    return {
+        "own": [*own, *(f"{places.workspace}/{path}" for path in parts.paths)],
+        "shared": [f"{places.workspace}/{folder}" for folder in parts.folders],
+        "reserved": RESERVED,
+    }
+
+
+def _limits(command: Command, engine: Engine) -> dict[str, int]:
+    """Return the limits that the first process sets: also that of processes, where the engine ignores it."""
+    limits = command.limits.of_a_process()
+    if "processes" in engine.not_enforced:
+        limits["RLIMIT_NPROC"] = command.limits.processes
+    return limits
+
+
+def _call(command: Command, places: MountPaths) -> dict[str, object]:
+    invocation = command.invocation(places)
+    variables = _variables(command.environment.image)
+    return {"arguments": invocation.arguments, "environment": {**variables, **invocation.environment}}
+
+
 def _variables(image: ImagePins | None) -> dict[str, str]:
-    pairs = (line.partition("=") for line in (image.environment if image is not None else ()))
+    """Return the few variables of an image that runs get (decision 0078)."""
+    if image is None:
+        return {}
+    pairs = (line.partition("=") for line in image.environment)
     return {name: value for name, _, value in pairs}
 
 

@@ -1,4 +1,6 @@
-"""Containers for one run each: created with every limit, one kept ready, each labelled with its owning program."""
+"""Containers for one run each: created with every limit, one kept ready,
+each labelled with its owning program.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def _boot() -> str:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, as the kernel counts; `0` if that is unknown, empty if there is no such process."""
+    """Return when a process began, as the kernel counts;
+    `0` if that is unknown, empty if there is no such process.
+    """
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
     except (OSError, IndexError):
@@ -71,10 +75,15 @@ def this_program() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether `owner` was a program of this user on this machine that no longer runs; False for another user's."""
+    """Whether `owner` was a program of this user on this machine that no longer runs;
+    False for another user's.
+    """
     parts = owner.split("/")
-    if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
+    if len(parts) != _PARTS or not parts[3].isdigit():
         return False
+    if parts[:2] != ["v1", _place()]:
+        return False
+    # Numbers of processes start again when the machine is started.
     if parts[2] != _boot():
         return True
     return _began(int(parts[3])) != parts[4]
@@ -85,17 +94,26 @@ SHOWN = "/gistpoint"
 WORK = "/sandbox"
 _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
-_PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
-_REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
+_PODMAN_PROCESSES = 4096
+_PODMAN_END_S = 10
+_REMOVALS = 5
+_REMOVAL_PAUSE_S = 0.3
 _ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 PYTHON = "/usr/local/bin/python3"
 """The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
 _MASKED = [
     *(f"/proc/{name}" for name in ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug")),
-    *("/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"),
+    *(
+        "/proc/scsi",
+        "/proc/timer_list",
+        "/proc/timer_stats",
+        "/sys/devices/virtual/powercap",
+        "/sys/firmware",
+    ),
     *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
 ]
-"""The paths that Docker itself masks, which a list of ours replaces, and those that tell which machine this is."""
+"""The paths that Docker itself masks, which a list of ours replaces,
+and those that reveal which machine this is."""
 _COMMON = "rw,nosuid,nodev"
 
 
@@ -179,8 +197,9 @@ def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
 def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]:
     """Return the settings that isolate a container and limit its resources.
 
-    Its first process is root with the rights to change its user and to give files away, and no other; the command
-    runs as another user without rights. Every writable place is memory, which counts towards the limit.
+    Its first process is root with the rights to change its user and to give files away, and no other; the
+    command runs as another user without rights. Every writable place is memory, which counts towards the
+    limit.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -196,8 +215,10 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         places[f"{SHOWN}/{name}"] = f"{_COMMON},exec,size={_FOLDER},mode=0755"
     options: dict[str, Any] = {
         "network_mode": "none",
+        # What can be written is memory, and counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
+        # For the first process alone, which becomes another user to start the command (decision 0007).
         "cap_add": ["SETUID", "SETGID", "CHOWN"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "private",
@@ -223,8 +244,8 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
 def remove(engine: Engine, identity: str) -> None:
     """Remove a container, running or not; if that fails now, a later start does it.
 
-    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then agrees but
-    keeps the container, so it is asked only after the container has ended.
+    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then
+    agrees but keeps the container, so it is asked only after the container has ended.
     """
     import docker.errors
     import requests
@@ -248,6 +269,7 @@ def remove_leftovers(engine: Engine) -> int:
     """Remove the containers of this user's programs that no longer run, and return how many there were."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
+        # Of this user on this machine only: an engine may serve others (decision 0008).
         if is_gone(str((found.get("Labels") or {}).get(OWNER, ""))):
             remove(engine, str(found["Id"]))
             removed += 1
@@ -267,7 +289,8 @@ class WaitingContainer:
     def take(self, engine: Engine, settings: ContainerSettings) -> DockerContainer | None:
         """Return the waiting container if it was made for `settings` on `engine`."""
         with self._lock:
-            held, self._ready = self._ready, None
+            held = self._ready
+            self._ready = None
         if held is None:
             return None
         if held[0] == settings and held[1].engine is engine:
@@ -283,7 +306,10 @@ class WaitingContainer:
         worker.start()
 
     def close(self) -> None:
-        """Remove the waiting container, and wait until everything is removed. It can be used again afterwards."""
+        """Remove the waiting container, and wait until everything is removed.
+
+        It can be used again afterwards.
+        """
         with self._lock:
             self._closed = True
             workers = set(self._workers)
@@ -291,18 +317,24 @@ class WaitingContainer:
             if worker is not threading.current_thread() and worker.ident is not None:
                 worker.join()
         with self._lock:
-            held, self._ready, self._closed = self._ready, None, False
+            held = self._ready
+            self._ready = None
+            self._closed = False
         if held is not None:
             held[1].discard()
 
     def _replace(self, used: DockerContainer, settings: ContainerSettings, next_one: bool) -> None:
         used.discard()
         with self._lock:
-            if not next_one or self._ready is not None or self._preparing or self._closed:
+            is_wanted = next_one and not self._closed
+            is_coming = self._preparing or self._ready is not None
+            if is_coming or not is_wanted:
                 return
             self._preparing = True
         made: DockerContainer | None = None
         try:
+            # Outside of the lock: an engine may take its time, and a run that asks meanwhile starts one of
+            # its own.
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:
@@ -310,7 +342,9 @@ class WaitingContainer:
         finally:
             with self._lock:
                 self._preparing = False
-                if made is not None and self._ready is None and not self._closed:
-                    self._ready, made = (settings, made), None
+                is_wanted = self._ready is None and not self._closed
+                if made is not None and is_wanted:
+                    self._ready = (settings, made)
+                    made = None
             if made is not None:
                 made.discard()

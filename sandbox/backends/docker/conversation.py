@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 18
 _MAX_FRAME = 1 << 20
-_HEADER, _INNER_HEADER = 8, 5
+_HEADER = 8
+_INNER_HEADER = 5
 _STDOUT = 1
 _WAITING_FRAMES = 64
 _TICK_S = 0.2
@@ -38,18 +39,23 @@ class BrokenFramesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StreamFrame:
-    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint, `Z` end of stream."""
+    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint,
+    `Z` end of stream.
+    """
 
     kind: str
     payload: bytes = b""
 
 
 class Conversation:
-    """Sends the parts of the work, then the bytes of `requests`, and receives until the container closes its side."""
+    """Sends the parts of the work, then the bytes of `requests`,
+    and receives until the container closes its side.
+    """
 
     def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
         self._stream = stream
-        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread looks again.
+        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread
+        # looks again.
         self._requests = None if requests is None else os.dup(requests)
         self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
@@ -57,7 +63,10 @@ class Conversation:
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> StreamFrame | None:
-        """Return the next frame, None if none came in time. The very last one is `Z`, with the error if any."""
+        """Return the next frame, None if none came in time.
+
+        The very last one is `Z`, with the error if any.
+        """
         try:
             return self._frames.get(timeout=timeout_s)
         except queue.Empty:
@@ -113,8 +122,9 @@ class Conversation:
 def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
     """Yield frames until the stream ends; raises `BrokenFramesError` for invalid data.
 
-    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of them,
-    the length in the last four. The frames of the first process are inside the blocks of its standard output.
+    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of
+    them, the length in the last four. The frames of the first process are inside the blocks of its standard
+    output.
     """
     held = bytearray()
     while header := _exactly(stream, _HEADER):
@@ -170,18 +180,17 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
         frame = conversation.next(_FRAME_S)
         if cancel.cancelled:
             course.stop = Stop.CANCELLED
-        elif course.lines.too_many:
-            course.stop = Stop.TOO_MANY_RESULTS
-        elif frame is not None and frame.kind in takers:
-            course.heard = True
-            takers[frame.kind](frame.payload)
-            if course.lines.too_many:
-                course.stop = Stop.TOO_MANY_RESULTS
-            elif time.monotonic() > deadline:
-                course.stop = Stop.TIMED_OUT
-        elif frame is not None:
+            return
+        if frame is not None and frame.kind not in takers:
             if _over(frame, course):
                 return
+            continue
+        if frame is not None:
+            course.heard = True
+            takers[frame.kind](frame.payload)
+        # Looked at after every frame: a run that never stops writing must not outlast its limits.
+        if course.lines.too_many:
+            course.stop = Stop.TOO_MANY_RESULTS
         elif time.monotonic() > deadline:
             course.stop = Stop.TIMED_OUT
 
@@ -203,6 +212,7 @@ def _over(frame: StreamFrame, course: Course) -> bool:
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
         end = msgspec.convert(json.loads(frame.payload), _End)
-        course.exit_code, course.writes = end.exit, end.writes
+        course.exit_code = end.exit
+        course.writes = end.writes
         course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED
     return True

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.tls import TLSConfig
 
-_PROBE_S, _CALL_S = 8, 120
+_PROBE_S = 8
+_CALL_S = 120
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -58,10 +59,11 @@ class Address:
 
 
 def find_address(environment: Mapping[str, str] | None = None) -> Address:
-    """Return the address in the order of the `docker` command: DOCKER_HOST, then the context, then the usual socket.
+    """Return the address in the order of the `docker` command:
+    DOCKER_HOST, then the context, then the usual socket.
 
-    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that does not
-    exist: an engine other than the named one is never used.
+    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that
+    does not exist: an engine other than the named one is never used.
     """
     import docker.errors
     import docker.tls
@@ -69,6 +71,7 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
     from docker.context import ContextAPI
     from docker.context.config import get_current_context_name
 
+    # The order of the `docker` command: an engine other than the named one is never used.
     environment = os.environ if environment is None else environment
     if url := environment.get("DOCKER_HOST", ""):
         try:
@@ -99,7 +102,8 @@ def connect() -> Engine:
     address = find_address()
     with engine_errors(address.url):
         first = docker.DockerClient(base_url=address.url, tls=address.tls, version="auto", timeout=_PROBE_S)
-        version, info = first.version(), first.info()
+        version = first.version()
+        info = first.info()
         client = docker.DockerClient(
             base_url=address.url, tls=address.tls, version=first.api.api_version, timeout=_CALL_S
         )
@@ -129,7 +133,9 @@ def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
 
 @contextmanager
 def engine_errors(address: str) -> Iterator[None]:
-    """Convert the SDK's exceptions to `EngineError`: lost if there was no answer, refused if there was one."""
+    """Convert the SDK's exceptions to `EngineError`:
+    lost if there was no answer, refused if there was one.
+    """
     import docker.errors
     import requests
 

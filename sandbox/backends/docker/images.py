@@ -30,8 +30,10 @@ from gistpoint.sandbox.backends.docker.layers import (
 )
 from gistpoint.sandbox.backends.runtime import Runtime
 
-KIND, STAMP = "io.gistpoint.kind", "io.gistpoint.stamp"
-_BASE, ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
+KIND = "io.gistpoint.kind"
+STAMP = "io.gistpoint.stamp"
+_BASE = "localhost/gistpoint-base"
+ENVIRONMENT = "localhost/gistpoint-environment"
 _SHOWN = "gistpoint"
 _PAYLOAD = Path(__file__).parent.parent.parent / "payload"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
@@ -48,10 +50,12 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
     entries = environment_entries(environment)
     if sys.platform != "linux":
         for entry in entries:
-            if entry.source is not None and entry.path.endswith(".so") and not _is_elf(entry.source):
+            is_binary = entry.path.endswith(".so")
+            if is_binary and entry.source is not None and not _is_elf(entry.source):
                 raise EngineError(
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )
+    # By content and by the base's id, so that equal environments are sent once (decision 0006).
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
     found = known_image(engine, f"{ENVIRONMENT}:{tag}")
     if found is not None:
@@ -64,7 +68,9 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
-    """Return what an environment's image adds to its base: the environment, and the container's first program."""
+    """Return what an environment's image adds to its base:
+    the environment, and the container's first program.
+    """
     below = f"{_SHOWN}/environment"
     python = f"/{PYTHON}/bin/python{environment.version}"
     settings = f"home = /{PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
@@ -87,9 +93,11 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which only root finds an interpreter; everybody else finds the parts of `programs`.
+    """Return the id of an image in which only root finds an interpreter;
+    everybody else finds the parts of `programs`.
 
-    Its base must be made from this machine's parts: the content of a registry's is unknown. Raises `EngineError`.
+    Its base must be made from this machine's parts: the content of a registry's is unknown.
+    Raises `EngineError`.
     """
     first = first_process()
 
@@ -149,6 +157,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
     name = f"python:{version}-slim"
     official = known_image(engine, name)
     if official is None:
+        # Nothing is pulled unless that was asked for (decision 0006).
         if not may_pull:
             raise EngineError(
                 f"a base image can't be made from this machine's Python, and {name} is not on the engine",
@@ -166,7 +175,9 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
 
 
 def _stamped(engine: Engine, stamp: str) -> str | None:
-    """Return the id of the base with this stamp; images built on it inherit the stamp, but are of another kind."""
+    """Return the id of the base with this stamp;
+    images built on it inherit the stamp, but are of another kind.
+    """
     found = engine.client.images.list(filters={"label": [f"{STAMP}={stamp}", f"{KIND}=base"]})
     return str(found[0].id) if found else None
 
@@ -199,9 +210,15 @@ def _build(
         context.seek(0)
         try:
             image, _ = engine.client.images.build(
-                fileobj=context, custom_context=True, tag=tag, buildargs=dict(arguments or {}),
-                pull=False, rm=True, forcerm=True, network_mode="none",
-            )  # fmt: skip
+                fileobj=context,
+                custom_context=True,
+                tag=tag,
+                buildargs=dict(arguments or {}),
+                pull=False,
+                rm=True,
+                forcerm=True,
+                network_mode="none",
+            )
         except docker.errors.BuildError as error:
             raise EngineError(f"the engine at {engine.address} could not build an image: {error.msg}") from error
     return str(image.id)
@@ -209,7 +226,8 @@ def _build(
 
 def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
     info = tarfile.TarInfo(name)
-    info.size, info.mode = file.seek(0, os.SEEK_END), 0o644
+    info.size = file.seek(0, os.SEEK_END)
+    info.mode = 0o644
     file.seek(0)
     archive.addfile(info, file)
 

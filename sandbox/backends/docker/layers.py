@@ -1,7 +1,7 @@
 """File systems to send to an engine: lists of entries that can be hashed and written as a tar.
 
-A root file system is made from this machine's parts, so that no registry is needed. It holds the files that every run
-is shown (`runtime.py`), with the interpreter below `/usr/local`.
+A root file system is made from this machine's parts, so that no registry is needed. It holds the files that
+every run is shown (`runtime.py`), with the interpreter below `/usr/local`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Entry:
 
 
 def with_parents(entries: Iterable[Entry]) -> list[Entry]:
-    """Return `entries` sorted, without duplicate paths, with an entry of mode 0755 for each folder above them.
+    """Return `entries` sorted, without duplicate paths,
+    with an entry of mode 0755 for each folder above them.
 
     Folders that a tar only implies get mode 0700 from some storage drivers.
     """
@@ -75,9 +76,12 @@ def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for entry in entries:
             info = tarfile.TarInfo(entry.path)
-            info.mode, info.mtime = entry.mode, entry.modified
+            info.mode = entry.mode
+            # Bytecode is compared with the time of its source.
+            info.mtime = entry.modified
             if entry.link:
-                info.type, info.linkname = tarfile.SYMTYPE, entry.link
+                info.type = tarfile.SYMTYPE
+                info.linkname = entry.link
                 archive.addfile(info)
             elif entry.source is not None:
                 with entry.source.open("rb") as content:
@@ -98,17 +102,9 @@ def folder_entries(folder: Path, below: str) -> list[Entry]:
         relative = Path(place).relative_to(folder).as_posix()
         prefix = below if relative == "." else posixpath.join(below, relative)
         for name in [*folders, *files]:
-            path, inner = Path(place, name), posixpath.join(prefix, name)
-            if path.is_symlink():
-                target = str(path.readlink())
-                if not target.startswith("/"):
-                    found.append(Entry(inner, 0o777, link=target))
-            elif path.is_dir():
-                found.append(Entry(inner, 0o755))
-            elif path.is_file():
-                stat = path.stat()
-                mode = 0o755 if stat.st_mode & 0o100 else 0o644
-                found.append(Entry(inner, mode, source=path, modified=int(stat.st_mtime)))
+            entry = _entry_of(Path(place, name), posixpath.join(prefix, name))
+            if entry is not None:
+                found.append(entry)
     return found
 
 
@@ -130,6 +126,19 @@ def can_be_made(machine: str) -> bool:
     return sys.platform == "linux" and platform.machine() == machine
 
 
+def _entry_of(path: Path, inner: str) -> Entry | None:
+    """Return the entry of a file, a folder or a link; None for what a layer can't hold, such as a socket."""
+    if path.is_symlink():
+        target = str(path.readlink())
+        # An absolute link would lead to another place in the container.
+        return None if target.startswith("/") else Entry(inner, 0o777, link=target)
+    if path.is_dir():
+        return Entry(inner, 0o755)
+    if path.is_file():
+        return _file(path, inner)
+    return None
+
+
 def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     """Return the entries of a root file system with the interpreter of `environment` in `/usr/local/bin`."""
     entries = [Entry(name, 0o755) for name in ("proc", "dev", "sys", "etc", "gistpoint", "sandbox")]
@@ -138,7 +147,8 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     entries += _interpreter(environment, runtime.interpreter)
     entries += _system(runtime.system)
     headers = environment.prefix / "include" / f"python{environment.version}"
-    if any(headers == Path(part.path) or Path(part.path) in headers.parents for part in runtime.system if part.folder):
+    whole = {Path(part.path) for part in runtime.system if part.folder}
+    if not whole.isdisjoint((headers, *headers.parents)):
         entries += folder_entries(headers, f"{PYTHON}/include/{headers.name}")
     entries.append(Entry(f"{PYTHON}/lib/python{environment.version}/site-packages", 0o755))
     return with_parents(entries)
@@ -150,11 +160,11 @@ def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime
     The first process of a container is root and needs the interpreter; the command runs as another user.
     """
     open_to_all = {entry.path for entry in with_parents(_system(programs.system))}
-    needed = [part for part in runtime.system if part in programs.system or not _BINARIES & set(Path(part.path).parts)]
-    closed = [
-        replace(entry, mode=_CLOSED) if entry.source is not None and entry.path not in open_to_all else entry
-        for entry in root_entries(environment, replace(runtime, system=tuple(needed)))
-    ]
+    needed = tuple(part for part in runtime.system if part in programs.system or not _is_binary(part))
+    closed = list[Entry]()
+    for entry in root_entries(environment, replace(runtime, system=needed)):
+        is_closed = entry.source is not None and entry.path not in open_to_all
+        closed.append(replace(entry, mode=_CLOSED) if is_closed else entry)
     return with_parents([Entry(PYTHON, _CLOSED), Entry("tmp", 0o755), *closed])
 
 
@@ -169,14 +179,23 @@ def _interpreter(environment: Environment, parts: Iterable[RuntimePath]) -> Iter
             yield from _entries(part, f"{PYTHON}/lib/{name}/{inner}")
 
 
+def _is_binary(part: RuntimePath) -> bool:
+    """Whether a part lies in a folder of programs."""
+    return not _BINARIES.isdisjoint(Path(part.path).parts)
+
+
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
-    """Put each part at its path on this machine; a library from outside the system's folders, beside the C library."""
+    """Put each part at its path on this machine;
+    a library from outside the system's folders, next to the C library.
+    """
     known = list(parts)
-    beside = next((Path(part.path).parent for part in known if "/libc.so" in part.path), Path("/lib"))
+    of_c = [Path(part.path).parent for part in known if "/libc.so" in part.path]
+    beside = next(iter(of_c), Path("/lib"))
     for part in known:
         path = Path(part.path)
-        elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
-        yield from _entries(part, str(beside / path.name if elsewhere else path).lstrip("/"))
+        is_elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
+        target = beside / path.name if is_elsewhere else path
+        yield from _entries(part, str(target).lstrip("/"))
 
 
 def _entries(part: RuntimePath, path: str) -> Iterator[Entry]:

@@ -1,7 +1,8 @@
 """Images that tasks name: found on the engine, looked into, and prepared for runs by a layer on top.
 
-Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network, nothing of
-this machine and no rights but those over its own files. Nothing is pulled unless that is asked for.
+Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network,
+nothing of this machine and no rights but those over its own files. Nothing is pulled unless that is asked
+for.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 _PROGRAM = Path(__file__).parent.parent.parent / "payload" / "image_layer.py"
 _REPORT = f"{SHOWN}/report.json"
 _PREPARING_S = 600
-_MEMORY, _PROCESSES = 2 << 30, 256
+_MEMORY = 2 << 30
+_PROCESSES = 256
 _MOST_REPORT = 16 << 20
 _MOST_COPIED = 8 << 30
 _MOST_MEMBERS = 1_000_000
@@ -72,12 +74,14 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
 def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunContext = UNATTENDED) -> Image:
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
-    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that would bring
-    it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are kept by the engine.
+    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that
+    would bring it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are
+    kept by the engine.
     """
     import docker.errors
 
-    images, (name, _, digest) = engine.client.images, reference.partition("@")
+    images = engine.client.images
+    (name, _, digest) = reference.partition("@")
     if not IMAGE_NAME.fullmatch(name):
         raise EngineError(f"{quoted(reference)} names no image", "Give NAME@sha256:DIGEST or NAME:TAG.")
     for known in (reference, digest):
@@ -97,17 +101,22 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
 
 def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
     """Pull an image, and report how much of it is here."""
-    name = f"{repository}{'@' if tag.startswith('sha256:') else ':'}{tag}"
+    separator = "@" if tag.startswith("sha256:") else ":"
+    name = f"{repository}{separator}{tag}"
     run = run.step(f"pulling {visible_line(name)} (MiB)")
     here: dict[str, int] = {}
     whole: dict[str, int] = {}
     for event in engine.client.api.pull(repository, tag=tag, stream=True, decode=True):
         run.check()
-        if told := event.get("error"):
-            raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(told))}")
-        layer, status, detail = event.get("id", ""), event.get("status"), event.get("progressDetail") or {}
+        problem = event.get("error")
+        if problem:
+            raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(problem))}")
+        layer = event.get("id", "")
+        status = event.get("status")
+        detail = event.get("progressDetail") or {}
         if status == "Downloading" and detail.get("total"):
-            here[layer], whole[layer] = detail.get("current", 0), detail["total"]
+            here[layer] = detail.get("current", 0)
+            whole[layer] = detail["total"]
         elif status in ("Download complete", "Pull complete"):
             here[layer] = whole.get(layer, 0)
         run.progress(RunProgress(done=sum(here.values()) >> 20, total=sum(whole.values()) >> 20))
@@ -115,7 +124,9 @@ def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image
 
 
 def digest_in(image: Image, name: str) -> tuple[str, str]:
-    """Return the name without its tag, and the digest by which a registry names the image; else the image's id."""
+    """Return the name without its tag, and the digest by which a registry names the image;
+    else the image's id.
+    """
     bare = name.partition("@")[0]
     if ":" in posixpath.basename(bare):
         bare = bare.rpartition(":")[0]
@@ -134,6 +145,7 @@ def platform_of(engine: Engine, image: Image) -> str:
             f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
+    # What lies in a volume is neither read-only nor part of the digest (decision 0078).
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(
@@ -224,7 +236,8 @@ class _Chunks:
     """The file that a stream of pieces makes, up to a bound."""
 
     def __init__(self, stream: Iterator[bytes], most: int) -> None:
-        self._stream, self._left = stream, most
+        self._stream = stream
+        self._left = most
         self._held = b""
 
     def read(self, size: int) -> bytes:
@@ -254,18 +267,21 @@ class _Chunks:
 
 
 def find_python(inside: Opened, image: Image) -> str:
-    """Return the path of the image's interpreter: of the conda environment `testbed`, else `python` on its PATH.
+    """Return the path of the image's interpreter:
+    of the conda environment `testbed`, else `python` on its PATH.
 
     Raises `EngineError` if there is neither.
     """
-    folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
-    folders = [folder for folder in dict.fromkeys(folders) if folder.startswith("/")]
-    named = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
-    candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*named, *_PREFIXES])]
-    candidates += [f"{folder}/{name}" for name in ("python", "python3") for folder in folders]
-    for path in candidates:
-        if inside.has(posixpath.normpath(path)):
-            return posixpath.normpath(path)
+    path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
+    folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
+    # Benchmarks install what they test into a conda environment of this name, which need not be on the PATH.
+    prefixes = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
+    candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*prefixes, *_PREFIXES])]
+    for name in ("python", "python3"):
+        candidates += [f"{folder}/{name}" for folder in folders]
+    for path in map(posixpath.normpath, candidates):
+        if inside.has(path):
+            return path
     raise EngineError(
         f"the image has no conda environment {_NAME}, and no python on its PATH",
         "Name the interpreter with `--python PATH`.",
@@ -275,8 +291,8 @@ def find_python(inside: Opened, image: Image) -> str:
 def prepared_image(engine: Engine, pins: ImagePins) -> str:
     """Return the id of the image that runs of a task start from; build it if it is missing.
 
-    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation that leads
-    into it. Raises `EngineError`.
+    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation
+    that leads into it. Raises `EngineError`.
     """
     image = find_image(engine, pins.reference)
     platform_of(engine, image)
@@ -287,7 +303,10 @@ def prepared_image(engine: Engine, pins: ImagePins) -> str:
 
 
 def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
-    """Return what was found while the image was prepared, which is done now if it was not. Raises `EngineError`."""
+    """Return what was found while the image was prepared, which is done now if it was not.
+
+    Raises `EngineError`.
+    """
     image = engine.client.images.get(prepared_image(engine, pins))
     with opened(engine, image) as inside:
         return _decoded(inside.read(_REPORT))
@@ -337,6 +356,7 @@ def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], 
         layer = io.BytesIO()
         write_layer(entries, layer)
         api.put_archive(identity, "/", layer.getvalue())
+        # The image's own interpreter runs it, without a network and without a mount (decision 0078).
         with _startable(engine, pins):
             api.start(identity)
         try:

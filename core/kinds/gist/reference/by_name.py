@@ -1,4 +1,6 @@
-"""Modules and definitions that code asks for by a name in a string, which in a flat file are found elsewhere."""
+"""Modules and definitions that code asks for by a name in a string,
+which in a flat file are found elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +14,62 @@ _PATCHERS = frozenset({"setattr", "delattr", "patch"})
 
 
 def module_of_name(text: str, modules: Collection[str]) -> str:
-    """Return the longest of the dotted names `modules` that `text` is or begins with; empty if there is none."""
+    """Return the longest of the dotted names `modules` that `text` is or begins with;
+    empty if there is none.
+    """
     parts = text.split(".")
     longer = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((name for name in longer if name in modules), "")
 
 
 def names_in_strings(tree: ast.AST, owned: Collection[str]) -> Iterator[ast.Constant]:
-    """Yield the strings that are a dotted name of the top-level names `owned`, or below one, in source order."""
+    """Yield the strings that are a dotted name of the top-level names `owned`, or below one,
+    in source order.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
-            parts = node.value.split(".")
-            if parts[0] in owned and all(part.isidentifier() for part in parts):
-                yield node
+        match node:
+            case ast.Constant(value=str(text)) if "\n" not in text:
+                parts = text.split(".")
+                if parts[0] in owned and all(map(str.isidentifier, parts)):
+                    yield node
 
 
 def asked_by_name(
     statement: ast.stmt, module: ModuleCode, flat_name: Callable[[str], str | None], itself: str
 ) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the expressions of a statement that ask for modules by name, each with its replacement in a flat file.
+    """Yield the expressions of a statement that ask for modules by name,
+    each with its replacement in a flat file.
 
-    These are calls of `import_module`, entries of `sys.modules`, and what `monkeypatch.setattr` and `mock.patch` are
-    told to replace. `flat_name` gives the name of a definition in the flat file, the empty text for a module of the
-    codebase, and None for everything else; `itself` is the flat file's own module.
+    These are calls of `import_module`, entries of `sys.modules`, and what `monkeypatch.setattr` and
+    `mock.patch` are told to replace. `flat_name` gives the name of a definition in the flat file, the empty
+    text for a module of the codebase, and None for everything else; `itself` is the flat file's own module.
     """
-    package = module.name if module.is_package else module.name.rpartition(".")[0]
     for node in ast.walk(statement):
         match node:
             case ast.Call(func=function, args=[first, *_]) if ast.unparse(function) in _IMPORTERS:
-                text = _text(first)
-                if text is None or (text.startswith(".") and package) or flat_name(text) is not None:
+                if _may_be_owned(first, module, flat_name):
                     yield node, itself
-            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=index) if flat_name(_text(index) or "") == "":
-                yield node, itself
+            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=index):
+                if flat_name(_text(index) or "") == "":
+                    yield node, itself
             case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[first, *_]) if word in _PATCHERS:
-                if found := flat_name(_text(first) or ""):
+                found = flat_name(_text(first) or "")
+                if found:
                     yield first, f'__name__ + ".{found}"'
 
 
+def _may_be_owned(name: ast.expr, module: ModuleCode, flat_name: Callable[[str], str | None]) -> bool:
+    """Whether a name to import is one of the codebase's, or is made at run time."""
+    text = _text(name)
+    if text is None:
+        return True
+    in_package = module.is_package or "." in module.name
+    if text.startswith(".") and in_package:
+        return True
+    return flat_name(text) is not None
+
+
 def _text(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None

@@ -1,25 +1,30 @@
-"""Which statements of a codebase a command needs: from its test, following the names read on lines that ran."""
+"""Which statements of a codebase a command needs:
+from its test, following the names read on lines that ran.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_statement
+from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_statement, type_of_function
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, names_in
 from gistpoint.core.kinds.gist.trace import Trace
 
-MODULE, EXTERNAL, DEFINED, BUILTIN = "module", "external", "defined", "builtin"
+MODULE = "module"
+EXTERNAL = "external"
+DEFINED = "defined"
+BUILTIN = "builtin"
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the codebase, or a
-    builtin whose name a module of the codebase also defines.
+    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the
+    codebase, or a builtin whose name a module of the codebase also defines.
     """
 
     kind: str
@@ -54,7 +59,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class LocalImport:
-    """An import of the codebase within a function: the statement, the function, and the entity of each name."""
+    """An import of the codebase within a function:
+    the statement, the function, and the entity of each name.
+    """
 
     statement: ast.Import | ast.ImportFrom
     function: ast.FunctionDef | ast.AsyncFunctionDef
@@ -79,8 +86,12 @@ class Extractor:
         self.owned = frozenset(owned)
         self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
         self._constants = _constants(modules)
-        self._bound = {name for module in modules.values() for unit in module.units for name in unit.binds}
-        self._repeated = {unit for alike in self._constants.values() for unit in alike[1:]}
+        self._bound = set[str]()
+        for module in modules.values():
+            self._bound.update(*(unit.binds for unit in module.units))
+        self._repeated = set[Unit]()
+        for alike in self._constants.values():
+            self._repeated.update(alike[1:])
         self._resolved: dict[tuple[str, str], Entity | None] = {}
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
@@ -94,31 +105,39 @@ class Extractor:
         """
         selection = UnitSelection()
         pending = list(roots)
-        pending += [unit for name in everything_in for unit in self.modules[name].units if not _is_import(unit)]
+        for name in everything_in:
+            pending += [unit for unit in self.modules[name].units if not _is_import(unit)]
         while pending:
             while pending:
                 unit = pending.pop()
                 if unit not in self._repeated:
                     pending.extend(self._take(unit, selection))
             if side_effects:
+                # What acts on something needed may need more, on which other statements act.
                 pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
         return selection
 
     def ran_functions(self, *, hooks_of: Collection[str]) -> list[Unit]:
-        """Return the units that hold a function called by the run itself; pytest hooks in `hooks_of` are left out."""
+        """Return the units that hold a function called by the run itself;
+        pytest hooks in `hooks_of` are left out.
+        """
         found: list[Unit] = []
         by_path = {module.path: module for module in self.modules.values()}
         for function in self.trace.functions:
             module = by_path.get(function.path)
-            if not function.run or module is None or function.qualname == "<module>":
+            is_hook = function.path in hooks_of and function.qualname.startswith("pytest_")
+            is_called = function.run and function.qualname != "<module>"
+            is_left_out = is_hook or not is_called
+            if module is None or is_left_out:
                 continue
-            if function.path in hooks_of and function.qualname.startswith("pytest_"):
-                continue
-            found.extend(u for u in module.units if u.first <= function.line <= u.last and not _is_import(u))
+            holding = [unit for unit in module.units if unit.first <= function.line <= unit.last]
+            found.extend(unit for unit in holding if not _is_import(unit))
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return the entity of `name` in `module` after its top level has run, None for a builtin or unknown."""
+        """Return the entity of `name` in `module` after its top level has run,
+        None for a builtin or unknown.
+        """
         key = (module, name)
         if key not in self._resolved:
             self._resolved[key] = None
@@ -136,63 +155,87 @@ class Extractor:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 return self.imported(module, statement, name)
             return self._first_alike(Entity(DEFINED, module_name, name), binding)
-        for unit in reversed(module.units):
-            statement = unit.statement
-            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
-                source = module.absolute(statement.module, statement.level)
-                if source in self.modules and not name.startswith("_"):
-                    found = self.resolve(source, name)
-                    if found is not None:
-                        return found
-        if f"{module_name}.{name}" in self.modules:
+        found = self._from_star(module, name)
+        if found is None and f"{module_name}.{name}" in self.modules:
             return Entity(MODULE, f"{module_name}.{name}", "")
-        return None
+        return found
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of constants that several modules define by the same statement, else the entity itself."""
+        """Return the first of constants that several modules define by the same statement,
+        else the entity itself.
+        """
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)
         return entity
 
+    def _from_star(self, module: ModuleCode, name: str) -> Entity | None:
+        """Return the entity that the last star import with a public name brings; None if there is none."""
+        if name.startswith("_"):
+            return None
+        for unit in reversed(module.units):
+            match unit.statement:
+                case ast.ImportFrom(module=path, names=[ast.alias(name="*"), *_], level=level):
+                    source = module.absolute(path, level)
+                    found = self.resolve(source, name) if source in self.modules else None
+                    if found is not None:
+                        return found
+        return None
+
     def imported(self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str) -> Entity | None:
         """Return the entity that an import statement binds to `name`."""
         for alias in statement.names:
-            if isinstance(statement, ast.ImportFrom) and name == (alias.asname or alias.name):
-                source = module.absolute(statement.module, statement.level)
-                if source in self.modules:
-                    submodule = f"{source}.{alias.name}"
-                    found = self.resolve(source, alias.name)
-                    return Entity(MODULE, submodule, "") if found is None and submodule in self.modules else found
-                if self.owns(source):
-                    return None
-                return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
-            if isinstance(statement, ast.Import) and name == (alias.asname or alias.name.partition(".")[0]):
-                target = alias.name if alias.asname else alias.name.partition(".")[0]
-                if target in self.modules:
-                    return Entity(MODULE, target, "")
-                if self.owns(target):
-                    return None
-                shown = alias if alias.asname else ast.alias(target)
-                return Entity(EXTERNAL, "", ast.unparse(ast.Import([shown])))
+            if isinstance(statement, ast.ImportFrom):
+                if name == (alias.asname or alias.name):
+                    return self._imported_from(module.absolute(statement.module, statement.level), alias, statement)
+                continue
+            top = alias.name.partition(".")[0]
+            if name == (alias.asname or top):
+                return self._imported_module(alias.name if alias.asname else top, alias)
         return None
 
     def owns(self, name: str) -> bool:
         """Whether a dotted name belongs to the codebase."""
         return name in self.modules or name.partition(".")[0] in self.owned
 
+    def _imported_from(self, source: str, alias: ast.alias, statement: ast.ImportFrom) -> Entity | None:
+        """Return the entity of a name that is imported from the module `source`."""
+        if source in self.modules:
+            submodule = f"{source}.{alias.name}"
+            found = self.resolve(source, alias.name)
+            if found is None and submodule in self.modules:
+                return Entity(MODULE, submodule, "")
+            return found
+        if self.owns(source):
+            return None
+        return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
+
+    def _imported_module(self, target: str, alias: ast.alias) -> Entity | None:
+        """Return the entity of the module `target`, which `import` binds."""
+        if target in self.modules:
+            return Entity(MODULE, target, "")
+        if self.owns(target):
+            return None
+        shown = alias if alias.asname else ast.alias(target)
+        return Entity(EXTERNAL, "", ast.unparse(ast.Import([shown])))
+
     def owned_import(self, module: ModuleCode, statement: ast.stmt) -> bool:
         """Whether the statement imports from the codebase."""
-        if isinstance(statement, ast.ImportFrom):
-            return statement.level > 0 or self.owns(module.absolute(statement.module, 0))
-        return isinstance(statement, ast.Import) and any(self.owns(alias.name) for alias in statement.names)
+        match statement:
+            case ast.ImportFrom(module=source, level=level):
+                return level > 0 or self.owns(module.absolute(source, 0))
+            case ast.Import(names=aliases):
+                return any(self.owns(alias.name) for alias in aliases)
+            case _:
+                return False
 
     def _take(self, unit: Unit, selection: UnitSelection) -> Iterator[Unit]:
         if unit in selection.units:
             return
         selection.units.add(unit)
-        for name in unit.binds if not _is_import(unit) else ():
-            yield from self._need(Entity(DEFINED, unit.module.name, name), selection)
+        if not _is_import(unit):
+            for name in unit.binds:
+                yield from self._need(Entity(DEFINED, unit.module.name, name), selection)
         for use in self._uses(unit):
             selection.uses.append(use)
             for entity in use.entities:
@@ -214,40 +257,50 @@ class Extractor:
     def _find_uses(self, unit: Unit) -> Iterator[Use]:
         ran = self._ran[unit.module.name]
         for local in self.local_imports(unit):
-            for alias in self.rebound(local) if local.statement.lineno in ran else ():
-                bound = self.imported(unit.module, local.statement, alias.asname or alias.name)
-                if bound is not None:
-                    yield Use(
-                        unit, Site(bound.own_name or alias.name, local.statement.lineno, -1, False, True), (bound,)
-                    )
+            if local.statement.lineno in ran:
+                yield from self._rebound_uses(unit, local)
         for site in [*unit.sites, *self._local_sites(unit)]:
             if site.line not in ran:
                 continue
             first = self._meaning(unit, site)
-            if first is None:
-                continue
-            entities = [first]
-            for attribute in site.chain:
-                if entities[-1].kind != MODULE:
-                    break
-                following = self.resolve(entities[-1].module, attribute)
-                if following is None:
-                    break
-                entities.append(following)
-            yield Use(unit, site, tuple(entities))
+            if first is not None:
+                yield Use(unit, site, tuple(self._along(first, site.chain)))
+
+    def _rebound_uses(self, unit: Unit, local: LocalImport) -> Iterator[Use]:
+        """Yield a use for each name of a local import that stays a local name."""
+        for alias in self.rebound(local):
+            bound = self.imported(unit.module, local.statement, alias.asname or alias.name)
+            if bound is not None:
+                site = Site(bound.own_name or alias.name, local.statement.lineno, -1, False, True)
+                yield Use(unit, site, (bound,))
+
+    def _along(self, entity: Entity, chain: Sequence[str]) -> Iterator[Entity]:
+        """Yield an entity, then that of each attribute of a chain while these are modules."""
+        yield entity
+        for attribute in chain:
+            following = self.resolve(entity.module, attribute) if entity.kind == MODULE else None
+            if following is None:
+                return
+            entity = following
+            yield entity
 
     def _meaning(self, unit: Unit, site: Site) -> Entity | None:
         for local in self.local_imports(unit):
-            first, last = first_line(local.function), last_line(local.function)
-            if first <= site.line <= last:
-                bound = self.imported(unit.module, local.statement, site.name)
-                if bound is not None:
-                    return bound
+            function = local.function
+            if not first_line(function) <= site.line <= last_line(function):
+                continue
+            bound = self.imported(unit.module, local.statement, site.name)
+            if bound is not None:
+                return bound
+        builtin = Entity(BUILTIN, "", site.name)
         if _before_its_binding(unit, site):
-            return Entity(BUILTIN, "", site.name)
+            return builtin
         found = self.resolve(unit.module.name, site.name)
-        if found is None and not site.stores and site.name in self._bound and hasattr(builtins, site.name):
-            return Entity(BUILTIN, "", site.name)
+        # A builtin takes part in the contest for names only if a module also binds its name (decision 0019).
+        is_contested = hasattr(builtins, site.name) and site.name in self._bound
+        reads_builtin = is_contested and not site.stores
+        if found is None and reads_builtin:
+            return builtin
         return found
 
     def local_imports(self, unit: Unit) -> list[LocalImport]:
@@ -258,94 +311,114 @@ class Extractor:
 
     def _find_local_imports(self, unit: Unit) -> list[LocalImport]:
         found: list[LocalImport] = []
-        for function in ast.walk(unit.statement):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Import | ast.ImportFrom) and self.owned_import(unit.module, node):
-                        found.append(LocalImport(node, function))
+        functions = [node for node in ast.walk(unit.statement) if isinstance(node, type_of_function)]
+        for function in functions:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom) and self.owned_import(unit.module, node):
+                    found.append(LocalImport(node, function))
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds elsewhere: those stay local names."""
-        stored = {
-            node.id
-            for node in ast.walk(local.function)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        } | {node.arg for node in ast.walk(local.function) if isinstance(node, ast.arg)}
-        return [alias for alias in local.statement.names if (alias.asname or alias.name) in stored]
+        """Return the names of a local import that the function also binds elsewhere:
+        those stay local names.
+        """
+        stored = set[str]()
+        for node in ast.walk(local.function):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    stored.add(name)
+        kept = list[ast.alias]()
+        for alias in local.statement.names:
+            if (alias.asname or alias.name) in stored:
+                kept.append(alias)
+        return kept
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
+        """Yield the sites of names that a function imports from the codebase:
+        to the compiler these are local.
+        """
         known = {(site.line, site.column) for site in unit.sites}
         for local in self.local_imports(unit):
             kept = self.rebound(local)
-            names = {a.asname or a.name.partition(".")[0] for a in local.statement.names if a not in kept}
+            gone = [alias for alias in local.statement.names if alias not in kept]
+            names = {alias.asname or alias.name.partition(".")[0] for alias in gone}
             for node, chain, _ in names_in(local.function):
-                if isinstance(node, ast.Name) and node.id in names:
-                    site = unit.module.site(node, chain, in_function=True)
-                    if (site.line, site.column) not in known:
-                        known.add((site.line, site.column))
-                        yield site
+                if not isinstance(node, ast.Name) or node.id not in names:
+                    continue
+                site = unit.module.site(node, chain, in_function=True)
+                if (site.line, site.column) not in known:
+                    known.add((site.line, site.column))
+                    yield site
 
     def _side_effects(self, selection: UnitSelection) -> Iterator[Unit]:
         for module in self.modules.values():
             for unit in module.units:
-                if unit in selection.units or not _acts(unit):
-                    continue
-                if any(entity in selection.entities for entity in self._touched(unit)):
+                is_open = unit not in selection.units and _acts(unit)
+                if is_open and not selection.entities.keys().isdisjoint(self._touched(unit)):
                     yield unit
 
     def _touched(self, unit: Unit) -> set[Entity]:
         """Return the definitions that a statement names, directly or through functions of its own module."""
         found: set[Entity] = set()
+        functions = [other for other in unit.module.units if isinstance(other.statement, type_of_function)]
         pending = [unit]
         while pending:
-            for use in self._uses(pending.pop()):
-                for entity in use.entities:
-                    if entity.kind != DEFINED or entity in found:
-                        continue
-                    found.add(entity)
-                    if entity.module == unit.module.name:
-                        pending.extend(u for u in unit.module.units if entity.name in u.binds and _is_function(u))
+            for entity in self._definitions_used(pending.pop()):
+                if entity in found:
+                    continue
+                found.add(entity)
+                if entity.module == unit.module.name:
+                    pending.extend(function for function in functions if entity.name in function.binds)
         return found
+
+    def _definitions_used(self, unit: Unit) -> Iterator[Entity]:
+        for use in self._uses(unit):
+            yield from (entity for entity in use.entities if entity.kind == DEFINED)
 
 
 _SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "frozenset"}
 
 
 def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
-    """Return the statements that define a constant or marker, by text, each with its units in order of execution."""
+    """Return the statements that define a constant or marker, by text,
+    each with its units in order of execution.
+    """
     found: dict[str, list[Unit]] = {}
     for module in modules.values():
         for unit in module.units:
             statement = unit.statement
             if not isinstance(statement, ast.Assign | ast.AnnAssign) or len(unit.binds) != 1:
                 continue
-            if sum(unit.binds <= other.binds for other in module.units) == 1 and _is_constant(statement.value):
+            binding = [other for other in module.units if unit.binds <= other.binds]
+            if len(binding) == 1 and _is_constant(statement.value):
                 found.setdefault(ast.unparse(statement), []).append(unit)
     return {text: sorted(units, key=lambda unit: unit.rank) for text, units in found.items()}
 
 
 def _is_constant(value: ast.expr | None) -> bool:
-    for node in ast.walk(value) if value is not None else ():
-        if isinstance(node, ast.Dict | ast.List | ast.Set | ast.Lambda | ast.ListComp | ast.DictComp | ast.SetComp):
-            return False
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] not in _SHARED_CALLS:
-            return False
-        if isinstance(node, ast.Subscript):
-            return False
-    return value is not None
+    """Whether an expression makes an object that modules can share: nothing in it may be changed later."""
+    if value is None:
+        return False
+    for node in ast.walk(value):
+        match node:
+            case ast.Call(func=function):
+                if ast.unparse(function).rpartition(".")[2] not in _SHARED_CALLS:
+                    return False
+            case ast.Dict() | ast.List() | ast.Set() | ast.Lambda() | ast.Subscript():
+                return False
+            case ast.ListComp() | ast.DictComp() | ast.SetComp():
+                return False
+    return True
 
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:
     """Whether a builtin is read at the top level of a module that rebinds its name only afterwards."""
-    if site.stores or site.in_function or not hasattr(builtins, site.name):
+    if site.stores or site.in_function:
+        return False
+    if not hasattr(builtins, site.name):
         return False
     binding = [(other.rank, other.first) for other in unit.module.units if site.name in other.binds]
     return bool(binding) and (unit.rank, unit.first) <= min(binding)
-
-
-def _is_function(unit: Unit) -> bool:
-    return isinstance(unit.statement, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _is_import(unit: Unit) -> bool:
@@ -367,6 +440,6 @@ def _lines_that_ran(module: ModuleCode, trace: Trace) -> set[int]:
     for statement in module.tree.body:
         for line in lines_of_statement(statement):
             span = range(line.first, line.last + 1)
-            if any(number in seen for number in span):
+            if not seen.isdisjoint(span):
                 ran.update(span)
     return ran

@@ -1,9 +1,11 @@
-"""One namespace for many modules: which name each definition gets in a flat file, and which glue that needs."""
+"""One namespace for many modules:
+which name each definition gets in a flat file, and which glue that needs.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.kinds.gist.reference.extraction import DEFINED, MODULE, Entity, UnitSelection, Use
@@ -15,8 +17,8 @@ _TEST_WEIGHT = 1_000_000
 class FlatNames:
     """The outcome of the contest for names.
 
-    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its `alias`.
-    Modules in `boxed` are namespaces of their own, all others are the flat file itself.
+    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its
+    `alias`. Modules in `boxed` are namespaces of their own, all others are the flat file itself.
     """
 
     winners: dict[str, Entity]
@@ -39,24 +41,32 @@ class FlatNames:
         return self.aliases[entity]
 
     def replacement(self, use: Use) -> tuple[int, str] | None:
-        """Return how much of a site to replace (0: the name, n: with n attributes) and its replacement, or None."""
-        entities = use.entities
+        """Return how much of a site to replace (0: the name, n:
+        with n attributes) and its replacement, or None.
+        """
         if use.site.stores and not use.site.in_function:
             return None
+        entities = use.entities
         reachable = self.winners.get(use.site.name) == entities[0]
-        for depth in range(1, len(entities)):
-            holder, attribute = entities[depth - 1], use.site.chain[depth - 1]
-            boxed = holder.module in self.boxed
-            reachable = reachable and (boxed or self.winners.get(attribute) == entities[depth])
+        for holder, attribute, entity in steps(use):
+            if holder not in self.boxed and self.winners.get(attribute) != entity:
+                reachable = False
         if reachable:
             return None
         return len(entities) - 1, self.name_of(entities[-1])
 
 
+def steps(use: Use) -> Iterator[tuple[str, str, Entity]]:
+    """Yield each attribute of a use: the module that has it, its name, and its entity."""
+    for holder, attribute, entity in zip(use.entities, use.site.chain, use.entities[1:], strict=False):
+        yield holder.module, attribute, entity
+
+
 def flat_names(
     selection: UnitSelection, fixed: Collection[Use], taken: Collection[str], *, module_names: bool = False
 ) -> FlatNames:
-    """Assign each name to the entity with most uses of it; uses that can't be rewritten (`fixed`) take precedence.
+    """Assign each name to the entity with most uses of it;
+    uses that can't be rewritten (`fixed`) take precedence.
 
     If `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
     identifiers that no alias may use. With `module_names`, `__name__` may change from statement to statement.
@@ -76,11 +86,13 @@ def flat_names(
         if entity.kind != MODULE and winners.get(entity.own_name) != entity:
             names.aliases[entity] = _fresh(f"{entity.own_name}_{_tail(entity)}", used)
     if module_names:
-        names.itself, names.own_name = _fresh("itself", used), _fresh("own_name", used)
+        names.itself = _fresh("itself", used)
+        names.own_name = _fresh("own_name", used)
     return names
 
 
 def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
+    """Return how many uses speak for each entity that a name may have."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:
@@ -89,19 +101,19 @@ def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -
     for use in selection.uses:
         weight = _TEST_WEIGHT if id(use) in pinned else 2
         claims[use.site.name][use.entities[0]] += weight
-        for depth in range(1, len(use.entities)):
-            if use.entities[depth - 1].module not in boxed:
-                claims[use.site.chain[depth - 1]][use.entities[depth]] += weight
+        for holder, attribute, entity in steps(use):
+            if holder not in boxed:
+                claims[attribute][entity] += weight
     return claims
 
 
 def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> set[str]:
+    """Return the modules through which the test reaches something else than the winner of a name."""
     found = set(boxed)
     for use in fixed:
-        for depth in range(1, len(use.entities)):
-            holder = use.entities[depth - 1]
-            if holder.module not in boxed and names.winners.get(use.site.chain[depth - 1]) != use.entities[depth]:
-                found.add(holder.module)
+        for holder, attribute, entity in steps(use):
+            if holder not in boxed and names.winners.get(attribute) != entity:
+                found.add(holder)
     return found
 
 
@@ -112,17 +124,17 @@ def _name_boxes(names: FlatNames, boxed: set[str], selection: UnitSelection, tak
         held = sorted(name for name, winner in names.winners.items() if winner == entity)
         names.boxed[module] = held[0] if held else _fresh(module.rpartition(".")[2] + "_module", used)
     for use in selection.uses:
-        for depth in range(1, len(use.entities)):
-            holder = use.entities[depth - 1].module
+        for holder, attribute, entity in steps(use):
             if holder in boxed:
-                place = (holder, use.site.chain[depth - 1])
-                names.box_attributes.setdefault(use.entities[depth], set()).add(place)
+                names.box_attributes.setdefault(entity, set()).add((holder, attribute))
 
 
 def _fresh(name: str, used: set[str]) -> str:
-    candidate, number = name, 2
+    candidate = name
+    number = 2
     while candidate in used:
-        candidate, number = f"{name}_{number}", number + 1
+        candidate = f"{name}_{number}"
+        number = number + 1
     used.add(candidate)
     return candidate
 

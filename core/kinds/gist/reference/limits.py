@@ -23,8 +23,8 @@ def limits_of(
 ) -> list[str]:
     """Return the limits that failed runs of gists speak of, a sentence each; the first is the most probable.
 
-    `path` and `qualname` are those of the test, `refused` are the imports that were refused, `evidence` is what the
-    failures said, and `files` are the paths of the repository.
+    `path` and `qualname` are those of the test, `refused` are the imports that were refused, `evidence` is
+    what the failures said, and `files` are the paths of the repository.
     """
     named = _named(codebase, path, qualname)
     found: list[str] = []
@@ -37,12 +37,14 @@ def limits_of(
     in_test = [place for place in named if place.startswith(f"{path}:")]
     if in_test and not refused:
         found.append(f"The test expects names of modules ({in_test[0]}): in a gist all is in one module.")
-    hooks = sorted({f"{f.path}::{f.qualname}" for f in codebase.trace.functions if _is_hook(f.path, f.qualname)})
-    if hooks and not found:
-        found.append(
-            f"{', '.join(hooks)} may prepare the run: pytest calls the hooks of its plugins, which a gist is not."
-        )
-    return found
+    if found:
+        return found
+    # Only if nothing else was found: that a hook ran says little about why a gist failed.
+    hooks = [f"{f.path}::{f.qualname}" for f in codebase.trace.functions if _is_hook(f.path, f.qualname)]
+    if not hooks:
+        return []
+    names = ", ".join(sorted(set(hooks)))
+    return [f"{names} may prepare the run: pytest calls the hooks of its plugins, which a gist is not."]
 
 
 def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
@@ -50,11 +52,13 @@ def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
     first: list[str] = []
     others: list[str] = []
     for module in modules_of(codebase.sources, codebase.trace).values():
-        test = find_test(module.tree, qualname) if qualname and module.path == path else None
+        has_test = qualname != "" and module.path == path
+        test = find_test(module.tree, qualname) if has_test else None
+        test_lines = range(test.first, test.last + 1) if test is not None else range(0)
         ran = codebase.trace.lines.get(module.path, frozenset())
         for node in names_in_strings(module.tree, codebase.owned):
             place = f"{module.path}:{node.lineno}, {node.value!r}"
-            if test is not None and test.first <= node.lineno <= test.last:
+            if node.lineno in test_lines:
                 first.append(place)
             elif node.lineno in ran:
                 others.append(place)
@@ -71,9 +75,13 @@ def _by_import(named: list[str], refused: list[str]) -> str:
 
 
 def _data_files(evidence: str, files: Collection[str]) -> list[str]:
-    """Return the files of the repository that a failure is about, code left out."""
-    names = {text.replace("\\", "/").rpartition("/")[2] for text in _QUOTED.findall(evidence)} - {""}
-    return sorted(one for one in files if not one.endswith(".py") and one.rpartition("/")[2] in names)[:1]
+    """Return the first file of the repository that a failure is about, code left out."""
+    quoted = _QUOTED.findall(evidence)
+    names = {text.replace("\\", "/").rpartition("/")[2] for text in quoted} - {""}
+    for file in sorted(files):
+        if file.rpartition("/")[2] in names and not file.endswith(".py"):
+            return [file]
+    return []
 
 
 def _is_hook(path: str, qualname: str) -> bool:

@@ -11,7 +11,15 @@ from enum import StrEnum
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.lines import LineBlock, bodies_in, find_test, import_texts, last_line, physical_lines
+from gistpoint.core.kinds.gist.lines import (
+    LineBlock,
+    bodies_in,
+    find_test,
+    import_texts,
+    last_line,
+    physical_lines,
+    type_of_function,
+)
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.reference.extraction import Extractor
 from gistpoint.core.kinds.gist.reference.flat_names import flat_names
@@ -24,7 +32,8 @@ _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loa
 
 
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the first line (from 1) and the name of each global that is used but never bound, in source order.
+    """Return the first line (from 1) and the name of each global that is used but never bound,
+    in source order.
 
     Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
     """
@@ -33,34 +42,36 @@ def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
         module = symtable.symtable(text, "gist", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
-        return ()
-    tables = list(_tables(module))
-    bound = {
-        symbol.get_name()
-        for table in tables
-        for symbol in table.get_symbols()
-        if (table is module or symbol.is_declared_global())
-        and (symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace())
-    }
-    used = {
-        symbol.get_name()
-        for table in tables
-        for symbol in table.get_symbols()
-        if symbol.is_referenced() and (symbol.is_global() if table is not module else True)
-    }
-    missing = used - bound - _MODULE_NAMES - set(dir(builtins))
-    first: dict[str, int] = {}
+    places: dict[str, int] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in missing:
-            first[node.id] = min(node.lineno, first.get(node.id, node.lineno))
-    return tuple(sorted((line, name) for name, line in first.items()))
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*"), *_]):
+                return ()
+            case ast.Name(id=name, lineno=line):
+                places[name] = min(line, places.get(name, line))
+    bound = set[str]()
+    used = set[str]()
+    for table in _tables(module):
+        for symbol in table.get_symbols():
+            if _binds_global(symbol, in_module=table is module):
+                bound.add(symbol.get_name())
+            is_global = table is module or symbol.is_global()
+            if is_global and symbol.is_referenced():
+                used.add(symbol.get_name())
+    missing = used - bound - _MODULE_NAMES - set(dir(builtins))
+    return tuple(sorted((places[name], name) for name in missing & places.keys()))
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     yield table
     for child in table.get_children():
         yield from _tables(child)
+
+
+def _binds_global(symbol: symtable.Symbol, *, in_module: bool) -> bool:
+    if not in_module and not symbol.is_declared_global():
+        return False
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
@@ -71,42 +82,52 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
     ends = {path: ranks[-1][0] for path, ranks in trace.module_ranks.items()}
     future: dict[str, None] = {}
     parts: list[str] = []
-    for path in sorted((path for path in trace.files if path in sources), key=lambda path: ends.get(path, 0)):
+    paths = [path for path in trace.files if path in sources]
+    for path in sorted(paths, key=lambda path: ends.get(path, 0)):
         parts.append(_without_owned(sources[path], owned, future))
     return "\n".join([*future, *parts]) + "\n"
 
 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
+    """Return a module without imports of the codebase; those from `__future__` are moved into `future`."""
     lines = physical_lines(source)
-    blocks: dict[ast.stmt, list[ast.stmt]] = {}
     tree = parse(source)
-    for block in bodies_in(tree):
-        blocks.update(dict.fromkeys(block, block))
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
+    inner = [body for body in bodies_in(tree) if body is not tree.body]
+    emptied = {body[0] for body in inner if _all_go(body, owned)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in imports:
         texts = import_texts(node)
-        of_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        kept = [] if of_future else [text for text in texts if not imports_owned(text, owned)]
-        if of_future:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             future.update(dict.fromkeys(texts))
-        if len(kept) == len(texts):
-            continue
+            kept = []
+        else:
+            kept = [text for text in texts if not imports_owned(text, owned)]
         margin = lines[node.lineno - 1][: node.col_offset]
-        if margin.strip():
+        follows_another = margin.strip() != ""
+        if follows_another or len(kept) == len(texts):
             continue
-        alone = node not in tree.body and blocks[node][0] is node and all(_goes(one, owned) for one in blocks[node])
-        lines[node.lineno - 1] = ("; ".join(kept) and margin + "; ".join(kept)) or (margin + "pass" if alone else "")
-        for number in range(node.lineno, last_line(node)):
-            lines[number] = ""
+        # A body that loses all of its statements needs one.
+        if node in emptied:
+            kept = ["pass"]
+        blank = [""] * (last_line(node) - node.lineno)
+        lines[node.lineno - 1 : last_line(node)] = [_on_one_line(margin, kept), *blank]
     return "\n".join(lines)
 
 
-def _goes(statement: ast.stmt, owned: Collection[str]) -> bool:
-    """Whether a statement is dropped completely."""
-    if not isinstance(statement, ast.Import | ast.ImportFrom):
-        return False
-    return all(imports_owned(text, owned) for text in import_texts(statement))
+def _on_one_line(margin: str, statements: list[str]) -> str:
+    if not statements:
+        return ""
+    return margin + "; ".join(statements)
+
+
+def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
+    """Whether every statement of a body is dropped completely."""
+    texts = list[str]()
+    for statement in body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            return False
+        texts += import_texts(statement)
+    return all(imports_owned(text, owned) for text in texts)
 
 
 class Breadth(StrEnum):
@@ -115,15 +136,16 @@ class Breadth(StrEnum):
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
     BARE = "bare"
-    """The same without statements that act on something needed: they may be there for other tests, and fail here."""
+    """The same without statements that act on something needed:
+    they may be there for other tests, and fail here."""
     WITH_IMPORTS = "with_imports"
     """What is needed, and every external import that ran: some are there for what they load."""
     WITH_NAMES = "with_names"
-    """In addition `__name__` is that of the original module while its statements run: loggers and classes bear it."""
+    """In addition `__name__` is that of the original module while its statements run:
+    loggers and classes bear it."""
     EVERYTHING = "everything"
-    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules by a name
-    in a string gets the gist.
-    """
+    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules
+    by a name in a string gets the gist."""
     EVERYTHING_BARE = "everything_bare"
     """The same without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
@@ -136,7 +158,9 @@ class Breadth(StrEnum):
 
     @property
     def is_bare(self) -> bool:
-        """Whether statements that act on something needed are left out, unless they are part of everything."""
+        """Whether statements that act on something needed are left out,
+        unless they are part of everything.
+        """
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
     @property
@@ -150,7 +174,8 @@ class NoReferenceError(UserError):
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if `qualname` is empty.
+    """Return a flat file for the test `qualname` of `path`,
+    or for the program at `path` if `qualname` is empty.
 
     Raises NoReferenceError if the trace does not have the file.
     """
@@ -159,23 +184,17 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
     home = next((module for module in modules.values() if module.path == path), None)
     if home is None:
         raise NoReferenceError(f"The trace has no {path}.", hint="Trace the command that the task names.")
-    extractor = Extractor(modules, trace, codebase.owned)
-    hooks = {module.path for module in modules.values() if module.path.rpartition("/")[2] == "conftest.py"}
-    roots = extractor.ran_functions(hooks_of=hooks)
     test = find_test(home.tree, qualname) if qualname else None
-    if qualname:
-        roots += _test_units(home, qualname, test)
-    else:
-        roots += [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
-    wide = [name for name, module in modules.items() if breadth.is_everything and _is_package(module, codebase)]
-    selection = extractor.select(roots, everything_in=wide, side_effects=not breadth.is_bare)
-    pinned = [
-        use
-        for use in selection.uses
-        if test is not None and use.unit.module is home and test.first <= use.site.line <= test.last
-    ]
-    taken = {node.id for module in modules.values() for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
-    names = flat_names(selection, pinned, taken, module_names=breadth.keeps_names)
+    test_lines = range(test.first, test.last + 1) if test is not None else range(0)
+    extractor = Extractor(modules, trace, codebase.owned)
+    selection = extractor.select(
+        _roots(extractor, home, qualname, test),
+        everything_in=_packages(modules, codebase) if breadth.is_everything else (),
+        side_effects=not breadth.is_bare,
+    )
+    # The test is never changed, so the names that it uses are decided first (decision 0019).
+    pinned = [use for use in selection.uses if use.unit.module is home and use.site.line in test_lines]
+    names = flat_names(selection, pinned, _names_taken(modules), module_names=breadth.keeps_names)
     renderer = Renderer(
         extractor,
         selection,
@@ -184,7 +203,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         all_imports=breadth not in (Breadth.NEEDED, Breadth.BARE),
         by_name=breadth.is_everything,
         home=home.name,
-        test=range(test.first, test.last + 1) if test is not None else range(0),
+        test=test_lines,
     )
     return renderer.text()
 
@@ -200,24 +219,53 @@ def _test_units(home: ModuleCode, qualname: str, test: LineBlock | None) -> list
     return [unit for unit in home.units if unit.binds & wanted]
 
 
+def _roots(extractor: Extractor, home: ModuleCode, qualname: str, test: LineBlock | None) -> list[Unit]:
+    """Return where an extraction begins: the functions that the run called, and the test or the program."""
+    paths = [module.path for module in extractor.modules.values()]
+    hooks = {path for path in paths if path.rpartition("/")[2] == "conftest.py"}
+    called = extractor.ran_functions(hooks_of=hooks)
+    if qualname:
+        return called + _test_units(home, qualname, test)
+    return called + [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
+
+
+def _packages(modules: Mapping[str, ModuleCode], codebase: Codebase) -> list[str]:
+    """Return the modules of the codebase's own packages, without those of tests."""
+    return [name for name, module in modules.items() if _is_package(module, codebase)]
+
+
+def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
+    """Return every name in the modules: no alias may be one of these."""
+    found = set[str]()
+    for module in modules.values():
+        found.update(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+    return found
+
+
 def _other_tests(home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace) -> list[ast.stmt]:
     """Return the methods of test classes that did not run."""
+    if test is None:
+        return []
     ran = trace.lines.get(home.path, frozenset())
     found: list[ast.stmt] = []
     for unit in units:
-        if test is None or unit.module is not home or not isinstance(unit.statement, ast.ClassDef):
+        if unit.module is not home or not isinstance(unit.statement, ast.ClassDef):
             continue
         for method in unit.statement.body:
-            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name.startswith("test"):
-                body = range(method.body[0].lineno, (method.end_lineno or 0) + 1)
-                if method.lineno != test.statements[0].lineno and not any(line in ran for line in body):
-                    found.append(method)
+            if not isinstance(method, type_of_function) or not method.name.startswith("test"):
+                continue
+            body = range(method.body[0].lineno, last_line(method) + 1)
+            is_the_test = method.lineno == test.statements[0].lineno
+            if not is_the_test and ran.isdisjoint(body):
+                found.append(method)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the extraction that was faithful, `reason` says why none was."""
+    """A reference gist; `how` is the breadth of the extraction that was faithful,
+    `reason` says why none was.
+    """
 
     text: str
     faithful: bool
@@ -230,7 +278,8 @@ def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
     """Return the smallest faithful gist found before `out_of_time`, or the first one tried, with a reason."""
-    first, tried = "", set[str]()
+    first = ""
+    tried = set[str]()
     for breadth in Breadth:
         text = flat_gist(codebase, path, qualname, breadth)
         if text in tried:

@@ -64,13 +64,15 @@ class ModuleCode:
 
     def columns(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """Return the columns at which a node begins and ends, in code points."""
-        first, last = self.lines[node.lineno - 1], self.lines[last_line(node) - 1]
+        first = self.lines[node.lineno - 1]
+        last = self.lines[last_line(node) - 1]
         return column_of(first, node.col_offset), column_of(last, node.end_col_offset or 0)
 
     def site(self, node: ast.Name, chain: tuple[ast.Attribute, ...], *, in_function: bool) -> Site:
         """Return the site of a name, with the attributes that follow it."""
         ends = tuple((last_line(one), self.columns(one)[1]) for one in chain)
-        stores, attributes = not isinstance(node.ctx, ast.Load), tuple(one.attr for one in chain)
+        stores = not isinstance(node.ctx, ast.Load)
+        attributes = tuple(one.attr for one in chain)
         return Site(node.id, node.lineno, self.columns(node)[0], stores, in_function, attributes, ends)
 
     def absolute(self, module: str | None, level: int) -> str:
@@ -79,7 +81,9 @@ class ModuleCode:
             return module or ""
         parts = self.name.split(".")
         base = parts[: len(parts) - level + self.is_package]
-        return ".".join([*base, *([module] if module else [])])
+        if module:
+            base.append(module)
+        return ".".join(base)
 
 
 def modules_of(sources: Mapping[str, str], trace: Trace) -> dict[str, ModuleCode]:
@@ -102,18 +106,15 @@ def modules_of(sources: Mapping[str, str], trace: Trace) -> dict[str, ModuleCode
 def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iterator[Unit]:
     lines = trace.lines.get(module.path, frozenset())
     for statement in statements:
-        first, last = first_line(statement), last_line(statement)
+        first = first_line(statement)
+        last = last_line(statement)
         ran = lines & set(range(first, last + 1))
         if not ran or _only_forgets(statement):
             continue
-        if isinstance(statement, ast.If):
-            arms = [arm for arm in (statement.body, statement.orelse) if _ran(arm, lines)]
+        arms = _arms_that_ran(statement, lines)
+        if arms is not None:
             for arm in arms:
                 yield from _units(module, arm, trace)
-            continue
-        handled = isinstance(statement, ast.Try) and any(_ran(h.body, lines) for h in statement.handlers)
-        if isinstance(statement, ast.Try) and not handled:
-            yield from _units(module, [*statement.body, *statement.orelse, *statement.finalbody], trace)
             continue
         ranks = [trace.order[module.path, line] for line in ran if (module.path, line) in trace.order]
         if ranks:
@@ -126,7 +127,9 @@ def _only_forgets(statement: ast.stmt) -> bool:
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of the line that the module ran next: by then the statement and its imports were done."""
+    """Return the rank of the line that the module ran next:
+    by then the statement and its imports were done.
+    """
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:
@@ -134,15 +137,30 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
     return math.inf
 
 
+def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.stmt]] | None:
+    """Return the arms of an `if`, or the parts of a `try` without failure;
+    None for a statement that is one unit.
+    """
+    match statement:
+        case ast.If(body=body, orelse=orelse):
+            return [arm for arm in (body, orelse) if _ran(arm, lines)]
+        case ast.Try(handlers=handlers) if not any(_ran(handler.body, lines) for handler in handlers):
+            return [[*statement.body, *statement.orelse, *statement.finalbody]]
+        case _:
+            return None
+
+
 def _ran(statements: list[ast.stmt], lines: frozenset[int]) -> bool:
-    return any(line in lines for s in statements for line in range(first_line(s), last_line(s) + 1))
+    spans = (range(first_line(one), last_line(one) + 1) for one in statements)
+    return not all(map(lines.isdisjoint, spans))
 
 
 def _attribute_sites(module: ModuleCode) -> None:
     sites = global_sites(module)
     for unit in module.units:
         start, end = module.columns(unit.statement)
-        first, last = (unit.first, 0 if unit.first < unit.statement.lineno else start), (unit.last, end)
+        first = (unit.first, 0 if unit.first < unit.statement.lineno else start)
+        last = (unit.last, end)
         unit.sites = [site for site in sites if first <= (site.line, site.column) < last]
         unit.binds = {site.name for site in unit.sites if site.stores and not site.in_function}
         unit.binds |= _bound(unit.statement)
@@ -151,7 +169,7 @@ def _attribute_sites(module: ModuleCode) -> None:
 def _bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, DefinitionNode | ast.Import | ast.ImportFrom):
         return set(bound_names(statement))
-    return {name for child in children(statement) for name in _bound(child)}
+    return set[str]().union(*map(_bound, children(statement)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,52 +208,70 @@ def global_sites(module: ModuleCode) -> list[Site]:
     return sorted(found, key=lambda site: (site.line, site.column))
 
 
+_GLOBAL = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
+
+
+_BY_NAME = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+
+
 def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
-    """Return (line, byte column, name) of every name in the code, and in all code within it, that is a global."""
+    """Return (line, byte column, name) of every name in the code, and in all code within it,
+    that is a global.
+    """
     found: set[tuple[int, int, str]] = set()
     own: set[str] = set()
-    module = code.co_name == "<module>"
     for instruction in dis.get_instructions(code):
-        position = instruction.positions
-        name = instruction.opname
-        if isinstance(instruction.argval, CodeType):
-            found |= _places(instruction.argval, is_class=not instruction.argval.co_flags & 0x2)
         argument = instruction.argval
-        if not isinstance(argument, str) or position is None or position.lineno is None or position.col_offset is None:
+        if isinstance(argument, CodeType):
+            found |= _places(argument, is_class=not argument.co_flags & 0x2)
+        position = instruction.positions
+        if not isinstance(argument, str) or position is None:
             continue
-        by_name = name in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-        if is_class and not module and name == "STORE_NAME":
+        line = position.lineno
+        column = position.col_offset
+        if line is None or column is None:
+            continue
+        name = instruction.opname
+        by_name = name in _BY_NAME and argument not in own
+        # A class binds its own names first in its body: from then on they are not the module's.
+        is_in_class = is_class and code.co_name != "<module>"
+        if is_in_class and name == "STORE_NAME":
             own.add(argument)
-        elif name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL") or (by_name and argument not in own):
-            found.add((position.lineno, position.col_offset, argument))
+        elif name in _GLOBAL or by_name:
+            found.add((line, column, argument))
     return found
 
 
 def names_in(
     node: ast.AST, chain: tuple[ast.Attribute, ...] = (), in_function: bool = False
 ) -> Iterator[tuple[ast.Name | ast.Global, tuple[ast.Attribute, ...], bool]]:
-    """Yield the names at and below a node, each with the attributes that follow it, and whether a function holds it."""
-    if isinstance(node, ast.Attribute):
-        yield from names_in(node.value, (node, *chain), in_function)
-        return
-    if isinstance(node, ast.Name):
-        yield node, chain, in_function
-        return
-    if isinstance(node, ast.Global):
-        yield node, (), True
-        return
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        inner = node.body if isinstance(node.body, list) else [node.body]
-        for child in ast.iter_child_nodes(node):
-            yield from names_in(child, (), in_function or child in inner)
-        return
+    """Yield the names at and below a node, each with the attributes that follow it,
+    and whether a function holds it.
+    """
+    inner: list[ast.AST] = []
+    match node:
+        case ast.Attribute():
+            yield from names_in(node.value, (node, *chain), in_function)
+            return
+        case ast.Name():
+            yield node, chain, in_function
+            return
+        case ast.Global():
+            yield node, (), True
+            return
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            inner = [*node.body]
+        case ast.Lambda():
+            inner = [node.body]
     for child in ast.iter_child_nodes(node):
-        yield from names_in(child, (), in_function)
+        yield from names_in(child, (), in_function or child in inner)
 
 
 def _word(line: str, name: str) -> int:
+    """Return the column at which a name is a word of a line; 0 if it is none."""
     for column in range(len(line)):
         behind = column + len(name)
-        if line.startswith(name, column) and not (line[column - 1 : column] + line[behind : behind + 1]).strip(" ,;"):
+        around = line[column - 1 : column] + line[behind : behind + 1]
+        if line.startswith(name, column) and not around.strip(" ,;"):
             return column
     return 0

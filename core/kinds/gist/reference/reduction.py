@@ -1,4 +1,6 @@
-"""Reduction of a faithful gist: first cuts code that never ran, then unused names, then whatever else can go."""
+"""Reduction of a faithful gist: first cuts code that never ran, then unused names,
+then whatever else can go.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,15 @@ KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
-"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may; a line that ran does."""
+"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may;
+a line that ran does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, replaced by `text`, which is lines of the same text from `origin` on."""
+    """Physical lines `first` to `last`, replaced by `text`,
+    which is lines of the same text from `origin` on.
+    """
 
     first: int
     last: int
@@ -48,15 +53,18 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
-    """Return `text` with the spans of all cuts replaced, and the new numbers of the lines that are `executed` in it.
+    """Return `text` with the spans of all cuts replaced,
+    and the new numbers of the lines that are `executed` in it.
 
     Of nested spans the outer one counts.
     """
     lines = physical_lines(text)
-    spans = sorted({s for cut in cuts for s in cut.spans}, key=lambda span: (span.first, -span.last))
+    distinct = set[Span]()
+    for cut in cuts:
+        distinct.update(cut.spans)
     result: list[tuple[int, str]] = []
     line = 1
-    for span in spans:
+    for span in sorted(distinct, key=lambda span: (span.first, -span.last)):
         if span.first < line:
             continue
         result.extend(enumerate(lines[line - 1 : span.first - 1], start=line))
@@ -69,7 +77,9 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """Finds cuts in one text, given the physical lines of it that ran; the test named `test` is left alone."""
+    """Finds cuts in one text, given the physical lines of it that ran;
+    the test named `test` is left alone.
+    """
 
     def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
         self.lines = physical_lines(text)
@@ -91,30 +101,31 @@ class CutFinder:
         words = self._words()
         for statement in self.tree.body:
             names = _bound_names(statement)
-            if not names or self._is_test(statement, "") or _is_future(statement):
+            stays = self._is_test(statement, "") or _is_future(statement)
+            if stays or not names:
                 continue
             own = self._words(statement)
-            if all(words.get(name, 0) <= own.get(name, 0) for name in names) and self._whole(statement):
+            is_used = any(words.get(name, 0) > own.get(name, 0) for name in names)
+            if not is_used and self._whole(statement):
                 found.append(self._deletion(statement, ""))
         return self._untried(found)
 
     def restored(self) -> list[Cut]:
         """Return cuts of the glue that keeps a name and rebinds it after a rival's definition."""
-        groups: dict[str, list[ast.stmt]] = {}
+        groups: dict[str, list[Span]] = {}
         for statement in self.tree.body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)) if self._whole(statement):
-                    kept = next((name for name in (target, value) if name.endswith(KEPT)), "")
+                    kept = next((name for name in (target, value) if name.endswith(KEPT)), None)
                     if kept:
-                        groups.setdefault(kept, []).append(statement)
-        return self._untried(
-            Cut(f"restored {kept}", tuple(map(self._span, group)), NAMED) for kept, group in groups.items()
-        )
+                        groups.setdefault(kept, []).append(self._span(statement))
+        return self._untried(Cut(f"restored {name}", tuple(spans), NAMED) for name, spans in groups.items())
 
     def statements(self) -> list[Cut]:
         """Return a cut for every statement at the top level and in a class, last one first.
 
-        Functions that ran stay, with all that ran in them: without it they would only look like the original's.
+        Functions that ran stay, with all that ran in them:
+        without it they would only look like the original's.
         """
         return self._untried(self._each(self.tree.body, ""))
 
@@ -122,7 +133,10 @@ class CutFinder:
         for statement in reversed(body):
             if isinstance(statement, ast.ClassDef):
                 yield from self._each(statement.body, f"{prefix}{statement.name}.")
-            if (prefix and len(body) == 1) or self._is_test(statement, prefix) or self._is_needed(statement):
+            only_one_of_a_class = prefix and len(body) == 1
+            if only_one_of_a_class or self._is_test(statement, prefix):
+                continue
+            if self._is_needed(statement):
                 continue
             names = {*_bound_names(statement)} - {"__name__"}
             named = not self._words_beside(statement).isdisjoint(names)
@@ -130,10 +144,13 @@ class CutFinder:
 
     def _is_needed(self, statement: ast.stmt) -> bool:
         """Whether a statement holds a function that ran, or can't be cut alone."""
-        if isinstance(statement, ast.Pass) or _is_docstring(statement) or not self._whole(statement):
+        if isinstance(statement, ast.Pass) or _is_docstring(statement) or _is_future(statement):
             return True
+        if not self._whole(statement):
+            return True
+        # A function that ran stays: emptied, it would be faithful to a test that never looks (decision 0088).
         functions = (node for node in ast.walk(statement) if isinstance(node, type_of_function))
-        return _is_future(statement) or any(self._ran(*_code(function.body)) for function in functions)
+        return any(self._ran(*_code(function.body)) for function in functions)
 
     def _untried(self, cuts: Iterable[Cut | None]) -> list[Cut]:
         return [cut for cut in cuts if cut is not None and cut.label not in self.rejected]
@@ -143,20 +160,7 @@ class CutFinder:
         for child in ast.walk(node or self.tree):
             if only_live and not self._is_live(child):
                 continue
-            match child:
-                case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.keyword(arg=str(word)):
-                    names = [word]
-                case ast.Constant(value=str(value)):
-                    names = value.replace(".", " ").replace("[", " ").replace("]", " ").split()
-                case ast.FunctionDef(name=word) | ast.AsyncFunctionDef(name=word) | ast.ClassDef(name=word):
-                    names = [word]
-                case ast.alias():
-                    names = [child.asname or child.name.partition(".")[0]]
-                case ast.Global(names=words):
-                    names = list(words)
-                case _:
-                    names = []
-            for name in names:
+            for name in _words_of(child):
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
@@ -174,27 +178,36 @@ class CutFinder:
         return bool(nodes) and any_within(self.seen, first_line(nodes[0]), last_line(nodes[-1]))
 
     def _is_test(self, statement: ast.stmt, prefix: str) -> bool:
+        """Whether a statement is the test, or a class that holds it."""
+        if not self.test:
+            return False
         name = prefix + str(getattr(statement, "name", ""))
-        return bool(self.test) and (self.test == name or (self.test.startswith(name + ".") and name != prefix))
+        holds_it = name != prefix and self.test.startswith(name + ".")
+        return holds_it or self.test == name
 
     def _whole(self, statement: ast.stmt) -> bool:
         """Whether the statement shares its physical lines with no other statement."""
-        first, last = self.lines[statement.lineno - 1], self.lines[last_line(statement) - 1]
+        first = self.lines[statement.lineno - 1]
+        last = self.lines[last_line(statement) - 1]
         before = first[: column_of(first, statement.col_offset)].strip()
         after = last[column_of(last, statement.end_col_offset or 0) :].strip()
-        return (not before or first_line(statement) < statement.lineno) and (not after or after.startswith("#"))
+        is_decorated = first_line(statement) < statement.lineno
+        if before and not is_decorated:
+            return False
+        return not after or after.startswith("#")
 
     def _deletion(self, statement: ast.stmt, prefix: str) -> Cut:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
 
     def _span(self, statement: ast.stmt) -> Span:
         """Return the lines of a statement, with the comments above it and one of two gaps around it."""
-        first, last = first_line(statement), last_line(statement)
+        first = first_line(statement)
+        last = last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
             first -= 1
-        while (first == 1 or not self.lines[first - 2].strip()) and not "".join(self.lines[last : last + 1]).strip():
-            if last >= len(self.lines):
-                break
+        has_gap_above = first == 1 or not self.lines[first - 2].strip()
+        end = len(self.lines) if has_gap_above else last
+        while last < end and not self.lines[last].strip():
             last += 1
         return Span(first, last)
 
@@ -204,13 +217,15 @@ class CutFinder:
         emptied: list[Cut | None] = []
         for statement in body:
             cut = None if self._is_test(statement, prefix) else self._of_whole(statement, body, prefix)
-            if cut is not None and cut.label not in self.rejected:
-                cuts.append(cut)
-                if cut.risk > UNNAMED and isinstance(statement, type_of_function):
-                    emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
-            else:
+            if cut is None or cut.label in self.rejected:
                 rest.append(statement)
-        if not rest and body is not self.tree.body and cuts:
+                continue
+            cuts.append(cut)
+            if cut.risk > UNNAMED and isinstance(statement, type_of_function):
+                emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
+        leaves_nothing = cuts and not rest and body is not self.tree.body
+        if leaves_nothing:
+            # A body needs a statement: the last one stays, and only what is in it is cut.
             rest.append(body[-1])
             cuts = [cut for cut in cuts if self._span(body[-1]) not in cut.spans]
         yield from cuts
@@ -220,116 +235,170 @@ class CutFinder:
                 yield from self._within(statement, prefix)
 
     def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
-        if not self._whole(statement) or _is_docstring(statement):
+        """Return the cut of a statement with all that is in it; None if it ran, or can't be cut alone."""
+        if not self._whole(statement):
             return None
-        if isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal) or _is_future(statement):
+        if _is_docstring(statement) or _is_future(statement):
             return None
-        if isinstance(statement, type_of_function):
-            alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
-            if any(self._ran(*_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
+        match statement:
+            case ast.Pass() | ast.Global() | ast.Nonlocal():
                 return None
-            if statement.name in self._live_words and prefix not in self._classes:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self._of_function(statement, body, prefix)
+            case ast.If(body=inside, orelse=[]) if all(isinstance(one, ast.Pass) for one in inside):
+                return self._deletion(statement, prefix)
+            case ast.AnnAssign(value=None) if not self._ran(statement):
                 return None
-            spans = tuple(self._span(s) for s in alike if self._whole(s))
-            inherited = prefix in self._heirs or statement.name.startswith("__")
-            risk = ALIVE if statement.name in self._live_words else NAMED if inherited else UNNAMED
-            return Cut(f"{prefix}def {statement.name}", spans, risk)
-        if (
-            isinstance(statement, ast.If)
-            and not statement.orelse
-            and all(isinstance(one, ast.Pass) for one in statement.body)
-        ):
+            case ast.If(body=inside, orelse=[]) | ast.For(body=inside, orelse=[]) | ast.While(body=inside, orelse=[]):
+                is_idle = self._separate(inside, statement) and not self._ran(*inside)
+            case _:
+                is_idle = False
+        if is_idle or not self._ran(statement):
             return self._deletion(statement, prefix)
-        if not self._ran(statement):
-            annotation = isinstance(statement, ast.AnnAssign) and statement.value is None
-            return None if annotation else self._deletion(statement, prefix)
-        if isinstance(statement, ast.If | ast.For | ast.While) and not statement.orelse:
-            idle = self._separate(statement.body, statement) and not self._ran(*statement.body)
-            return self._deletion(statement, prefix) if idle else None
         return None
 
     def _separate(self, body: Sequence[ast.stmt], parent: ast.stmt) -> bool:
         return bool(body) and first_line(body[0]) > parent.lineno
 
+    def _of_function(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt], prefix: str
+    ) -> Cut | None:
+        """Return the cut of all functions of a name in a body (the parts of a property);
+        None if one of them ran.
+        """
+        name = function.name
+        alike = [one for one in body if isinstance(one, type_of_function) and one.name == name]
+        for one in alike:
+            on_header = one.body[0].lineno == one.lineno
+            if on_header or self._ran(*_code(one.body)):
+                return None
+        is_method = prefix in self._classes
+        if name in self._live_words and not is_method:
+            return None
+        risk = UNNAMED
+        if name in self._live_words:
+            risk = ALIVE
+        elif prefix in self._heirs or name.startswith("__"):
+            # A base class, or the interpreter itself, may call it without naming it in this file.
+            risk = NAMED
+        spans = tuple(self._span(one) for one in alike if self._whole(one))
+        return Cut(f"{prefix}def {name}", spans, risk)
+
     def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
-        if isinstance(statement, ast.If) and statement.orelse and self._separate(statement.body, statement):
-            branch = self._untried([self._branch(statement, prefix)])
-            yield from branch
+        """Yield the cuts of what is in a statement that itself stays."""
+        if isinstance(statement, ast.If) and statement.orelse:
+            is_separate = self._separate(statement.body, statement)
+            branch = self._untried([self._branch(statement, prefix)]) if is_separate else []
             if branch:
+                yield from branch
                 return
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
-        if isinstance(statement, ast.For | ast.While | ast.Try):
-            yield from self._untried([self._otherwise(statement, inner)])
-        if isinstance(statement, ast.ClassDef):
-            self._classes.add(inner)
-            self._heirs |= {inner} if statement.bases else set()
-        if isinstance(statement, type_of_function) and not self._ran(*_code(statement.body)):
-            yield from self._untried([self._emptied(statement, inner)])
-            return
+        match statement:
+            case ast.For() | ast.While() | ast.Try():
+                yield from self._untried([self._otherwise(statement, inner)])
+            case ast.ClassDef(bases=bases):
+                self._classes.add(inner)
+                if bases:
+                    self._heirs.add(inner)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if not self._ran(*_code(statement.body)):
+                yield from self._untried([self._emptied(statement, inner)])
+                return
         for name in ("body", "orelse", "finalbody"):
             yield from self._in_body(getattr(statement, name, []), inner)
-        cases = statement.cases if isinstance(statement, ast.Match) else []
+        if isinstance(statement, ast.Match):
+            yield from self._in_cases(statement.cases, inner)
+
+    def _in_cases(self, cases: list[ast.match_case], prefix: str) -> Iterator[Cut]:
+        """Yield cuts of the cases that never ran, if another did, and of what is in the others."""
         any_ran = any(self._ran(*case.body) for case in cases)
         for case in cases:
             if any_ran and not self._ran(*case.body):
                 span = Span(case.pattern.lineno, last_line(case.body[-1]))
-                yield Cut(f"{inner}case {ast.unparse(case.pattern)}", (span,))
+                yield Cut(f"{prefix}case {ast.unparse(case.pattern)}", (span,))
             else:
-                yield from self._in_body(case.body, inner)
+                yield from self._in_body(case.body, prefix)
 
     def _otherwise(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
         """Cut the `else` of a loop or of a `try` that never ran."""
         if not statement.orelse or self._ran(*statement.orelse):
             return None
-        before = (statement.handlers[-1] if isinstance(statement, ast.Try) else statement).body[-1]
-        span = Span(last_line(before) + 1, last_line(statement.orelse[-1]))
+        above = statement.handlers[-1] if isinstance(statement, ast.Try) else statement
+        span = Span(last_line(above.body[-1]) + 1, last_line(statement.orelse[-1]))
         return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
 
     def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
         """Cut everything but the docstring, or but one statement, from a function that never ran."""
         code = _code(function.body)
-        if not all(self._whole(s) and first_line(s) > function.lineno for s in code):
-            return None
-        if len(code) < len(function.body):
+        for statement in code:
+            if first_line(statement) <= function.lineno or not self._whole(statement):
+                return None
+        has_docstring = len(code) < len(function.body)
+        if has_docstring:
             return Cut(f"{prefix}body", tuple(map(self._span, code))) if code else None
-        kept = next((s for s in ast.walk(function) if isinstance(s, ast.stmt) and self._is_simple(s)), None)
+        statements = (node for node in ast.walk(function) if isinstance(node, ast.stmt))
+        kept = next(filter(self._is_simple, statements), None)
         if kept is None or code == [kept]:
             return None
         margin = " " * function.body[0].col_offset
         text = indented(dedented(self.lines[kept.lineno - 1 : last_line(kept)]), margin)
-        return Cut(f"{prefix}body", (Span(first_line(code[0]), last_line(code[-1]), tuple(text), kept.lineno),))
+        span = Span(first_line(code[0]), last_line(code[-1]), tuple(text), kept.lineno)
+        return Cut(f"{prefix}body", (span,))
 
     def _is_simple(self, statement: ast.stmt) -> bool:
-        return self._whole(statement) and not (hasattr(statement, "body") or hasattr(statement, "cases"))
+        is_compound = hasattr(statement, "body") or hasattr(statement, "cases")
+        return not is_compound and self._whole(statement)
 
     def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
         """Cut the arm of an `if` that never ran."""
         label = f"{prefix}if {ast.unparse(statement)}"
         other = statement.orelse
-        chained = len(other) == 1 and isinstance(other[0], ast.If) and self._word(other[0]) == "elif"
-        is_elif = self._word(statement) == "elif"
-        margin = " " * statement.col_offset
-        if not self._ran(*statement.body):
-            start = origin = first_line(other[0])
-            text = self.lines[start - 1 : last_line(statement)]
-            if chained:
-                text = [text[0].replace("elif", "elif" if is_elif else "if", 1), *text[1:]]
-            elif is_elif:
-                text, origin = [margin + "else:", *text], start - 1
-            else:
-                text = indented(dedented(text), margin)
-            return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text), origin),))
-        if not self._ran(*other):
+        if self._ran(*statement.body):
+            if self._ran(*other):
+                return None
             return Cut(label, (Span(last_line(statement.body[-1]) + 1, last_line(statement)),))
-        return None
+        start = first_line(other[0])
+        origin = start
+        text = self.lines[start - 1 : last_line(statement)]
+        is_elif = self._word(statement) == "elif"
+        is_one_if = len(other) == 1 and isinstance(other[0], ast.If)
+        if is_one_if and self._word(other[0]) == "elif":
+            # The next `elif` takes the place of this header.
+            word = "elif" if is_elif else "if"
+            text[0] = text[0].replace("elif", word, 1)
+        elif is_elif:
+            text.insert(0, " " * statement.col_offset + "else:")
+            origin = start - 1
+        else:
+            text = indented(dedented(text), " " * statement.col_offset)
+        return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text), origin),))
 
     def _word(self, statement: ast.stmt) -> str:
         return self.lines[statement.lineno - 1].strip().partition(" ")[0].partition("(")[0]
 
 
 def _code(body: list[ast.stmt]) -> list[ast.stmt]:
-    return body[1:] if body and _is_docstring(body[0]) else body
+    """Return a body without its docstring."""
+    if body and _is_docstring(body[0]):
+        return body[1:]
+    return body
+
+
+def _words_of(node: ast.AST) -> list[str]:
+    """Return the names that a node itself mentions; a string may name functions and modules."""
+    match node:
+        case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.keyword(arg=str(word)):
+            return [word]
+        case ast.Constant(value=str(value)):
+            return value.replace(".", " ").replace("[", " ").replace("]", " ").split()
+        case ast.FunctionDef(name=word) | ast.AsyncFunctionDef(name=word) | ast.ClassDef(name=word):
+            return [word]
+        case ast.alias():
+            return [node.asname or node.name.partition(".")[0]]
+        case ast.Global(names=words):
+            return list(words)
+        case _:
+            return []
 
 
 def _is_future(statement: ast.stmt) -> bool:
@@ -351,7 +420,9 @@ def _bound_names(statement: ast.stmt) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OracleVerdict:
-    """An oracle's verdict on a gist: whether it is faithful and self-contained, and which physical lines ran."""
+    """An oracle's verdict on a gist:
+    whether it is faithful and self-contained, and which physical lines ran.
+    """
 
     holds: bool
     executed: frozenset[int] = frozenset()
@@ -364,7 +435,8 @@ Oracle = Callable[[str], OracleVerdict]
 class Reducer:
     """Delta debugging: first what names and lines that ran say is not needed, then each statement.
 
-    Which cuts are tried together is chosen by their risks, as in Wang et al., "Probabilistic Delta Debugging" (2021).
+    Which cuts are tried together is chosen by their risks, as in Wang et al.,
+    "Probabilistic Delta Debugging" (2021).
     """
 
     oracle: Oracle
@@ -373,7 +445,8 @@ class Reducer:
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself.
+        """Return the smallest text found that the oracle accepts, with its verdict;
+        it must accept `text` itself.
 
         What nothing names is cut even if there is no time left: that is one query, and most of the reduction.
         """
@@ -383,18 +456,24 @@ class Reducer:
             if self.out_of_time():
                 break
             finder = self._finder(text, verdict.executed)
-            cuts = [*finder.idle(), *finder.unused(), *finder.restored()] or finder.statements()
+            cuts = [*finder.idle(), *finder.unused(), *finder.restored()]
+            if not cuts:
+                cuts = finder.statements()
             if not cuts or self.out_of_time():
                 break
-            text, verdict = self._try(text, verdict, [cut for cut in cuts if cut.risk <= UNNAMED] or cuts)
+            unnamed = [cut for cut in cuts if cut.risk <= UNNAMED]
+            text, verdict = self._try(text, verdict, unnamed or cuts)
         return text, verdict
 
     def _finder(self, text: str, executed: Collection[int]) -> CutFinder:
         return CutFinder(text, executed, self.test, self._rejected)
 
     def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Apply the cuts of what nothing names, then those that this makes possible, to the last one, in one query."""
-        small, executed = text, verdict.executed
+        """Apply the cuts of what nothing names, then those that this makes possible,
+        to the last one, in one query.
+        """
+        small = text
+        executed = verdict.executed
         while True:
             finder = self._finder(small, executed)
             cuts = [cut for cut in (*finder.idle(), *finder.unused()) if cut.risk <= UNNAMED]
@@ -415,19 +494,19 @@ class Reducer:
             group = _most_promising(risks)
             candidate, _ = apply_cuts(text, [*kept, *group])
             found = self._ask(candidate)
-            if found.holds:
-                kept += group
-                best = (candidate, found)
-            elif len(group) == 1:
-                self._rejected.add(group[0].label)
-            else:
+            if not found.holds and len(group) > 1:
+                # One of them is needed: each becomes riskier, by the chance that it was the one.
                 failing = 1 - math.prod(1 - risks[cut] for cut in group)
                 risks.update({cut: min(risks[cut] / failing, _SURE) for cut in group})
                 continue
             for cut in group:
                 del risks[cut]
             if found.holds:
+                kept += group
+                best = (candidate, found)
                 risks = {cut: risk * _RELIEF for cut, risk in risks.items()}
+            else:
+                self._rejected.add(group[0].label)
         return best
 
     def _ask(self, text: str) -> OracleVerdict:
@@ -444,9 +523,12 @@ _RELIEF = 0.8
 
 
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
-    """Return the cuts that together can be expected to remove most: their number times the chance that all hold."""
+    """Return the cuts that together can be expected to remove most:
+    their number times the chance that all hold.
+    """
     group: list[Cut] = []
-    holds, best = 1.0, 0.0
+    holds = 1.0
+    best = 0.0
     for cut in sorted(risks, key=lambda one: risks[one]):
         holds *= 1 - risks[cut]
         if (len(group) + 1) * holds <= best:

@@ -1,4 +1,6 @@
-"""The text of a flat file: original statements in the order in which they first ran, and the glue between them."""
+"""The text of a flat file: original statements in the order in which they first ran,
+and the glue between them.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,18 @@ from gistpoint.core.kinds.gist.reference.extraction import (
     UnitSelection,
     Use,
 )
-from gistpoint.core.kinds.gist.reference.flat_names import FlatNames
+from gistpoint.core.kinds.gist.reference.flat_names import FlatNames, steps
 from gistpoint.core.kinds.gist.reference.modules import Unit
 from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
-    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
+    """Writes a selection as one file; `dropped` are statements (other tests,
+    say) that are left out of their unit.
 
-    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that are asked
-    for by a name in a string are the flat file. The module `home`, which has the test on its lines `test`, keeps its
-    name where others have the original's.
+    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that
+    are asked for by a name in a string are the flat file. The module `home`, which has the test on its lines
+    `test`, keeps its name where others have the original's.
     """
 
     def __init__(
@@ -54,7 +57,10 @@ class Renderer:
         self.selection = selection
         self.names = names
         self.dropped = set(dropped)
-        self._all_imports, self._by_name, self._home, self._test = all_imports, by_name, home, test
+        self._all_imports = all_imports
+        self._by_name = by_name
+        self._home = home
+        self._test = test
         self._replaced: dict[Unit, list[Use]] = {}
         for use in selection.uses:
             self._replaced.setdefault(use.unit, []).append(use)
@@ -76,11 +82,12 @@ class Renderer:
 
     def _claim(self, use: Use) -> None:
         held = [(use.site.name, use.entities[0])]
-        for depth in range(1, len(use.entities)):
-            if use.entities[depth - 1].module not in self.names.boxed:
-                held.append((use.site.chain[depth - 1], use.entities[depth]))
+        for holder, attribute, entity in steps(use):
+            if holder not in self.names.boxed:
+                held.append((attribute, entity))
         for name, entity in held:
-            if self.names.winners.get(name) == entity and (entity.kind == MODULE or name != entity.own_name):
+            is_alias = entity.kind == MODULE or name != entity.own_name
+            if is_alias and self.names.winners.get(name) == entity:
                 self._alias_claims.setdefault(entity, set()).add(name)
 
     def text(self) -> str:
@@ -88,59 +95,70 @@ class Renderer:
         body: list[str] = []
         emitted: set[str] = set()
         defined: set[str] = set()
-        named = self.names.own_name
+        own_name = self.names.own_name
+        named = own_name
         units = sorted(self._ordered(), key=lambda unit: (unit.rank, unit.first, unit.statement.col_offset))
         for unit in units:
             if isinstance(unit.statement, ast.Import | ast.ImportFrom):
                 body.extend(self._imports(unit, emitted, defined))
-            else:
-                own = unit.module.name == self._home or _is_dataclass(unit.statement)
-                name = self.names.own_name if own else repr(unit.module.name)
-                if self.names.own_name and name != named:
-                    body.append(f"__name__ = {name}")
-                    named = name
-                body.extend([*self._definition(unit), *self._glue(unit, defined)])
-        if named != self.names.own_name:
-            body.append(f"__name__ = {self.names.own_name}")
+                continue
+            is_own = unit.module.name == self._home or _is_dataclass(unit.statement)
+            name = own_name if is_own else repr(unit.module.name)
+            if own_name and name != named:
+                body.append(f"__name__ = {name}")
+                named = name
+            body += self._definition(unit)
+            body += self._glue(unit, defined)
+        if named != own_name:
+            body.append(f"__name__ = {own_name}")
         return "\n".join([*self._head(body), *body]) + "\n"
 
     def _ordered(self) -> Iterator[Unit]:
+        """Yield the units that are needed, and every import: some matter only for what they load."""
         yield from self.selection.units
         for module in self.extractor.modules.values():
-            for unit in module.units:
-                if isinstance(unit.statement, ast.Import | ast.ImportFrom):
-                    yield unit
+            imports = (ast.Import, ast.ImportFrom)
+            yield from (unit for unit in module.units if isinstance(unit.statement, imports))
 
     def _head(self, body: list[str]) -> list[str]:
+        """Return the lines above the first definition:
+        `__future__`, boxes, builtins and other names of modules.
+        """
+        boxed = self.names.boxed
         glue: list[str] = []
         if self.names.own_name:
-            glue += [f"{self.names.itself} = sys.modules[__name__]", f"{self.names.own_name} = __name__"]
-        if self.names.boxed:
+            glue.append(f"{self.names.itself} = sys.modules[__name__]")
+            glue.append(f"{self.names.own_name} = __name__")
+        if boxed:
             glue.append("import types")
-            glue.extend(f"{box} = types.SimpleNamespace()" for box in self.names.boxed.values())
+            glue.extend(f"{box} = types.SimpleNamespace()" for box in boxed.values())
         glue.extend(self._builtins())
         own: list[str] = []
         for entity, claimed in sorted(self._alias_claims.items(), key=repr):
-            if entity.kind == MODULE and entity.module in self.names.boxed:
-                box = self.names.boxed[entity.module]
-                glue.extend(f"{name} = {box}" for name in sorted(claimed) if name != box)
-            elif entity.kind == MODULE:
+            if entity.kind != MODULE:
+                continue
+            if entity.module in boxed:
+                box = boxed[entity.module]
+                glue.extend(f"{name} = {box}" for name in sorted(claimed - {box}))
+            else:
                 own.extend(sorted(claimed))
-        for holder in sorted(self.names.box_attributes, key=repr):
-            if holder.kind == MODULE:
-                value = self.names.name_of(holder)
-                glue.extend(
-                    f"{self.names.boxed[m]}.{a} = {value}" for m, a in sorted(self.names.box_attributes[holder])
-                )
+        for held in sorted(self.names.box_attributes, key=repr):
+            if held.kind == MODULE:
+                glue.extend(self._put_into_boxes(held))
         if own:
             glue.append(" = ".join([*dict.fromkeys(own), self.names.itself]))
         if any("sys.modules[__name__]" in line for line in [*glue, *body]):
             glue.insert(0, "import sys")
         return [*self._future(), *glue]
 
+    def _put_into_boxes(self, entity: Entity) -> Iterator[str]:
+        for module, attribute in sorted(self.names.box_attributes.get(entity, ())):
+            yield f"{self.names.boxed[module]}.{attribute} = {self.names.name_of(entity)}"
+
     def _future(self) -> list[str]:
         found: dict[str, None] = {}
-        for module in {unit.module.name: unit.module for unit in self.selection.units}.values():
+        modules = {unit.module.name: unit.module for unit in self.selection.units}
+        for module in modules.values():
             for statement in module.tree.body:
                 if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
                     found.update(dict.fromkeys(import_texts(statement)))
@@ -153,12 +171,13 @@ class Renderer:
                 yield f"{self.names.aliases[entity]} = {entity.name}"
 
     def _imports(self, unit: Unit, emitted: set[str], defined: set[str]) -> Iterator[str]:
+        """Yield the outside imports of a statement that are needed, each once, with the glue after it."""
         statement = unit.statement
         assert isinstance(statement, ast.Import | ast.ImportFrom)
-        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-            return
-        if self.extractor.owned_import(unit.module, statement) and isinstance(statement, ast.ImportFrom):
-            return
+        if isinstance(statement, ast.ImportFrom):
+            of_future = statement.module == "__future__"
+            if of_future or self.extractor.owned_import(unit.module, statement):
+                return
         for alias, text in zip(statement.names, import_texts(statement), strict=True):
             if text in emitted:
                 continue
@@ -170,11 +189,12 @@ class Renderer:
             entity = self.extractor.imported(unit.module, statement, name)
             if entity is None or entity.kind != EXTERNAL:
                 continue
+            is_free = name not in self.names.winners and not hasattr(builtins, name)
             if entity in self.selection.entities:
                 emitted.add(text)
                 yield text
                 yield from self._glue_of(entity, name, defined)
-            elif self._all_imports and name not in self.names.winners and not hasattr(builtins, name):
+            elif self._all_imports and is_free:
                 emitted.add(text)
                 yield text
 
@@ -201,51 +221,65 @@ class Renderer:
         for use in self._replaced.get(unit, []):
             site = use.site
             replacement = self.names.replacement(use)
-            if replacement is None or site.column < 0 or (site.line, site.column) in done:
+            if replacement is None or site.column < 0:
+                continue
+            if (site.line, site.column) in done:
                 continue
             done.add((site.line, site.column))
             depth, text = replacement
             if depth:
                 end_line, end = site.chain_ends[depth - 1]
             else:
-                end_line, end = site.line, site.column + len(site.name)
+                end_line = site.line
+                end = site.column + len(site.name)
             yield site.line, site.column, end_line, end, text
 
     def _edits_by_name(self, unit: Unit) -> Iterator[tuple[int, int, int, int, str]]:
-        if self._by_name:
-            for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
-                if unit.module.name == self._home and node.lineno in self._test:
-                    continue
+        if not self._by_name:
+            return
+        for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
+            in_test = unit.module.name == self._home and node.lineno in self._test
+            # The test is never changed: decision 0088.
+            if not in_test:
                 first, last = unit.module.columns(node)
                 yield node.lineno, first, last_line(node), last, text
 
     def _flat_name(self, text: str) -> str | None:
-        """Return the name of the definition with a dotted name; empty for a module, None if it has none here."""
+        """Return the name of the definition with a dotted name;
+        empty for a module, None if it has none here.
+        """
         module = module_of_name(text, self.extractor.modules)
+        if not module:
+            return None
         first, *rest = text[len(module) + 1 :].split(".")
-        if not module or not first:
-            return "" if module else None
+        if not first:
+            return ""
         entity = self.extractor.resolve(module, first)
-        if entity is None or entity.kind == MODULE or entity not in self.selection.entities:
+        if entity is None or entity.kind == MODULE:
+            return None
+        if entity not in self.selection.entities:
             return None
         return ".".join([self.names.name_of(entity), *rest])
 
     def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
         """Remove unwanted statements, and imports of the codebase within functions."""
-        imports = self.extractor.local_imports(unit)
-        local: dict[ast.stmt, list[str]] = {one.statement: list(self._assignments(unit, one)) for one in imports}
+        local: dict[ast.stmt, list[str]] = {}
+        for one in self.extractor.local_imports(unit):
+            local[one.statement] = list(self._assignments(unit, one))
+        unwanted = {*self.dropped, *local}
         for body in bodies_in(unit.statement):
-            gone = [s for s in body if s in self.dropped or s in local or self._module_import(unit, s)]
-            for number, statement in enumerate(gone):
+            gone = [one for one in body if one in unwanted or self._module_import(unit, one)]
+            is_emptied = len(gone) == len(body)
+            for statement in gone:
                 first = first_line(statement)
                 margin = lines.get(first, "")[: statement.col_offset]
                 for line in range(first, last_line(statement) + 1):
                     lines.pop(line, None)
                 kept = "; ".join(local.get(statement, []))
-                if margin.strip():
-                    continue
-                if kept or (len(gone) == len(body) and number == 0):
-                    lines[first] = margin + (kept or "pass")
+                if is_emptied and statement is gone[0]:
+                    kept = kept or "pass"
+                if kept and not margin.strip():
+                    lines[first] = margin + kept
 
     def _assignments(self, unit: Unit, local: LocalImport) -> Iterator[str]:
         for alias in self.extractor.rebound(local):
@@ -254,10 +288,9 @@ class Renderer:
             if bound is not None and bound in self.selection.entities:
                 yield f"{name} = {self.names.name_of(bound)}"
 
-    def _module_import(self, unit: Unit, statement: ast.AST) -> bool:
-        return isinstance(statement, ast.Import | ast.ImportFrom) and self.extractor.owned_import(
-            unit.module, statement
-        )
+    def _module_import(self, unit: Unit, statement: ast.stmt) -> bool:
+        is_import = isinstance(statement, ast.Import | ast.ImportFrom)
+        return is_import and self.extractor.owned_import(unit.module, statement)
 
     def _glue(self, unit: Unit, defined: set[str]) -> Iterator[str]:
         for name in sorted(unit.binds):
@@ -266,41 +299,57 @@ class Renderer:
                 yield from self._glue_of(entity, name, defined)
 
     def _glue_of(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield the glue after a definition: other names of the entity, and restoring the winner of the name."""
-        winner = self.names.winners.get(name)
-        if winner == entity:
+        """Yield the glue after a definition:
+        other names of the entity, and restoring the winner of the name.
+        """
+        if self.names.winners.get(name) == entity:
             defined.add(name)
             if self._is_shadowed(entity, name):
                 yield f"{self._kept(name)} = {name}"
         else:
-            if entity in self._reached_by_alias:
-                yield f"{self.names.aliases[entity]} = {name}"
-            if winner is not None and winner.kind == MODULE:
-                yield f"{name} = {self.names.name_of(winner)}"
-            elif winner is not None and winner.kind == BUILTIN:
-                yield f"del {name}"
-            elif name in defined:
-                yield f"{name} = {self._kept(name)}"
+            yield from self._restored(entity, name, defined)
         for other in sorted(self._alias_claims.get(entity, ())):
             yield f"{other} = {self.names.name_of(entity)}"
             defined.add(other)
-        for module, attribute in sorted(self.names.box_attributes.get(entity, ())):
-            yield f"{self.names.boxed[module]}.{attribute} = {self.names.name_of(entity)}"
+        yield from self._put_into_boxes(entity)
+
+    def _restored(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
+        """Yield the glue after a definition that lost its name:
+        another name for it, and the winner's again.
+        """
+        if entity in self._reached_by_alias:
+            yield f"{self.names.aliases[entity]} = {name}"
+        winner = self.names.winners.get(name)
+        if winner is not None and winner.kind == MODULE:
+            yield f"{name} = {self.names.name_of(winner)}"
+        elif winner is not None and winner.kind == BUILTIN:
+            # Unbound again, so that the name is the builtin's (decision 0019).
+            yield f"del {name}"
+        elif name in defined:
+            yield f"{name} = {self._kept(name)}"
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
-        return any(
-            other != entity and (EXTERNAL in (other.kind, entity.kind) or self._last[other] > self._last[entity])
-            for other in self._called.get(name, ())
-        )
+        """Whether another entity is bound to the name after this one;
+        the place of an outside import is not known.
+        """
+        for other in self._called.get(name, ()):
+            is_external = EXTERNAL in (other.kind, entity.kind)
+            may_follow = is_external or self._last[other] > self._last[entity]
+            if may_follow and other != entity:
+                return True
+        return False
 
     def _kept(self, name: str) -> str:
         return name + KEPT
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:
-    """Whether a statement is a data class, which looks for its annotations in `sys.modules` by the module's name."""
-    decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
-    return any("dataclass" in ast.unparse(decorator) for decorator in decorators)
+    """Whether a statement is a data class,
+    which looks for its annotations in `sys.modules` by the module's name.
+    """
+    if not isinstance(statement, ast.ClassDef):
+        return False
+    return any("dataclass" in ast.unparse(decorator) for decorator in statement.decorator_list)
 
 
 def _outermost(edits: Collection[tuple[int, int, int, int, str]]) -> Iterator[tuple[int, int, int, int, str]]:
