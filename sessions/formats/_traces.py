@@ -16,9 +16,10 @@ from typing import Literal
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import Parts, Totals, actor_of, parts_of_message, parts_of_reply, role_of
+from gistpoint.sessions.formats.messages import Parts, actor_of, parts_of_message, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
@@ -75,7 +76,7 @@ class TraceReader(PartsReader):
         self._unanswered: list[RunCall] = []
         self._answered: set[str] = set()
         self._first_reply: int | None = None
-        self.totals = Totals()
+        self.totals = Tally()
         self.whole_cost: float | None = None
         """What the outermost span says of all within it."""
         self.times: list[float] = []
@@ -148,7 +149,7 @@ class TraceReader(PartsReader):
             if at is not None:
                 self.times = [min(at, *self.times), max(at, *self.times)] if self.times else [at, at]
         if span.kind == "model":
-            self.totals.add(span.tokens, span.cost)
+            self.totals.spend(span.tokens, span.cost)
             if span.model and span.model not in self.models:
                 self.models.append(span.model)
         elif not span.parent:

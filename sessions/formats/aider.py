@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
 from gistpoint.sessions.formats.calls import kind_of_command
-from gistpoint.sessions.formats.messages import Totals
 from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -84,7 +84,7 @@ class _Reader(TextReader):
         self._chat = chat
         self._lines = _Lines()
         self._kind = ""
-        self._totals = Totals()
+        self._totals = Tally()
 
     def begins(self, line: str, following: str, kind: str) -> str:
         return self._lines.begins(line, following, kind)
@@ -93,7 +93,7 @@ class _Reader(TextReader):
         for record in super().records():
             if record.fields == "notice":
                 notices = as_str(self.load(self.probe.blob, record.start, record.end)[0])
-                self._totals.add(*_spent(notices))
+                self._totals.spend(*_spent(notices))
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats._parts import PartsReader
-from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, tokens_of, usage_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -50,7 +51,7 @@ class _Reader(PartsReader):
         self._start = 0
         self._turns = Turns()
         self._system: Json = None
-        self._totals = Totals()
+        self._totals = Tally()
         self._names = {"model": "", "task": "", "error": ""}
         self._times: list[float] = []
 
@@ -105,7 +106,7 @@ class _Reader(PartsReader):
         exchange = as_dict(fields)
         request, reply = sides_of(fields)
         usage = usage_of(reply)
-        self._totals.add(tokens_of(usage), cost_of(reply, usage))
+        self._totals.spend(tokens_of(usage), cost_of(reply, usage))
         self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
         self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
         ended = as_str(reply.get("status"))

@@ -8,7 +8,6 @@ from typing import Literal
 
 from gistpoint.sessions.formats.benchmarks import HEADER, row_header
 from gistpoint.sessions.formats.messages import (
-    Totals,
     Turns,
     cost_of,
     is_call,
@@ -20,6 +19,7 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
@@ -96,7 +96,7 @@ class _Reader(RunReader):
         self._shape = shape
         self.in_lines = shape == "lines"
         self._turns = Turns()
-        self._totals = Totals()
+        self._totals = Tally()
         self._systems = 0
         self._model = as_str(probe.lines[0].get("model")) if probe.lines and _is_head(probe.lines[0]) else ""
 
@@ -126,7 +126,7 @@ class _Reader(RunReader):
         message = as_dict(fields)
         if (message.get("usage") or message.get("metrics")) and role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
+            self._totals.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(fields, step_count)
 
     def had_a_step(self, fields: Json) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import (
-    Totals,
     cost_of,
     message_step,
     parts_of_message,
@@ -22,6 +21,7 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
@@ -62,7 +62,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._calls: dict[str, int] = {}
         self._reply: int | None = None
-        self._totals = Totals()
+        self._totals = Tally()
         self._models: list[str] = []
         self._times: list[float] = []
         self._prompt = False
@@ -88,7 +88,7 @@ class _Reader(RunReader):
         if message.get("role") == "assistant":
             self._reply = step_count
             usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
+            self._totals.spend(tokens_of(usage), cost_of(message, usage))
             model = as_str(first(as_dict(message.get("modelInfo")), "id", "modelId"))
             if model and model not in self._models:
                 self._models.append(model)

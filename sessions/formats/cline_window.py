@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -48,7 +48,7 @@ class _Reader(RunReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._reply: int | None = None
-        self._totals = Totals()
+        self._totals = Tally()
         self._times: list[float] = []
         self._models: list[str] = []
 
@@ -65,7 +65,7 @@ class _Reader(RunReader):
             self._reply = None
             return step_count
         if kind == _REQUEST:
-            self._totals.add(*_spent(parsed_object(as_str(record.get("text"))) or {}))
+            self._totals.spend(*_spent(parsed_object(as_str(record.get("text"))) or {}))
             self._reply = step_count
         elif self._reply is None and kind in _BEGINNING:
             self._reply = step_count

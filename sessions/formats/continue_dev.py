@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import Totals, parts_of_message
+from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -30,7 +31,7 @@ class _Reader(RunReader):
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
-        self._totals = Totals()
+        self._totals = Tally()
         self._calls: dict[str, int] = {}
         self._thought: int | None = None
         """The step of a thought whose reply has not come yet."""
@@ -45,7 +46,7 @@ class _Reader(RunReader):
         step = self._thought if role == "assistant" and self._thought is not None else step_count
         self._thought = step if role == "thinking" else None
         if role == "assistant":
-            self._totals.add(*_spent(message))
+            self._totals.spend(*_spent(message))
             self._model = self._model or _model(item)
             for call in objects(message.get("toolCalls")):
                 self._calls[as_str(call.get("id"))] = step

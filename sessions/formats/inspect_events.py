@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import Parts, Totals, message_step, parts_of_message
+from gistpoint.sessions.formats.messages import Parts, message_step, parts_of_message
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.scanning import RawRecord
@@ -48,7 +49,7 @@ class InspectTurns:
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
-        self.totals = Totals()
+        self.totals = Tally()
         self.times: tuple[float, float] | None = None
         """When the first event began and the last one ended."""
 
@@ -59,7 +60,7 @@ class InspectTurns:
             if at is not None:
                 self.times = (min(at, self.times[0]), max(at, self.times[1])) if self.times else (at, at)
         if event.get("event") == "model":
-            self.totals.add(_tokens(event), as_float(_usage(event).get("total_cost")))
+            self.totals.spend(_tokens(event), as_float(_usage(event).get("total_cost")))
             for call in objects(_reply(event).get("tool_calls")):
                 self._calls[as_str(call.get("id"))] = step_count
         elif event.get("event") == "tool":

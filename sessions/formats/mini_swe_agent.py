@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats.calls import shell_call
 from gistpoint.sessions.formats.messages import (
     Shell,
-    Totals,
     Turns,
     message_step,
     message_texts,
@@ -18,6 +17,7 @@ from gistpoint.sessions.formats.messages import (
 )
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, StepTexts, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -64,18 +64,18 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shell = Shell(_command, self._refuses)
         self._turns = Turns(self._shell)
-        self._totals = Totals()
+        self._totals = Tally()
 
     def sum_up(self) -> Iterator[None]:
         if not self._totals.tokens:
             for tokens in _tokens_in(self.probe.blob):
-                self._totals.add(tokens)
+                self._totals.spend(tokens)
                 yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
         if "extra" in message and role_of(message) == "assistant":
-            self._totals.add(tokens_of(usage_of(message)))
+            self._totals.spend(tokens_of(usage_of(message)))
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

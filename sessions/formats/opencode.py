@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import compress
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
@@ -46,7 +46,7 @@ class _Reader(RunReader):
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
-        self._totals = Totals()
+        self._totals = Tally()
         self._times: list[float] = []
         self._model = self._end = ""
         self._links: list[str] = []
@@ -59,7 +59,7 @@ class _Reader(RunReader):
             if at is not None:
                 self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
         if info.get("role") == "assistant":
-            self._totals.add(_tokens(info), as_float(info.get("cost")))
+            self._totals.spend(_tokens(info), as_float(info.get("cost")))
             self._model = self._model or as_str(info.get("modelID"))
             self._end = as_str(as_dict(info.get("error")).get("name")) or as_str(info.get("finish"))
             self._links += _links(objects(message.get("parts")))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.messages import Totals, thought_text
+from gistpoint.sessions.formats.messages import thought_text
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -41,7 +42,7 @@ class _Reader(RunReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._calls: dict[str, int] = {}
-        self._totals = Totals()
+        self._totals = Tally()
         self._times: list[float] = []
         self._seen: dict[str, Json] = {}
         self._end = ""
@@ -67,7 +68,7 @@ class _Reader(RunReader):
             self._seen["name"] = entry["name"]
         if message.get("role") == "assistant":
             usage = as_dict(message.get("usage"))
-            self._totals.add(_tokens(usage), as_float(as_dict(usage.get("cost")).get("total")))
+            self._totals.spend(_tokens(usage), as_float(as_dict(usage.get("cost")).get("total")))
             self._end = as_str(message.get("stopReason"))
             if message.get("model") and self._end not in _FAILED:
                 self._seen.setdefault("model", message["model"])

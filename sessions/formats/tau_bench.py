@@ -11,8 +11,9 @@ from typing import Literal
 
 from gistpoint.sessions.formats.benchmarks import row_header
 from gistpoint.sessions.formats.calls import call_of_function, kind_of
-from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, role_of, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, role_of, tokens_of, usage_of
 from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -77,7 +78,7 @@ class _Reader(RunReader):
         self.facts.update(beside)
         self._turns = Turns()
         self._ticks = _Ticks()
-        self._totals = Totals()
+        self._totals = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -85,7 +86,7 @@ class _Reader(RunReader):
             return self._ticks.place(message, step_count)
         if role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
+            self._totals.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(_message(fields), step_count)
 
     def completed(self, value: Json) -> Json:

@@ -10,6 +10,7 @@ from functools import cached_property
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBlob
 from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import CutOffError, DamagedError, RawRecord, Scanner, TooLongError, members
 from gistpoint.sessions.records.values import as_dict, as_list
 
@@ -142,6 +143,10 @@ class FileProbe:
             if isinstance(value, dict):
                 found.append(value)
         return found
+
+    def records(self, count: int = 20) -> list[Record]:
+        """Return the first records: objects of the top array, else of the first lines, else the top object alone."""
+        return records_in(self.array)[:count] or [Record(line) for line in self.lines[:count]] or [Record(self.object)]
 
     @cached_property
     def is_lines(self) -> bool:
