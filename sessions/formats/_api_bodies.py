@@ -10,18 +10,50 @@ from gistpoint.sessions.records.model import CutText, Json
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, objects, parsed_object
 
 _PAIRS = (
-    ("request", "response"), ("params", "result"), ("request", "result"), ("request", "reply"), ("req", "res"),
-    ("request_body", "response_body"), ("input", "output"), ("body", "response"), ("kwargs", "response"),
-)  # fmt: skip
+    ("request", "response"),
+    ("params", "result"),
+    ("request", "result"),
+    ("request", "reply"),
+    ("req", "res"),
+    ("request_body", "response_body"),
+    ("input", "output"),
+    ("body", "response"),
+    ("kwargs", "response"),
+)
 _BODIES = (
-    "parsed_body", "body", "body_raw", "json", "json_data", "postData", "text", "string", "content", "data", "kwargs",
-    "payload", "message", "response", "result", "params",
-)  # fmt: skip
+    "parsed_body",
+    "body",
+    "body_raw",
+    "json",
+    "json_data",
+    "postData",
+    "text",
+    "string",
+    "content",
+    "data",
+    "kwargs",
+    "payload",
+    "message",
+    "response",
+    "result",
+    "params",
+)
 _DEEPEST = 5
 _OF_REPLY = (
-    "object", "type", "id", "role", "model", "content", "output", "usage", "stop_reason", "stop_details", "status",
-    "incomplete_details", "error",
-)  # fmt: skip
+    "object",
+    "type",
+    "id",
+    "role",
+    "model",
+    "content",
+    "output",
+    "usage",
+    "stop_reason",
+    "stop_details",
+    "status",
+    "incomplete_details",
+    "error",
+)
 """What a reply says of itself; the rest are the settings of its request."""
 _OF_REQUEST = ("input", "instructions", "previous_response_id")
 """What a response of OpenAI's API says of its request."""

@@ -8,9 +8,16 @@ from gistpoint.sessions.records.model import Json, Tokens
 from gistpoint.sessions.records.values import as_dict, as_int, as_str, as_text, first
 
 ENVELOPES = frozenset(
-    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
-     "inter_agent_communication_metadata")
-)  # fmt: skip
+    (
+        "session_meta",
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication_metadata",
+    )
+)
 _ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output", "local_shell_call"))
 """The items that stood in no envelope until September 2025."""
 REPLIES = frozenset(("agent_message", "agent_reasoning", "agent_reasoning_raw_content"))

@@ -19,6 +19,7 @@ from gistpoint.sessions.formats._codex_records import (
 )
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of, thought_text
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.values import (
@@ -31,18 +32,34 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
-    is_naive,
+    in_seconds,
     joined,
     objects,
     when,
 )
 
 _STATES = frozenset(
-    ("state", "ghost_snapshot", "task_started", "turn_started", "thread_settings_applied", "thread_name_updated",
-     "thread_goal_updated", "thread_rolled_back", "undo_completed", "inter_agent_communication_metadata",
-     "sub_agent_activity", "world_state", "turn_context", "token_count", "guardian_assessment", "warning",
-     "background_event", "plan_delta")
-)  # fmt: skip
+    (
+        "state",
+        "ghost_snapshot",
+        "task_started",
+        "turn_started",
+        "thread_settings_applied",
+        "thread_name_updated",
+        "thread_goal_updated",
+        "thread_rolled_back",
+        "undo_completed",
+        "inter_agent_communication_metadata",
+        "sub_agent_activity",
+        "world_state",
+        "turn_context",
+        "token_count",
+        "guardian_assessment",
+        "warning",
+        "background_event",
+        "plan_delta",
+    )
+)
 _NOTES = frozenset(("entered_review_mode", "exited_review_mode"))
 _INJECTED = re.compile(r"\s*(?:<([a-z_]{3,60})>.*</\1>\s*\Z|# AGENTS\.md )", re.S)
 _INSTRUCTIONS = ("instructions", "base_instructions", "user_instructions")
@@ -61,17 +78,24 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[_Record], model: s
     for envelope, kind, payload, _ in records:
         reply.add(envelope, kind, payload)
     times = [at for at in (when(record.get("timestamp")) for *_, record in records) if at is not None]
-    failed = any(result.is_error or result.returncode for result in reply.results) or reply.failed
-    return Step(
-        index, Actor.AGENT, kind_of(tuple(reply.calls)), raws[0].range, tuple(raw.range for raw in raws),
-        label="assistant", thought=joined(reply.thoughts), text=joined(reply.texts), calls=tuple(reply.calls),
-        results=tuple(reply.results), started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(records[0][3].get("timestamp")), tokens=reply.tokens, model=model,
-        diff="\n".join(reply.made(reply.diffs)) or None,
-        edits=tuple(reply.made(reply.edits)) or edits_of(tuple(reply.calls)),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "ended", *reply.derived}),
-        links=tuple(dict.fromkeys(link for *_, payload, _ in records for link in links_of(payload))),
-    )  # fmt: skip
+    failed = any_failed(reply.results) or reply.failed
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(tuple(reply.calls)), "assistant")
+        .thought(*reply.thoughts)
+        .text(*reply.texts)
+        .calls(reply.calls)
+        .results(reply.results)
+        .edits(tuple(reply.made(reply.edits)) or edits_of(tuple(reply.calls)))
+        .diffs(reply.made(reply.diffs))
+        .over(times)
+        .naive(records[0][3].get("timestamp"))
+        .spent(reply.tokens)
+        .model(model)
+        .flag_if(failed, "error")
+        .derived("kind", "ended", *reply.derived)
+        .links(dict.fromkeys(link for *_, payload, _ in records for link in links_of(payload)))
+        .build()
+    )
 
 
 class _Reply:
@@ -88,7 +112,7 @@ class _Reply:
         self.tokens = Tokens()
         self.failed = False
         self.derived: set[str] = set()
-        self._totals: list[Json] = []
+        self._tally: list[Json] = []
 
     def made(self, told: list[tuple[str, _T]]) -> list[_T]:
         """Return what events tell of changes, without those of calls that failed."""
@@ -131,15 +155,17 @@ class _Reply:
         facts = as_dict(as_dict(output).get("metadata"))
         if facts:
             text = as_text(as_dict(output).get("output"))
-            return Result(call_id(payload), text, None, as_int(facts.get("exit_code")),
-                          as_float(facts.get("duration_seconds")))  # fmt: skip
+            return Result(
+                call_id(payload), text, None, as_int(facts.get("exit_code")), as_float(facts.get("duration_seconds"))
+            )
         code, wall = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
         self.derived |= {"results.returncode"} if code else set()
         told = as_dict(output)
         failed = told.get("success") is False or told.get("isError") is True
         failed = failed or payload.get("status") in ("failed", "incomplete")
-        return Result(call_id(payload), text, failed or None, int(code[1]) if code else None,
-                      float(wall[1]) if wall else None)  # fmt: skip
+        return Result(
+            call_id(payload), text, failed or None, int(code[1]) if code else None, float(wall[1]) if wall else None
+        )
 
     def _result(self, result: Result) -> None:
         """Keep a result; what an event said of the same call before is completed by it."""
@@ -147,19 +173,22 @@ class _Reply:
             if result.call_id and known.call_id == result.call_id:
                 self.results[at] = Result(
                     result.call_id,
-                    result.text if known.text in result.text else known.text if result.text in known.text
+                    result.text
+                    if known.text in result.text
+                    else known.text
+                    if result.text in known.text
                     else joined([result.text, known.text]),
                     result.is_error if known.is_error is None else known.is_error,
                     result.returncode if known.returncode is None else known.returncode,
                     result.duration_s if known.duration_s is None else known.duration_s,
-                )  # fmt: skip
+                )
                 return
         self.results.append(result)
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        if isinstance(total, dict) and total not in self._totals:
-            self._totals.append(total)
+        if isinstance(total, dict) and total not in self._tally:
+            self._tally.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
 
     def _completed(self, item: dict[str, Json]) -> None:
@@ -229,7 +258,7 @@ def _seconds(report: dict[str, Json]) -> float | None:
     seconds, rest = as_float(duration.get("secs")), as_float(duration.get("nanos"))
     milliseconds = as_float(first(report, "duration_ms", "durationMs"))
     if seconds is None:
-        return None if milliseconds is None else milliseconds / 1000
+        return in_seconds(milliseconds)
     return seconds + (rest or 0.0) / 1e9
 
 
@@ -284,9 +313,10 @@ def other_step(index: int, raws: Sequence[Raw], records: list[_Record]) -> Step:
         step_kind = StepKind.ERROR if broken else StepKind.END
         flags |= {"error"} if broken else set()
         failure = as_dict(payload.get("error")).get("message")
-        text = joined(as_text(one) for one in (
-            payload.get("message"), failure, payload.get("reason"), payload.get("last_agent_message")
-        ))  # fmt: skip
+        text = joined(
+            as_text(one)
+            for one in (payload.get("message"), failure, payload.get("reason"), payload.get("last_agent_message"))
+        )
     elif is_output(kind):
         actor, step_kind, flags = Actor.ENVIRONMENT, StepKind.TOOL, {"unpaired"}
         reply = _Reply()
@@ -302,13 +332,17 @@ def other_step(index: int, raws: Sequence[Raw], records: list[_Record]) -> Step:
         text = dumped({key: value for key, value in payload.items() if key != "type"})
     else:
         return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
-    at = when(record.get("timestamp"))
-    return Step(
-        index, actor, step_kind, raws[0].range, tuple(raw.range for raw in raws), label=kind, text=text,
-        results=results, started=at, naive=is_naive(record.get("timestamp")), flags=frozenset(flags),
-        derived=frozenset({"kind"}), id=as_str(payload.get("id")) if envelope == "response_item" else "",
-        links=tuple(dict.fromkeys(link for *_, one, _ in records for link in links_of(one))),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, step_kind, kind)
+        .text(text)
+        .results(results)
+        .at(record.get("timestamp"))
+        .flag(*flags)
+        .derived("kind")
+        .links(dict.fromkeys(link for *_, one, _ in records for link in links_of(one)))
+        .id(as_str(payload.get("id")) if envelope == "response_item" else "")
+        .build()
+    )
 
 
 def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
@@ -326,4 +360,4 @@ def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
     text = joined(texts)
     if role != "user" or _INJECTED.match(text):
         return Actor.SYSTEM if role == "user" else actor_of(role), StepKind.SYSTEM, text
-    return Actor.USER, StepKind.TASK if index < 8 else StepKind.MESSAGE, text
+    return Actor.USER, asking_kind(index, 8), text

@@ -48,6 +48,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.records.archives import Blob, FileBlob
+from gistpoint.sessions.records.building import StepBuilder, duration
 from gistpoint.sessions.records.format import Raw, RunReader, unknown_step
 from gistpoint.sessions.records.model import (
     UNSOLVED,
@@ -71,19 +72,35 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
+    in_seconds,
     when,
 )
 
 _KINDS = {
-    "attempt_started": StepKind.TASK, "process_started": StepKind.STATE, "view": StepKind.STATE,
-    "test_run": StepKind.TEST, "score": StepKind.SCORE, "pause": StepKind.PAUSE, "resume": StepKind.PAUSE,
-    "idle_prompt": StepKind.PAUSE, "note": StepKind.NOTE, "edit_buffer": StepKind.STATE, "comfort": StepKind.STATE,
-    "suspect": StepKind.NOTE, "heartbeat": StepKind.STATE, "questionnaire": StepKind.NOTE,
-    "correction": StepKind.NOTE, "crash": StepKind.ERROR, "attempt_ended": StepKind.END,
-    "model_turn": StepKind.MESSAGE, "handover": StepKind.PAUSE,
-    "assist_asked": StepKind.MESSAGE, "assist_answered": StepKind.MESSAGE, "assist_inserted": StepKind.STATE,
+    "attempt_started": StepKind.TASK,
+    "process_started": StepKind.STATE,
+    "view": StepKind.STATE,
+    "test_run": StepKind.TEST,
+    "score": StepKind.SCORE,
+    "pause": StepKind.PAUSE,
+    "resume": StepKind.PAUSE,
+    "idle_prompt": StepKind.PAUSE,
+    "note": StepKind.NOTE,
+    "edit_buffer": StepKind.STATE,
+    "comfort": StepKind.STATE,
+    "suspect": StepKind.NOTE,
+    "heartbeat": StepKind.STATE,
+    "questionnaire": StepKind.NOTE,
+    "correction": StepKind.NOTE,
+    "crash": StepKind.ERROR,
+    "attempt_ended": StepKind.END,
+    "model_turn": StepKind.MESSAGE,
+    "handover": StepKind.PAUSE,
+    "assist_asked": StepKind.MESSAGE,
+    "assist_answered": StepKind.MESSAGE,
+    "assist_inserted": StepKind.STATE,
     "confirmation": StepKind.SCORE,
-}  # fmt: skip
+}
 _GIST = "gist.py"
 """The path under which a gist is shown: it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
@@ -278,12 +295,21 @@ class JournalReader(RunReader):
             return _reply(index, raws, main, main.data, actor)
         if main.type not in EVENTS:
             return unknown_step(index, raws, main.type or "event", dumped(raws[0].value))
-        return Step(
-            index, actor if isinstance(main.data, _OF_PERSON) else Actor.SYSTEM, _KINDS.get(main.type, StepKind.TOOL),
-            raws[0].range, tuple(raw.range for raw in raws), label=main.type, text=_words(unfolded or [main], events),
-            started=main.at, state=_state(events, main),
-            flags=frozenset({"error"} if main.type == Crashed.type else ()), id=as_str(events[0].fields.get("seq")),
-        )  # fmt: skip
+        return (
+            StepBuilder(
+                index,
+                raws,
+                actor if isinstance(main.data, _OF_PERSON) else Actor.SYSTEM,
+                _KINDS.get(main.type, StepKind.TOOL),
+                main.type,
+            )
+            .text(_words(unfolded or [main], events))
+            .span(main.at)
+            .state(_state(events, main))
+            .flag_if(main.type == Crashed.type, "error")
+            .id(as_str(events[0].fields.get("seq")))
+            .build()
+        )
 
 
 def _confirmed(outcome: AttemptState) -> dict[str, Json]:
@@ -355,7 +381,7 @@ def _idle_words(prompts: list[IdlePrompted], last: _Line) -> str:
     asked = prompts[0].since_mono_ms
     if ms is None and asked is not UNSET:
         since, until = as_float(asked), as_float(last.fields.get("mono_ms"))
-        ms = None if since is None or until is None else until - since
+        ms = duration(since, until)
     phrase = {"worked": "answered: I was working", "away": "answered: I was away"}.get(answer, "not answered: idle")
     return _joined(f"for {ms / 1000:,.0f} s" if ms is not None else "", phrase)
 
@@ -371,11 +397,17 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
     state: dict[str, Json] = {name: main.stored[name] for name in _OF_REPLY if main.stored.get(name)}
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
-    return Step(
-        index, actor, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label=main.type,
-        thought=turn.reasoning or "", text=_joined(turn.content, turn.refusal or ""), started=main.at, tokens=tokens,
-        cost=cost, model=turn.model, state=state, id=as_str(main.fields.get("seq")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, StepKind.MESSAGE, main.type)
+        .thought(turn.reasoning or "")
+        .text(_joined(turn.content, turn.refusal or ""))
+        .span(main.at)
+        .spent(tokens, cost)
+        .model(turn.model)
+        .state(state)
+        .id(as_str(main.fields.get("seq")))
+        .build()
+    )
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
@@ -397,7 +429,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, 
     for event in events:
         if isinstance(event.data, CallAnswered):
             ms, refused, ended = as_float(event.data.duration_ms), event.data.refused, event.at
-            results = (Result(made.call_id, event.data.text, refused, None, None if ms is None else ms / 1000),)
+            results = (Result(made.call_id, event.data.text, refused, None, in_seconds(ms)),)
     answer, call = stored.get(CallAnswered.type, {}), stored[CallMade.type]
     state: dict[str, Json] = {"budget": answer["budget"]} if "budget" in answer else {}
     state.update({name: call[name] for name in ("automatic", "typed", "malformed") if call.get(name)})
@@ -409,14 +441,23 @@ def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, 
     if replacement:
         state["replacement"], edits = replacement, (FileEdit(as_str(replacement.get("path")), None, None),)
     tokens = as_dict(made.extra.get("tokens"))
-    return Step(
-        index, actor, StepKind.SUBMIT if SubmissionMade.type in stored else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label=made.tool, thought=made.thought or "", calls=calls, results=results,
-        started=events[0].at, ended=ended,
-        tokens=Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
-        cost=as_float(made.extra.get("cost")), state=state, edits=edits,
-        flags=frozenset({"refused", "error"} if refused else ()), id=as_str(events[0].fields.get("seq")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, StepKind.SUBMIT if SubmissionMade.type in stored else kind_of(calls), made.tool)
+        .thought(made.thought or "")
+        .calls(calls)
+        .results(results)
+        .edits(edits)
+        .span(events[0].at, ended)
+        .spent(
+            Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
+            as_float(made.extra.get("cost")),
+        )
+        .state(state)
+        .flag_if(refused, "refused")
+        .flag_if(refused, "error")
+        .id(as_str(events[0].fields.get("seq")))
+        .build()
+    )
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:

@@ -18,9 +18,9 @@ from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import Parts, actor_of, parts_of_message, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.building import Tally
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -253,26 +253,45 @@ class TraceReader(PartsReader):
         return self._made_of(index, raws, span, replies, calls, results, errors, times)
 
     def _made_of(
-        self, index: int, raws: Sequence[Raw], span: TraceSpan | None, replies: list[Parts], calls: list[RunCall],
-        results: list[Result], errors: list[str], times: list[float],
-    ) -> Step:  # fmt: skip
+        self,
+        index: int,
+        raws: Sequence[Raw],
+        span: TraceSpan | None,
+        replies: list[Parts],
+        calls: list[RunCall],
+        results: list[Result],
+        errors: list[str],
+        times: list[float],
+    ) -> Step:
         made = tuple(calls)
         is_model = span is None or span.kind == "model"
-        failed = bool(errors) or any(result.is_error for result in results)
+        failed = bool(errors) or any_error(results)
         around = StepKind.DELEGATE if span and span.kind == "agent" else StepKind.STATE
         kind = kind_of(made) if is_model or made else around
         said = [text for reply in replies for text in reply.texts] if is_model else [span.text if span else ""]
         above = [self._spans[id].kind for id in self._above(span.id)] if span and span.id in self._spans else []
         flags = {name for name, is_so in (("error", failed), ("side", "tool" in above)) if is_so}
-        return Step(
-            index, Actor.AGENT if is_model else Actor.SYSTEM, StepKind.ERROR if errors and not made else kind,
-            raws[0].range, tuple(raw.range for raw in raws), label=span.name if span else "tool",
-            thought=joined(text for reply in replies for text in reply.thought) if is_model else "",
-            text=joined([*said, *errors]), calls=made, results=tuple(_once(results)), started=min(times, default=None),
-            ended=max(times, default=None), tokens=span.tokens if span and is_model else Tokens(),
-            cost=span.cost if span and is_model else None, model=span.model if span else "", edits=edits_of(made),
-            flags=frozenset(flags), derived=frozenset({"kind"}), id=span.id if span else "",
-        )  # fmt: skip
+        return (
+            StepBuilder(
+                index,
+                raws,
+                Actor.AGENT if is_model else Actor.SYSTEM,
+                StepKind.ERROR if errors and not made else kind,
+                span.name if span else "tool",
+            )
+            .thought(joined(text for reply in replies for text in reply.thought) if is_model else "")
+            .text(*said, *errors)
+            .calls(made)
+            .results(_once(results))
+            .edits(edits_of(made))
+            .over(times)
+            .spent(span.tokens if span and is_model else Tokens(), span.cost if span and is_model else None)
+            .model(span.model if span else "")
+            .flag(*flags)
+            .derived("kind")
+            .id(span.id if span else "")
+            .build()
+        )
 
     def _message(self, index: int, raws: Sequence[Raw]) -> Step:
         """Return the step of a message that a model was sent, and that is none of the replies before."""
@@ -286,12 +305,18 @@ class TraceReader(PartsReader):
         if role == "user" and (self._first_reply is None or index < self._first_reply):
             kind = StepKind.TASK
         calls = tuple(parts_of_reply(message).calls) if role == "assistant" else ()
-        return Step(
-            index, Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role), kind, raws[0].range,
-            tuple(raw.range for raw in raws), label=role or "message",
-            thought=joined(parts.thought), text="" if results else joined(parts.texts), calls=calls,
-            results=tuple(results), flags=frozenset({"unpaired"} if results else ()), derived=frozenset({"kind"}),
-        )  # fmt: skip
+        return (
+            StepBuilder(
+                index, raws, Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role), kind, role or "message"
+            )
+            .thought(*parts.thought)
+            .text("" if results else joined(parts.texts))
+            .calls(calls)
+            .results(results)
+            .flag_if(results, "unpaired")
+            .derived("kind")
+            .build()
+        )
 
 
 def _key(message: dict[str, Json]) -> str:
@@ -355,7 +380,7 @@ class TraceFormat(Format):
         """Open a trace by its id, or the only one."""
         found = guarded(self.spans(probe), probe.blob, [])
         if id and not any(self.trace_of(record.fields) == id for record in found):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+            raise no_such_run(probe, id)
         return self.reader(probe, id)
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
 from gistpoint.sessions.formats.calls import kind_of_command
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.building import Tally
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, no_such_run
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.requests import headline
@@ -23,8 +22,10 @@ from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, when
 
 _CHAT = "# aider chat started at "
-_TOKENS = re.compile(r"Tokens: ([\d.,]+[kM]?) sent,(?: ([\d.,]+[kM]?) cache write,)?(?: ([\d.,]+[kM]?) cache hit,)?"
-                     r" ([\d.,]+[kM]?) received")  # fmt: skip
+_TOKENS = re.compile(
+    r"Tokens: ([\d.,]+[kM]?) sent,(?: ([\d.,]+[kM]?) cache write,)?(?: ([\d.,]+[kM]?) cache hit,)?"
+    r" ([\d.,]+[kM]?) received"
+)
 _COST = re.compile(r"Cost: \$([\d.]+) (?:message|request|send)")
 _MODEL = re.compile(r"^(?:Main model|Models?): ([^\s,]+)", re.M)
 _VERSION = re.compile(r"^Aider v(\S+)", re.M)
@@ -84,7 +85,7 @@ class _Reader(TextReader):
         self._chat = chat
         self._lines = _Lines()
         self._kind = ""
-        self._totals = Tally()
+        self._tally = Tally()
 
     def begins(self, line: str, following: str, kind: str) -> str:
         return self._lines.begins(line, following, kind)
@@ -93,7 +94,7 @@ class _Reader(TextReader):
         for record in super().records():
             if record.fields == "notice":
                 notices = as_str(self.load(self.probe.blob, record.start, record.end)[0])
-                self._totals.spend(*_spent(notices))
+                self._tally.spend(*_spent(notices))
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -111,8 +112,8 @@ class _Reader(TextReader):
             task=headline(self._chat.asked) or f"chat of {self._chat.name}",
             model=model[1] if model else "",
             agent="aider",
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
             started=when(_started(opening)),
             derived=frozenset({"tokens", "cost"}),
         )
@@ -130,24 +131,37 @@ class _Reader(TextReader):
         blocks = [as_dict(raw.value) for raw in raws]
         kind, text = as_str(blocks[0].get("kind")), as_text(blocks[0].get("text"))
         notices = joined(as_text(block.get("text")) for block in blocks[1:])
-        ranges = tuple(raw.range for raw in raws)
         if kind == "reply":
             return _reply(index, raws, text, notices)
         if kind == "user" and (ran := _RAN.match(text)):
-            return Step(index, Actor.USER, kind_of_command(ran[2]), raws[0].range, ranges, label="user", text=ran[1],
-                        results=(Result("", joined([ran[3].strip("\n"), notices])),),
-                        derived=frozenset({"kind"}))  # fmt: skip
+            return (
+                StepBuilder(index, raws, Actor.USER, kind_of_command(ran[2]), "user")
+                .text(ran[1])
+                .results((Result("", joined([ran[3].strip("\n"), notices])),))
+                .derived("kind")
+                .build()
+            )
         if kind == "user":
             command = text.startswith(("/", "!"))
-            purpose = StepKind.NOTE if command else StepKind.TASK if index < 3 else StepKind.MESSAGE
-            return Step(index, Actor.USER, purpose, raws[0].range, ranges, label="command" if command else "user",
-                        text=text, derived=frozenset({"kind"}))  # fmt: skip
+            purpose = StepKind.NOTE if command else asking_kind(index)
+            return (
+                StepBuilder(index, raws, Actor.USER, purpose, "command" if command else "user")
+                .text(text)
+                .derived("kind")
+                .build()
+            )
         unanswered = kind == "notice" and bool(_UNANSWERED.search(text))
         purpose = StepKind.STATE if kind == "chat" else StepKind.ERROR if unanswered else StepKind.NOTE
-        return Step(index, Actor.ENVIRONMENT, purpose, raws[0].range, ranges, label=kind, text=joined([text, notices]),
-                    started=when(_started(text)), naive=kind == "chat", state=_tests_in(text),
-                    flags=frozenset({"error"} if unanswered else ()),
-                    derived=frozenset({"kind"} if unanswered else ()))  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind)
+            .text(text, notices)
+            .span(when(_started(text)))
+            .state(_tests_in(text))
+            .flag_if(unanswered, "error")
+            .derived(*({"kind"} if unanswered else ()))
+            .naive_if(kind == "chat")
+            .build()
+        )
 
 
 def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
@@ -158,14 +172,18 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
     known = {edit.path for edit in edits}
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
     failed = bool(_FAILED.search(notices))
-    return Step(
-        index, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, raws[0].range,
-        tuple(raw.range for raw in raws), label="reply", thought=thought, text=text,
-        results=(Result("", notices, failed or None),) if notices.strip() else (),
-        tokens=tokens, cost=cost, state=_tests_in(notices), edits=tuple(edits),
-        flags=frozenset({"error"} if failed else ()),
-        derived=frozenset({"kind", "edits", "results.is_error"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, "reply")
+        .thought(thought)
+        .text(text)
+        .results((Result("", notices, failed or None),) if notices.strip() else ())
+        .edits(edits)
+        .spent(tokens, cost)
+        .state(_tests_in(notices))
+        .flag_if(failed, "error")
+        .derived("kind", "edits", "results.is_error")
+        .build()
+    )
 
 
 def _tests_in(notices: str) -> dict[str, Json]:
@@ -263,7 +281,7 @@ class Aider(Format):
         for chat in _chats(probe):
             if chat.name == id or not id:
                 return _open(probe, chat)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _open(probe: FileProbe, chat: _Chat) -> _Reader:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, tokens_of, usage_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.building import Tally
-from gistpoint.sessions.records.format import Format, Raw, RunEntry
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, Tally
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, no_such_run
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded, lines, one_record
@@ -51,7 +51,7 @@ class _Reader(PartsReader):
         self._start = 0
         self._turns = Turns()
         self._system: Json = None
-        self._totals = Tally()
+        self._tally = Tally()
         self._names = {"model": "", "task": "", "error": ""}
         self._times: list[float] = []
 
@@ -106,7 +106,7 @@ class _Reader(PartsReader):
         exchange = as_dict(fields)
         request, reply = sides_of(fields)
         usage = usage_of(reply)
-        self._totals.spend(tokens_of(usage), cost_of(reply, usage))
+        self._tally.spend(tokens_of(usage), cost_of(reply, usage))
         self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
         self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
         ended = as_str(reply.get("status"))
@@ -146,11 +146,14 @@ class _Reader(PartsReader):
         if names[0].get("part") == "error":
             error = value.get("error")
             text = as_text(as_dict(error).get("message")) or (error if isinstance(error, str) else dumped(error))
-            return Step(
-                index, Actor.ENVIRONMENT, StepKind.ERROR, raws[0].range, tuple(raw.range for raw in raws),
-                label="error", text=text, started=when(value.get("timestamp")), flags=frozenset({"error"}),
-                derived=frozenset({"kind"}),
-            )  # fmt: skip
+            return (
+                StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR, "error")
+                .text(text)
+                .span(when(value.get("timestamp")))
+                .flag("error")
+                .derived("kind")
+                .build()
+            )
         step = message_step(index, raws)
         ended = {key: value[key] for key in ("stop_reason", "stop_details", "incomplete_details") if value.get(key)}
         if value.get("status") == "failed" or value.get("error"):
@@ -159,20 +162,26 @@ class _Reader(PartsReader):
         return replace(step, state=ended) if ended else step
 
     def header(self) -> Run:
-        spent, times = self._totals, self._times
+        spent, times = self._tally, self._times
         return Run(
-            self.format, id=self._id, task=self._names["task"], model=self._names["model"],
+            self.format,
+            id=self._id,
+            task=self._names["task"],
+            model=self._names["model"],
             exit_status=self._names["error"],
-            tokens=spent.tokens, cost=spent.cost, started=min(times, default=None),
+            tokens=spent.tokens,
+            cost=spent.cost,
+            started=min(times, default=None),
             duration_s=max(times) - min(times) if times else None,
             derived=frozenset({"tokens", "cost", "duration_s"}),
-        )  # fmt: skip
+        )
 
 
 def _light(message: dict[str, Json]) -> dict[str, Json]:
     """Return what decides where a message belongs: its role and the ids of its calls and results."""
-    kept: dict[str, Json] = {key: message[key] for key in ("role", "type", "object", "call_id", "tool_call_id", "id")
-                             if key in message}  # fmt: skip
+    kept: dict[str, Json] = {
+        key: message[key] for key in ("role", "type", "object", "call_id", "tool_call_id", "id") if key in message
+    }
     for key in ("content", "tool_calls", "output"):
         inner = objects(message.get(key)) if isinstance(message.get(key), list) else []
         named: list[Json] = [
@@ -202,11 +211,15 @@ class ApiLog(Format):
     words_in_records = True
     parted_by = (b"delta",)  # a reply in a stream of events
     not_shown: Sequence[NotShown] = (
-        NotShown(("request", "response", "url", "method", "headers", "status"),
-                 "how an exchange was sent; the messages of its bodies are shown, each once"),
-        NotShown(("usage", "stop_reason", "status", "output.status", "content.cache_control"),
-                 "counts and settings of the provider; the model, the tokens and the reason of the end are shown"),
-    )  # fmt: skip
+        NotShown(
+            ("request", "response", "url", "method", "headers", "status"),
+            "how an exchange was sent; the messages of its bodies are shown, each once",
+        ),
+        NotShown(
+            ("usage", "stop_reason", "status", "output.status", "content.cache_control"),
+            "counts and settings of the provider; the model, the tokens and the reason of the end are shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -214,8 +227,9 @@ class ApiLog(Format):
         entries = as_list(as_dict(probe.object.get("log")).get("entries"))
         for key in _ARRAYS:
             entries = entries or as_list(probe.object.get(key))
-        likely = [one for one in [*found[:20], *objects(entries)[:3]]
-                  if _KEYS & one.keys() or one.get("object") == "response"]  # fmt: skip
+        likely = [
+            one for one in [*found[:20], *objects(entries)[:3]] if _KEYS & one.keys() or one.get("object") == "response"
+        ]
         if not likely:
             return 0.0
         from gistpoint.sessions.formats._api_bodies import sides_of
@@ -234,7 +248,7 @@ class ApiLog(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a conversation by its number."""
         if not id.isdecimal():
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
 
 

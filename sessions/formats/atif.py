@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
@@ -33,6 +33,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
+    in_seconds,
     is_naive,
     objects,
     when,
@@ -108,15 +109,26 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
     derived |= {"started"} if naive else set()
     results = tuple(result for result, _, _ in pairs)
     started = when(value.get("timestamp"))
-    step = Step(
-        index, actor_of(source), kind, raws[0].range, tuple(raw.range for raw in raws), label=source,
-        thought=as_text(value.get("reasoning_content")), text=as_text(value.get("message")), calls=calls,
-        results=results, started=started, naive=naive,
-        tokens=Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
-        cost=as_float(metrics.get("cost_usd")), model=as_str(value.get("model_name")), edits=edits_of(calls),
-        flags=frozenset(_flags(value, extra, results)), derived=frozenset(derived),
-        links=tuple(link for _, links, _ in pairs for link in links), id=as_str(value.get("step_id")),
-    )  # fmt: skip
+    step = (
+        StepBuilder(index, raws, actor_of(source), kind, source)
+        .thought(as_text(value.get("reasoning_content")))
+        .text(as_text(value.get("message")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(started)
+        .spent(
+            Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
+            as_float(metrics.get("cost_usd")),
+        )
+        .model(as_str(value.get("model_name")))
+        .flag(*(_flags(value, extra, results)))
+        .derived(*derived)
+        .links((link for _, links, _ in pairs for link in links))
+        .id(as_str(value.get("step_id")))
+        .naive_if(naive)
+        .build()
+    )
     return _restored(step, ours) if ours else step
 
 
@@ -126,7 +138,7 @@ def _kind(source: str, calls: tuple[RunCall, ...], value: dict[str, Json], index
     if source == "agent":
         return kind_of(calls)
     if source == "user":
-        return StepKind.TASK if index < 2 else StepKind.MESSAGE
+        return asking_kind(index, 2)
     return StepKind.SYSTEM if source == "system" else StepKind.UNKNOWN
 
 
@@ -134,7 +146,7 @@ def _flags(value: dict[str, Json], extra: dict[str, Json], results: tuple[Result
     flags = {"copied"} if value.get("is_copied_context") else set[str]()
     if extra.get("is_sidechain"):
         flags.add("side")
-    if any(result.is_error or result.returncode for result in results):
+    if any_failed(results):
         flags.add("error")
     return flags
 
@@ -165,7 +177,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
         as_text(item.get("content")),
         as_bool(extra.get("is_error")),
         as_int(extra.get("returncode")),
-        duration / 1000 if duration is not None else None,
+        in_seconds(duration),
     )
     links = []
     for reference in objects(item.get("subagent_trajectory_ref")):
@@ -183,10 +195,13 @@ def _restored(step: Step, ours: dict[str, Json]) -> Step:
         return as_text(ours[key]) if key in ours else default
 
     edits = tuple(
-        FileEdit(as_str(item.get("path")), None if item.get("old") is None else as_text(item.get("old")),
-             None if item.get("new") is None else as_text(item.get("new")))
+        FileEdit(
+            as_str(item.get("path")),
+            None if item.get("old") is None else as_text(item.get("old")),
+            None if item.get("new") is None else as_text(item.get("new")),
+        )
         for item in objects(ours.get("edits"))
-    )  # fmt: skip
+    )
     tokens = as_dict(ours.get("tokens"))
     return replace(
         step,
@@ -227,12 +242,14 @@ class Atif(Format):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("source",), "who acted, which heads the step"),
-        NotShown(("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
-                 "what gistpoint wrote beside a step; the step is made of it"),
+        NotShown(
+            ("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
+            "what gistpoint wrote beside a step; the step is made of it",
+        ),
         NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
         NotShown(("subagent_trajectories",), "runs of their own, listed beside this one", of_run=True),
         NotShown(("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -255,7 +272,7 @@ class Atif(Format):
         for known, part in _embedded(probe):
             if known == id:
                 return _Reader(part, id)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:

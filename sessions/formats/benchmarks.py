@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gistpoint.sessions.records.building import verdict_of
 from gistpoint.sessions.records.model import Json, Run
 from gistpoint.sessions.records.values import as_dict, as_float, as_str, first
 
@@ -12,9 +13,19 @@ IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id", "trajector
 PATCHES = ("patch", "generated_patch", "model_patch", "git_patch", "output_patch")
 _SOLVED = ("resolved", "target", "is_resolved", "success", "verified")
 HEADER = (
-    "model", "model_name", "run_id", "reward", "exit_status", "exit_reason", "test_result", "problem_statement",
-    *_SOLVED, *TASKS, *IDS, *PATCHES,
-)  # fmt: skip
+    "model",
+    "model_name",
+    "run_id",
+    "reward",
+    "exit_status",
+    "exit_reason",
+    "test_result",
+    "problem_statement",
+    *_SOLVED,
+    *TASKS,
+    *IDS,
+    *PATCHES,
+)
 """The members that a header is made from."""
 
 
@@ -39,7 +50,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
         id=id or as_str(first(members, *IDS)),
         task=as_str(first(members, *TASKS)),
         model=model,
-        verdict="" if solved is None else "solved" if solved else "unsolved",
+        verdict=verdict_of(solved),
         score=reward,
         exit_status=as_str(first(members, "exit_status", "exit_reason")),
         submission=as_str(first(result, "git_patch") or first(members, *PATCHES)),

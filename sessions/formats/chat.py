@@ -19,8 +19,8 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.building import Tally
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.building import StepBuilder, Tally
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
@@ -96,7 +96,7 @@ class _Reader(RunReader):
         self._shape = shape
         self.in_lines = shape == "lines"
         self._turns = Turns()
-        self._totals = Tally()
+        self._tally = Tally()
         self._systems = 0
         self._model = as_str(probe.lines[0].get("model")) if probe.lines and _is_head(probe.lines[0]) else ""
 
@@ -126,7 +126,7 @@ class _Reader(RunReader):
         message = as_dict(fields)
         if (message.get("usage") or message.get("metrics")) and role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.spend(tokens_of(usage), cost_of(message, usage))
+            self._tally.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(fields, step_count)
 
     def had_a_step(self, fields: Json) -> bool:
@@ -139,8 +139,12 @@ class _Reader(RunReader):
         head = as_dict(raws[0].value)
         if _is_head(head):
             told = {key: value for key, value in head.items() if key != "tools"}
-            return Step(index, Actor.SYSTEM, StepKind.STATE, raws[0].range, tuple(raw.range for raw in raws),
-                        label="session", text=dumped(told), started=when(head.get("timestamp")))  # fmt: skip
+            return (
+                StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "session")
+                .text(dumped(told))
+                .span(when(head.get("timestamp")))
+                .build()
+            )
         return message_step(index, raws)
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
@@ -153,7 +157,7 @@ class _Reader(RunReader):
         return self._with_totals(row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER}))
 
     def _with_totals(self, run: Run) -> Run:
-        spent = self._totals
+        spent = self._tally
         known = {name for name, value in (("tokens", spent.tokens), ("cost", spent.cost)) if value}
         return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known)
 
@@ -166,10 +170,12 @@ class Chat(Format):
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
         NotShown(("tools",), "what the model could call"),
-        NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
-                 "counts and settings of the provider; the model and the tokens are shown"),
+        NotShown(
+            ("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
+            "counts and settings of the provider; the model and the tokens are shown",
+        ),
         NotShown(("status",), "whether an item is complete; one that failed is an error"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -203,7 +209,7 @@ class Chat(Format):
         for known, record in _conversations(probe):
             if known == id or not id:
                 return _Reader(probe.part(record), "object")
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _conversations(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats._text_blocks import TextReader
 from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.records.building import StepBuilder, asking_kind
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
-from gistpoint.sessions.records.values import as_dict, as_list, as_str, as_text, is_naive, joined, objects, when
+from gistpoint.sessions.records.values import as_dict, as_list, as_str, as_text, is_naive, objects, when
 
 _TURN = re.compile(r"_\*\*(?P<who>[\w -]{1,40}?)(?: \((?P<what>[^)\n]{0,120})\))?\*\*_\s*")
 _CURSOR_TURN = re.compile(r"\*\*(?P<who>User|Cursor)\*\*\s*")
@@ -74,28 +75,36 @@ class _Reader(TextReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         turn = as_dict(raws[0].value)
-        ranges = tuple(raw.range for raw in raws)
         if "head" in turn:
-            return Step(index, Actor.SYSTEM, StepKind.STATE, raws[0].range, ranges, label="head",
-                        text=as_text(turn["head"]))  # fmt: skip
+            return StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head").text(as_text(turn["head"])).build()
         who, what = as_str(turn.get("who")), as_str(turn.get("what"))
         tools = objects(turn.get("tools"))
         named = [as_str(tool.get("name")) for tool in tools]
-        calls = tuple(RunCall(f"{index}.{number}", named[number - 1], as_text(tool.get("arguments")))
-                      for number, tool in enumerate(tools, 1))  # fmt: skip
-        results = tuple(Result(call.id, as_text(tool.get("result"))) for call, tool in zip(calls, tools, strict=True)
-                        if tool.get("result"))  # fmt: skip
+        calls = tuple(
+            RunCall(f"{index}.{number}", named[number - 1], as_text(tool.get("arguments")))
+            for number, tool in enumerate(tools, 1)
+        )
+        results = tuple(
+            Result(call.id, as_text(tool.get("result")))
+            for call, tool in zip(calls, tools, strict=True)
+            if tool.get("result")
+        )
         time = _TIME.search(what)
         asked = who == "User"
-        purpose = StepKind.TASK if index < 3 else StepKind.MESSAGE
-        return Step(
-            index, Actor.USER if asked else Actor.AGENT, purpose if asked else kind_of(calls), raws[0].range, ranges,
-            label=who, thought=joined(as_text(text) for text in as_list(turn.get("thought"))),
-            text=as_text(turn.get("text")), calls=calls, results=results, started=when(time[0]) if time else None,
-            naive=is_naive(time[0]) if time else False, model="" if asked else _TIME.sub("", what).strip(),
-            derived=frozenset({"kind", "results.call_id"} if tools else {"kind"}),
-            flags=frozenset({"side"} if "sidechain" in what else ()),
-        )  # fmt: skip
+        purpose = asking_kind(index)
+        return (
+            StepBuilder(index, raws, Actor.USER if asked else Actor.AGENT, purpose if asked else kind_of(calls), who)
+            .thought(*(as_text(text) for text in as_list(turn.get("thought"))))
+            .text(as_text(turn.get("text")))
+            .calls(calls)
+            .results(results)
+            .span(when(time[0]) if time else None)
+            .model("" if asked else _TIME.sub("", what).strip())
+            .flag_if("sidechain" in what, "side")
+            .derived(*({"kind", "results.call_id"} if tools else {"kind"}))
+            .naive(is_naive(time[0]) if time else False)
+            .build()
+        )
 
     def header(self) -> Run:
         text = self.probe.text

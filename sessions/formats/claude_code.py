@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
 from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -16,7 +17,6 @@ from gistpoint.sessions.records.values import (
     as_text,
     dumped,
     first,
-    is_naive,
     joined,
     objects,
     when,
@@ -28,10 +28,30 @@ _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
 """The records that name the session and their names' key; what a person wrote is before what the model wrote."""
 _TYPES = frozenset(
-    ("user", "assistant", "system", "summary", "queue-operation", "file-history-snapshot", "attachment", "progress",
-     "permission-mode", "mode", "last-prompt", "agent-name", "agent-color", "tag", "pr-link", "frame-link",
-     "worktree-state", "relocated", "bridge-session", "atis-latch", *_TITLES)
-)  # fmt: skip
+    (
+        "user",
+        "assistant",
+        "system",
+        "summary",
+        "queue-operation",
+        "file-history-snapshot",
+        "attachment",
+        "progress",
+        "permission-mode",
+        "mode",
+        "last-prompt",
+        "agent-name",
+        "agent-color",
+        "tag",
+        "pr-link",
+        "frame-link",
+        "worktree-state",
+        "relocated",
+        "bridge-session",
+        "atis-latch",
+        *_TITLES,
+    )
+)
 
 
 class _Reader(RunReader):
@@ -48,7 +68,7 @@ class _Reader(RunReader):
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
-        self._times: list[float] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -86,9 +106,7 @@ class _Reader(RunReader):
             self._usage[as_str(message.get("id")) or as_str(record.get("uuid"))] = {
                 key: value for key, value in usage.items() if key.endswith("tokens")
             }
-        at = when(record.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp")))
 
     def header(self) -> Run:
         for record in () if self._seen else self.probe.lines:
@@ -102,8 +120,8 @@ class _Reader(RunReader):
             model=as_str(self._seen.get("model")),
             agent="claude-code" + (" side agent" if self._agent else ""),
             tokens=sum(counts, start=Tokens()),
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             links=tuple(f"agent-{agent}.jsonl" for agent in sorted(self._agents)),
             extra={key: value for key, value in (("title", self._title), ("cwd", self._seen.get("cwd"))) if value},
             derived=frozenset({"task", "tokens", "duration_s"}),
@@ -158,7 +176,7 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
     text = as_text(first(record, "content", "summary"))
     if kind_name == "user":
         actor = Actor.USER
-        kind = StepKind.CONTEXT if record.get("isCompactSummary") else StepKind.TASK if index < 4 else StepKind.MESSAGE
+        kind = StepKind.CONTEXT if record.get("isCompactSummary") else asking_kind(index, 4)
         text = joined([*parts.texts, *parts.thought])
         if parts.results:
             kind, flags = StepKind.TOOL, {"unpaired"}
@@ -177,12 +195,17 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
         kind, flags = StepKind.UNKNOWN, {"unknown"}
     if record.get("isSidechain"):
         flags.add("side")
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=kind_name or "record",
-        text=text or ("" if parts.results else dumped(_without_place(record))), calls=tuple(parts.calls),
-        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
-        flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, kind, kind_name or "record")
+        .text(text or ("" if parts.results else dumped(_without_place(record))))
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(record.get("timestamp"))
+        .flag(*flags)
+        .derived("kind")
+        .id(as_str(record.get("uuid")))
+        .build()
+    )
 
 
 def _without_place(record: dict[str, Json]) -> dict[str, Json]:
@@ -198,17 +221,24 @@ class ClaudeCode(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown((*_PLACE, "permissionMode"), "where and how the program ran, the same in every record"),
-        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
-                  "message.context_management"),
-                 "counts and settings of the provider; the tokens are shown"),
-        NotShown(("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
-                 "files and lists as they were before, and as a result has them with line numbers"),
-        NotShown(("data.message", "data.normalizedMessages", "data.prompt"),
-                 "what a side agent did while its call ran: its own session has it"),
-        NotShown(("data.output", "data.fullOutput"),
-                 "what a command had printed so far: its result has it, or the file that the result names"),
+        NotShown(
+            ("message.usage", "message.stop_reason", "message.content.cache_control", "message.context_management"),
+            "counts and settings of the provider; the tokens are shown",
+        ),
+        NotShown(
+            ("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
+            "files and lists as they were before, and as a result has them with line numbers",
+        ),
+        NotShown(
+            ("data.message", "data.normalizedMessages", "data.prompt"),
+            "what a side agent did while its call ran: its own session has it",
+        ),
+        NotShown(
+            ("data.output", "data.fullOutput"),
+            "what a command had printed so far: its result has it, or the file that the result names",
+        ),
         NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import parts_of_message, stopped
+from gistpoint.sessions.records.building import StepBuilder, any_error
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, Step, StepKind, Tokens
 from gistpoint.sessions.records.values import (
@@ -16,7 +17,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
-    is_naive,
+    in_seconds,
     joined,
     objects,
     total,
@@ -40,35 +41,41 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], 
     results = [result for part in parts for result in part.results]
     results += [result for record in answers for result in _results(record)]
     rich = [as_dict(record.get("toolUseResult")) for record in answers]
-    times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
+    times = [when(record.get("timestamp")) for record in records]
     broken = any(record.get("isApiErrorMessage") for record in replies)
-    flags = {"error"} if broken or any(result.is_error for result in results) else set[str]()
+    flags = {"error"} if broken or any_error(results) else set[str]()
     flags |= stopped(messages)
     if replies[0].get("isSidechain"):
         flags.add("side")
     diffs = [diff for diff in (_diff(item) for item in rich) if diff]
     edits = tuple(edit for item in rich for edit in _edits(item)) or edits_of(calls)
     usage = as_dict(messages[-1].get("usage"))
-    return Step(
-        index, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(text for part in parts for text in part.thought),
-        text=joined(text for part in parts for text in part.texts),
-        calls=calls, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(replies[0].get("timestamp")),
-        tokens=tokens_of(usage) if usage else Tokens(), model=as_str(messages[0].get("model")),
-        state={"cwd": replies[0]["cwd"]} if replies[0].get("cwd") else {}, diff="\n".join(diffs) or None, edits=edits,
-        flags=frozenset(flags), derived=frozenset({"kind", "ended"}),
-        links=tuple(f"agent-{as_str(item['agentId'])}.jsonl" for item in rich if item.get("agentId")),
-        id=as_str(first(messages[0], "id") or replies[0].get("uuid")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), "assistant")
+        .thought(*(text for part in parts for text in part.thought))
+        .text(*(text for part in parts for text in part.texts))
+        .calls(calls)
+        .results(results)
+        .edits(edits)
+        .diffs(diffs)
+        .over(times)
+        .naive(replies[0].get("timestamp"))
+        .spent(tokens_of(usage) if usage else Tokens())
+        .model(as_str(messages[0].get("model")))
+        .state({"cwd": replies[0]["cwd"]} if replies[0].get("cwd") else {})
+        .flag(*flags)
+        .derived("kind", "ended")
+        .links(f"agent-{as_str(item['agentId'])}.jsonl" for item in rich if item.get("agentId"))
+        .id(as_str(first(messages[0], "id") or replies[0].get("uuid")))
+        .build()
+    )
 
 
 def _results(record: dict[str, Json]) -> list[Result]:
     """Return the results in a user's record; other text in it is a result without a call."""
     parts = parts_of_message(as_dict(record.get("message")).get("content"))
     duration = as_float(first(as_dict(record.get("toolUseResult")), "durationMs", "totalDurationMs"))
-    seconds = duration / 1000 if duration is not None else None
+    seconds = in_seconds(duration)
     spoken = joined([*parts.texts, *parts.thought])
     return [
         *(replace(result, duration_s=seconds) for result in parts.results),

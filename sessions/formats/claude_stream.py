@@ -13,8 +13,9 @@ from dataclasses import replace
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
 from gistpoint.sessions.formats.messages import parts_of_message
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, unknown_step
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, asking_kind
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
@@ -26,18 +27,28 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     dumped,
-    is_naive,
+    in_seconds,
     joined,
     objects,
     total,
-    when,
 )
 
 _TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
 _STATES = frozenset(
-    ("system", "rate_limit_event", "tool_progress", "tool_use_summary", "auth_status", "keep_alive",
-     "control_request", "control_response", "control_cancel_request", "prompt_suggestion", "stream_event")
-)  # fmt: skip
+    (
+        "system",
+        "rate_limit_event",
+        "tool_progress",
+        "tool_use_summary",
+        "auth_status",
+        "keep_alive",
+        "control_request",
+        "control_response",
+        "control_cancel_request",
+        "prompt_suggestion",
+        "stream_event",
+    )
+)
 _PARENT = re.compile(rb'"parent_tool_use_id"\s*:\s*"([^"\\]{1,120})"')
 _OVERLAP = 200
 _MOST_AGENTS = 10_000
@@ -132,14 +143,20 @@ class _Reader(RunReader):
                 self._learn(record)
         begun, result = self._begun, self._result
         known: dict[str, Json] = {
-            "cwd": as_str(begun.get("cwd")), "permission mode": as_str(begun.get("permissionMode")),
-        }  # fmt: skip
+            "cwd": as_str(begun.get("cwd")),
+            "permission mode": as_str(begun.get("permissionMode")),
+        }
         if self._agent:
             return Run(
-                self.format, as_str(begun.get("claude_code_version")), id=self._agent, task=self.request,
-                model=self._model, agent="claude-code side agent",
-                extra={key: value for key, value in known.items() if value}, derived=frozenset({"task"}),
-            )  # fmt: skip
+                self.format,
+                as_str(begun.get("claude_code_version")),
+                id=self._agent,
+                task=self.request,
+                model=self._model,
+                agent="claude-code side agent",
+                extra={key: value for key, value in known.items() if value},
+                derived=frozenset({"task"}),
+            )
         known["turns"] = as_int(result.get("num_turns"))
         milliseconds = as_float(result.get("duration_ms"))
         return Run(
@@ -152,7 +169,7 @@ class _Reader(RunReader):
             exit_status=as_str(result.get("subtype")),
             tokens=_spent(result),
             cost=as_float(result.get("total_cost_usd")),
-            duration_s=milliseconds / 1000 if milliseconds is not None else None,
+            duration_s=in_seconds(milliseconds),
             extra={key: value for key, value in known.items() if value},
             warnings=() if self._prompted else ("The prompt is not recorded.",),
             derived=frozenset({"task"}),
@@ -207,10 +224,13 @@ def _streamed_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json
             texts.setdefault(key, []).append(as_text(delta.get(key)))
         texts["text"].append(as_text(as_dict(event.get("error")).get("message")))
     told = {key: "".join(pieces) for key, pieces in texts.items()}
-    return Step(
-        index, Actor.AGENT, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label="stream_event",
-        thought=told["thinking"], text=joined([told["text"], told["partial_json"]]), derived=frozenset({"kind"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.MESSAGE, "stream_event")
+        .thought(told["thinking"])
+        .text(told["text"], told["partial_json"])
+        .derived("kind")
+        .build()
+    )
 
 
 def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
@@ -220,7 +240,7 @@ def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Ste
     told = {key: value for key, value in record.items() if key not in _NAMES}
     text = dumped(told) if told else ""
     if name == "user":
-        kind = StepKind.TOOL if parts.results else StepKind.TASK if index < 4 else StepKind.MESSAGE
+        kind = StepKind.TOOL if parts.results else asking_kind(index, 4)
         actor = Actor.SYSTEM if record.get("isSynthetic") else Actor.USER
         text = joined([*parts.texts, *parts.thought])
         flags |= {"unpaired"} if parts.results else set()
@@ -228,8 +248,13 @@ def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Ste
         broken = subtype.startswith("error") or bool(record.get("is_error"))
         kind = StepKind.ERROR if broken else StepKind.END
         denied = record.get("permission_denials")
-        text = joined([as_text(record.get("result")), *map(as_text, as_list(record.get("errors"))),
-                       f"Denied: {dumped(denied)}" if denied else ""])  # fmt: skip
+        text = joined(
+            [
+                as_text(record.get("result")),
+                *map(as_text, as_list(record.get("errors"))),
+                f"Denied: {dumped(denied)}" if denied else "",
+            ]
+        )
         text, flags = text or subtype, {"error"} if broken else set()
     elif subtype == "compact_boundary":
         kind = StepKind.CONTEXT
@@ -237,19 +262,37 @@ def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Ste
         kind, flags = StepKind.ERROR, {"error"}
     elif name not in _STATES:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws),
-        label=f"{name} {subtype}" if subtype and name != "user" else name, text=text, calls=tuple(parts.calls),
-        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
-        state={key: record[key] for key in ("num_turns", "stop_reason") if record.get(key)} if name == "result" else {},
-        flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, kind, f"{name} {subtype}" if subtype and name != "user" else name)
+        .text(text)
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(record.get("timestamp"))
+        .state(
+            {key: record[key] for key in ("num_turns", "stop_reason") if record.get(key)} if name == "result" else {}
+        )
+        .flag(*flags)
+        .derived("kind")
+        .id(as_str(record.get("uuid")))
+        .build()
+    )
 
 
 _NAMES = frozenset(
-    ("type", "subtype", "session_id", "uuid", "parent_tool_use_id", "tools", "slash_commands", "agents", "skills",
-     "plugins", "mcp_servers")
-)  # fmt: skip
+    (
+        "type",
+        "subtype",
+        "session_id",
+        "uuid",
+        "parent_tool_use_id",
+        "tools",
+        "slash_commands",
+        "agents",
+        "skills",
+        "plugins",
+        "mcp_servers",
+    )
+)
 
 
 class ClaudeStream(Format):
@@ -259,16 +302,29 @@ class ClaudeStream(Format):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("tools", "slash_commands", "agents", "skills", "plugins", "mcp_servers"),
-                 "what the program and the model could use"),
-        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
-                  "message.context_management", "usage", "modelUsage", "tool_use_result.usage"),
-                 "counts and settings of the provider; the tokens are shown"),
-        NotShown(("tool_use_result.originalFile", "tool_use_result.file", "tool_use_result.oldTodos"),
-                 "files and lists as they were before, and as a result has them with line numbers"),
+        NotShown(
+            ("tools", "slash_commands", "agents", "skills", "plugins", "mcp_servers"),
+            "what the program and the model could use",
+        ),
+        NotShown(
+            (
+                "message.usage",
+                "message.stop_reason",
+                "message.content.cache_control",
+                "message.context_management",
+                "usage",
+                "modelUsage",
+                "tool_use_result.usage",
+            ),
+            "counts and settings of the provider; the tokens are shown",
+        ),
+        NotShown(
+            ("tool_use_result.originalFile", "tool_use_result.file", "tool_use_result.oldTodos"),
+            "files and lists as they were before, and as a result has them with line numbers",
+        ),
         NotShown(("event",), "pieces of a reply as they came; the reply has them whole"),
         NotShown(("subtype", "session_id"), "what kind of a record of the program's it is"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -287,7 +343,7 @@ class ClaudeStream(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or that of a side agent by the id of the call that started it."""
         if id and id not in _agents_in(probe.blob):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
 
 

@@ -21,7 +21,7 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
-from gistpoint.sessions.records.building import Tally
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
@@ -42,11 +42,30 @@ from gistpoint.sessions.records.values import (
 )
 
 _TOOLS = (
-    "execute_command", "read_file", "write_to_file", "replace_in_file", "apply_diff", "insert_content",
-    "search_and_replace", "search_files", "list_files", "list_code_definition_names", "codebase_search",
-    "browser_action", "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion", "new_task",
-    "plan_mode_respond", "switch_mode", "fetch_instructions", "update_todo_list", "web_fetch", "load_mcp_documentation",
-)  # fmt: skip
+    "execute_command",
+    "read_file",
+    "write_to_file",
+    "replace_in_file",
+    "apply_diff",
+    "insert_content",
+    "search_and_replace",
+    "search_files",
+    "list_files",
+    "list_code_definition_names",
+    "codebase_search",
+    "browser_action",
+    "use_mcp_tool",
+    "access_mcp_resource",
+    "ask_followup_question",
+    "attempt_completion",
+    "new_task",
+    "plan_mode_respond",
+    "switch_mode",
+    "fetch_instructions",
+    "update_todo_list",
+    "web_fetch",
+    "load_mcp_documentation",
+)
 _CALL = re.compile(rf"<({'|'.join(_TOOLS)})>(.*?)</\1>", re.S)
 _PARAMETER = re.compile(r"<(\w+)>\n?(.*?)\n?</\1>", re.S)
 _RESULT = re.compile(r"\[(\w+)[^\n]{0,2000}?\] Result:\s*")
@@ -62,9 +81,8 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._calls: dict[str, int] = {}
         self._reply: int | None = None
-        self._totals = Tally()
+        self._tally = Tally()
         self._models: list[str] = []
-        self._times: list[float] = []
         self._prompt = False
 
     def records(self) -> Iterator[RawRecord]:
@@ -82,13 +100,11 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
-        at = when(message.get("ts"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(message.get("ts")))
         if message.get("role") == "assistant":
             self._reply = step_count
             usage = usage_of(message)
-            self._totals.spend(tokens_of(usage), cost_of(message, usage))
+            self._tally.spend(tokens_of(usage), cost_of(message, usage))
             model = as_str(first(as_dict(message.get("modelInfo")), "id", "modelId"))
             if model and model not in self._models:
                 self._models.append(model)
@@ -115,10 +131,10 @@ class _Reader(RunReader):
             task=headline(self._asked().replace("<task>", "")),
             model=self._models[0] if self._models else "",
             agent=joined(["Cline", as_str(self.fact("agent"))], " "),
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             extra={"models": list(self._models)} if len(self._models) > 1 else {},
             derived=frozenset({"tokens", "cost", "duration_s"}),
         )
@@ -133,8 +149,10 @@ class _Reader(RunReader):
         message = as_dict(value)
         if not any(_holds_json(block) for block in results_in(message)):
             return value
-        blocks = [{**block, "content": json.loads(as_str(block["content"]))} if _holds_json(block) else block
-                  for block in objects(message.get("content"))]  # fmt: skip
+        blocks = [
+            {**block, "content": json.loads(as_str(block["content"]))} if _holds_json(block) else block
+            for block in objects(message.get("content"))
+        ]
         return {**message, "content": list[Json](blocks)}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -178,17 +196,23 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]) -> 
         derived |= {"results.call_id", "results.is_error"} if told and not blocks else set()
         results += told
     usage = usage_of(messages[0])
-    times = [at for at in (when(message.get("ts")) for message in messages) if at is not None]
+    times = [when(message.get("ts")) for message in messages]
     made = tuple(calls)
-    return Step(
-        index, Actor.AGENT, kind_of(made), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(parts.thought), text=text, calls=made, results=tuple(results),
-        started=times[0] if times else None, ended=times[-1] if len(times) > 1 else None,
-        tokens=tokens_of(usage), cost=cost_of(messages[0], usage),
-        model=as_str(first(as_dict(messages[0].get("modelInfo")), "id", "modelId")), edits=edits_of(made),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()), derived=frozenset(derived),
-        id=as_str(messages[0].get("id")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant")
+        .thought(*parts.thought)
+        .text(text)
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .span(times[0] if times else None, times[-1] if len(times) > 1 else None)
+        .spent(tokens_of(usage), cost_of(messages[0], usage))
+        .model(as_str(first(as_dict(messages[0].get("modelInfo")), "id", "modelId")))
+        .flag_if(any_error(results), "error")
+        .derived(*derived)
+        .id(as_str(messages[0].get("id")))
+        .build()
+    )
 
 
 def _written(match: re.Match[str], identity: str) -> RunCall:
@@ -204,8 +228,10 @@ def _result(block: dict[str, Json]) -> Result:
     if items and all("result" in item or "error" in item for item in items):
         if failed is None and any(item.get("success") is False for item in items):
             failed = True
-        shown = [joined([as_text(item.get("query")), as_text(item.get("result")), as_text(item.get("error"))])
-                 for item in items]  # fmt: skip
+        shown = [
+            joined([as_text(item.get("query")), as_text(item.get("result")), as_text(item.get("error"))])
+            for item in items
+        ]
         return Result(as_str(block.get("tool_use_id")), joined(shown), failed)
     return Result(as_str(block.get("tool_use_id")), as_text(content), failed)
 
@@ -235,10 +261,12 @@ class Cline(SingleRun):
     name = "cline"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
-                 "counts and settings of the provider; the model and the tokens are shown"),
+        NotShown(
+            ("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
+            "counts and settings of the provider; the model and the tokens are shown",
+        ),
         NotShown(("conversationHistoryIndex", "origin_dir", "updated_at"), "where a session came from", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -247,8 +275,12 @@ class Cline(SingleRun):
             return 0.0
         if {"sessionId", "system_prompt"} <= probe.object.keys() or any("modelInfo" in message for message in found):
             return 0.95
-        wrapped = any(_AROUND in text or _RESULT.match(text) for message in found if message.get("role") == "user"
-                      for text in _texts(message))  # fmt: skip
+        wrapped = any(
+            _AROUND in text or _RESULT.match(text)
+            for message in found
+            if message.get("role") == "user"
+            for text in _texts(message)
+        )
         return 0.92 if wrapped else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:

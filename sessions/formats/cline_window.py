@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.records.building import Tally
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -48,16 +48,13 @@ class _Reader(RunReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._reply: int | None = None
-        self._totals = Tally()
-        self._times: list[float] = []
+        self._tally = Tally()
         self._models: list[str] = []
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
         kind = _kind(record)
-        at = when(record.get("ts"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("ts")))
         model = as_str(as_dict(record.get("modelInfo")).get("modelId"))
         if model and model not in self._models:
             self._models.append(model)
@@ -65,7 +62,7 @@ class _Reader(RunReader):
             self._reply = None
             return step_count
         if kind == _REQUEST:
-            self._totals.spend(*_spent(parsed_object(as_str(record.get("text"))) or {}))
+            self._tally.spend(*_spent(parsed_object(as_str(record.get("text"))) or {}))
             self._reply = step_count
         elif self._reply is None and kind in _BEGINNING:
             self._reply = step_count
@@ -75,17 +72,18 @@ class _Reader(RunReader):
         return as_text(record.get("text")) if _kind(record) in ("task", "text") else ""
 
     def header(self) -> Run:
-        models = self._models or [as_str(as_dict(item.get("modelInfo")).get("modelId"))
-                                  for item in objects(self.probe.array)[:1]]  # fmt: skip
+        models = self._models or [
+            as_str(as_dict(item.get("modelInfo")).get("modelId")) for item in objects(self.probe.array)[:1]
+        ]
         return Run(
             self.format,
             task=self.request,
             model=next(iter(models), ""),
             agent="Cline",
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             extra={"models": [*models]} if len(models) > 1 else {},
             derived=frozenset({"task", "tokens", "cost", "duration_s"}),
         )
@@ -98,18 +96,26 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         records = [as_dict(raw.value) for raw in raws]
-        kind, ranges = _kind(records[0]), tuple(raw.range for raw in raws)
+        kind = _kind(records[0])
         if index == 0 or kind in _USER or kind in _FAILED:
             failed = kind in _FAILED
             text = _words(records[0].get("text"))
             names = [as_str(name) for name in as_list(records[0].get("files"))]
-            purpose = StepKind.TASK if index == 0 else StepKind.MESSAGE
-            return Step(
-                index, Actor.ENVIRONMENT if failed else Actor.USER, StepKind.ERROR if failed else purpose,
-                raws[0].range, ranges, label=kind, text=joined([text, *(f"[attached: {name}]" for name in names)]),
-                started=when(records[0].get("ts")), flags=frozenset({"error"} if failed else ()),
-                derived=frozenset({"kind"}),
-            )  # fmt: skip
+            purpose = asking_kind(index, 1)
+            return (
+                StepBuilder(
+                    index,
+                    raws,
+                    Actor.ENVIRONMENT if failed else Actor.USER,
+                    StepKind.ERROR if failed else purpose,
+                    kind,
+                )
+                .text(text, *(f"[attached: {name}]" for name in names))
+                .span(when(records[0].get("ts")))
+                .flag_if(failed, "error")
+                .derived("kind")
+                .build()
+            )
         return _reply(index, raws, records)
 
 
@@ -151,21 +157,32 @@ def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> S
                 results.append(Result(identity, text))
     said = [_words(record.get("text")) for record in records if _kind(record) in _TOLD]
     broken = joined([as_text(request.get(key)) for key in ("cancelReason", "streamingFailedMessage")], ": ")
-    times = [at for at in (when(record.get("ts")) for record in records) if at is not None]
+    times = [when(record.get("ts")) for record in records]
     tokens, cost = _spent(request)
     made = tuple(calls)
-    return Step(
-        index, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), raws[0].range,
-        tuple(raw.range for raw in raws), label="reply",
-        thought=joined(as_text(record.get("text")) for record in records if _kind(record) == "reasoning"),
-        text=joined(dict.fromkeys([*said, broken])),
-        calls=made, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
-        tokens=tokens, cost=cost,
-        model=next((as_str(as_dict(record.get("modelInfo")).get("modelId")) for record in records
-                    if record.get("modelInfo")), ""),
-        edits=edits_of(made), flags=frozenset({"error"} if broken else ()),
-        derived=frozenset({"kind", "ended", "results.call_id"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply")
+        .thought(*(as_text(record.get("text")) for record in records if _kind(record) == "reasoning"))
+        .text(*dict.fromkeys([*said, broken]))
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .over(times)
+        .spent(tokens, cost)
+        .model(
+            next(
+                (
+                    as_str(as_dict(record.get("modelInfo")).get("modelId"))
+                    for record in records
+                    if record.get("modelInfo")
+                ),
+                "",
+            )
+        )
+        .flag_if(broken, "error")
+        .derived("kind", "ended", "results.call_id")
+        .build()
+    )
 
 
 def _call(record: dict[str, Json], identity: str) -> tuple[RunCall, str]:
@@ -179,8 +196,9 @@ def _call(record: dict[str, Json], identity: str) -> tuple[RunCall, str]:
     brought = as_text(inner.get("content")) if name.lower().startswith(_READING) else ""
     left = {"tool", "operationIsLocatedInWorkspace", *(("content",) if brought else ())}
     changed = name.startswith(("edited", "applied"))  # their content is a diff, not a whole file
-    arguments = {"diff" if changed and key == "content" else key: value
-                 for key, value in inner.items() if key not in left}  # fmt: skip
+    arguments = {
+        "diff" if changed and key == "content" else key: value for key, value in inner.items() if key not in left
+    }
     return RunCall(identity, name, compact(arguments), arguments), brought
 
 

@@ -24,6 +24,7 @@ from gistpoint.sessions.formats._codex_records import (
     tokens_of,
     unwrapped,
 )
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
@@ -186,7 +187,7 @@ class _Reader(RunReader):
         self._meta: dict[str, Json] = {}
         self._models: list[tuple[int, str]] = []
         self._ended = ""
-        self._times: list[float] = []
+        self._tally = Tally()
         self._links: set[str] = set()
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -210,9 +211,7 @@ class _Reader(RunReader):
         elif kind in ("task_started", "turn_started", "user_message"):
             self._ended = ""
         self._links.update(links_of(payload))
-        at = when(record.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp")))
 
     def said_by_user(self, record: dict[str, Json]) -> str:
         envelope, kind, payload = unwrapped(record)
@@ -240,6 +239,7 @@ class _Reader(RunReader):
         told["parent"] = parent
         before = as_str(as_dict(meta.get("history_base")).get("thread_id"))
         others = dict.fromkeys([*(f"{thread}.jsonl" for thread in (before, parent) if thread), *sorted(self._links)])
+        tally = self._tally
         return Run(
             self.format,
             as_str(meta.get("cli_version")),
@@ -249,8 +249,8 @@ class _Reader(RunReader):
             agent="codex side agent" if isinstance(source, dict) and "subagent" in source else "codex",
             exit_status=self._ended,
             tokens=tokens_of(self._placing.total),
-            started=self._times[0] if self._times else when(meta.get("timestamp")),
-            duration_s=self._times[1] - self._times[0] or None if self._times else None,
+            started=when(meta.get("timestamp")) if tally.started is None else tally.started,
+            duration_s=tally.duration_s or None,
             links=tuple(others),
             extra={key: value for key, value in told.items() if value},
             warnings=(f"The beginning is in the session {before}.",) if before else (),
@@ -283,14 +283,25 @@ class Codex(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("payload.rate_limits", "payload.info"), "counts and limits of the provider; the tokens are shown"),
-        NotShown(("payload.internal_chat_message_metadata_passthrough", "payload.metadata", "payload.status",
-                  "payload.phase", "payload.role", "payload.process_id", "payload.source"),
-                 "how a reply was sent and carried out"),
+        NotShown(
+            (
+                "payload.internal_chat_message_metadata_passthrough",
+                "payload.metadata",
+                "payload.status",
+                "payload.phase",
+                "payload.role",
+                "payload.process_id",
+                "payload.source",
+            ),
+            "how a reply was sent and carried out",
+        ),
         NotShown(("payload.parsed_cmd", "payload.item.parsed_cmd"), "what Codex took a command for"),
         NotShown(("payload.dynamic_tools",), "what the model could call, not what it called"),
-        NotShown(("payload.replacement_history.role", "payload.replacement_history.phase"),
-                 "who said what the context was replaced by; what was said is shown"),
-    )  # fmt: skip
+        NotShown(
+            ("payload.replacement_history.role", "payload.replacement_history.phase"),
+            "who said what the context was replaced by; what was said is shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

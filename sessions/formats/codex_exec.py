@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.records.building import StepBuilder, any_failed
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
@@ -94,9 +95,13 @@ class _Reader(RunReader):
         for record in () if self._thread else self.probe.lines:
             self._thread = self._thread or as_str(record.get("thread_id"))
         return Run(
-            self.format, id=self._thread, agent="codex", exit_status=self._ended, tokens=_tokens(self._usage),
+            self.format,
+            id=self._thread,
+            agent="codex",
+            exit_status=self._ended,
+            tokens=_tokens(self._usage),
             warnings=("The prompt, times and the model are not recorded.",),
-        )  # fmt: skip
+        )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         event, kind, item = _parts(raws[0].value)
@@ -121,21 +126,24 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
     told = [item for _, item in items.values()]
     calls = tuple(_call(item) for item in told if item["type"] not in _SAID)
     results = tuple(
-        result for event, item in items.values()
+        result
+        for event, item in items.values()
         if item["type"] not in _SAID and (result := _result(event, item)) is not None
-    )  # fmt: skip
+    )
     made = [item for item in told if item.get("status") not in _FAILED]
     changes = [change for item in made for change in objects(item.get("changes"))]
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(as_text(item.get("text")) for item in told if item["type"] == "reasoning"),
-        text=joined(as_text(item.get("text")) for item in told if item["type"] in _SAID - {"reasoning"}),
-        calls=calls, results=results,
-        edits=tuple(FileEdit(as_str(change.get("path"))) for change in changes) or edits_of(calls),
-        flags=frozenset({"error"} if any(result.is_error or result.returncode for result in results) else ()),
-        derived=frozenset({"kind"}),
-        links=tuple(f"{as_str(thread)}.jsonl" for item in told for thread in as_list(item.get("receiver_thread_ids"))),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*(as_text(item.get("text")) for item in told if item["type"] == "reasoning"))
+        .text(*(as_text(item.get("text")) for item in told if item["type"] in _SAID - {"reasoning"}))
+        .calls(calls)
+        .results(results)
+        .edits(tuple(FileEdit(as_str(change.get("path"))) for change in changes) or edits_of(calls))
+        .flag_if(any_failed(results), "error")
+        .derived("kind")
+        .links(f"{as_str(thread)}.jsonl" for item in told for thread in as_list(item.get("receiver_thread_ids")))
+        .build()
+    )
 
 
 def _call(item: dict[str, Json]) -> RunCall:
@@ -160,29 +168,47 @@ def _result(event: str, item: dict[str, Json]) -> Result | None:
         text = as_text(item.get("aggregated_output"))
         return Result(as_str(item.get("id")), text) if text else None
     outcome = as_dict(item.get("result"))
-    text = joined([
-        as_text(item.get("aggregated_output")), as_text(outcome.get("content") or item.get("result")),
-        as_text(as_dict(failure).get("message") or failure), dumped(first(item, "agents_states", "results")),
-    ])  # fmt: skip
+    text = joined(
+        [
+            as_text(item.get("aggregated_output")),
+            as_text(outcome.get("content") or item.get("result")),
+            as_text(as_dict(failure).get("message") or failure),
+            dumped(first(item, "agents_states", "results")),
+        ]
+    )
     failed = True if status in _FAILED or failure else None
     return Result(as_str(item.get("id")), text or status, failed, as_int(item.get("exit_code")))
 
 
 def _other(index: int, raws: Sequence[Raw], event: str, record: dict[str, Json], item: dict[str, Json]) -> Step:
-    known = {"thread.started": StepKind.STATE, "turn.started": StepKind.STATE, "turn.completed": StepKind.END,
-             "turn.failed": StepKind.ERROR, "error": StepKind.ERROR, "item.completed": StepKind.NOTE}  # fmt: skip
+    known = {
+        "thread.started": StepKind.STATE,
+        "turn.started": StepKind.STATE,
+        "turn.completed": StepKind.END,
+        "turn.failed": StepKind.ERROR,
+        "error": StepKind.ERROR,
+        "item.completed": StepKind.NOTE,
+    }
     kind = known.get(event)
     if kind is None:
         return unknown_step(index, raws, event or "record", dumped(raws[0].value))
-    text = joined(as_text(value) for value in (
-        record.get("message"), as_dict(record.get("error")).get("message") or record.get("error"), item.get("message"),
-        record.get("thread_id"),
-    ))  # fmt: skip
-    return Step(
-        index, Actor.SYSTEM, kind, raws[0].range, tuple(raw.range for raw in raws), label=event, text=text,
-        tokens=_tokens(as_dict(record.get("usage"))),
-        flags=frozenset({"error"} if kind is StepKind.ERROR else ()), derived=frozenset({"kind"}),
-    )  # fmt: skip
+    text = joined(
+        as_text(value)
+        for value in (
+            record.get("message"),
+            as_dict(record.get("error")).get("message") or record.get("error"),
+            item.get("message"),
+            record.get("thread_id"),
+        )
+    )
+    return (
+        StepBuilder(index, raws, Actor.SYSTEM, kind, event)
+        .text(text)
+        .spent(_tokens(as_dict(record.get("usage"))))
+        .flag_if(kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .build()
+    )
 
 
 class CodexExec(SingleRun):

@@ -12,9 +12,23 @@ from gistpoint.sessions.records.model import Json, RunCall, StepKind
 from gistpoint.sessions.records.values import compact
 
 _TOOLS = frozenset(
-    ("open", "goto", "scroll_up", "scroll_down", "create", "edit", "search_dir", "search_file", "find_file", "submit",
-     "str_replace_editor", "insert", "exit_forfeit", "filemap")
-)  # fmt: skip
+    (
+        "open",
+        "goto",
+        "scroll_up",
+        "scroll_down",
+        "create",
+        "edit",
+        "search_dir",
+        "search_file",
+        "find_file",
+        "submit",
+        "str_replace_editor",
+        "insert",
+        "exit_forfeit",
+        "filemap",
+    )
+)
 _OPTIONS = frozenset(("file_text", "view_range", "old_str", "new_str", "insert_line"))
 _NUMBERS = frozenset(("view_range", "insert_line"))
 _NUMBER = re.compile(r"-?\d{1,9}")

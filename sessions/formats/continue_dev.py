@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import parts_of_message
-from gistpoint.sessions.records.building import Tally
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -31,7 +31,7 @@ class _Reader(RunReader):
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
-        self._totals = Tally()
+        self._tally = Tally()
         self._calls: dict[str, int] = {}
         self._thought: int | None = None
         """The step of a thought whose reply has not come yet."""
@@ -46,7 +46,7 @@ class _Reader(RunReader):
         step = self._thought if role == "assistant" and self._thought is not None else step_count
         self._thought = step if role == "thinking" else None
         if role == "assistant":
-            self._totals.spend(*_spent(message))
+            self._tally.spend(*_spent(message))
             self._model = self._model or _model(item)
             for call in objects(message.get("toolCalls")):
                 self._calls[as_str(call.get("id"))] = step
@@ -66,7 +66,7 @@ class _Reader(RunReader):
             task=self.request or title,
             model=self._model or as_str(self.fact("chatModelTitle")),
             agent="continue",
-            tokens=self._totals.tokens if told == Tokens() else told,
+            tokens=self._tally.tokens if told == Tokens() else told,
             cost=as_float(spent.get("totalCost")) or None,  # 0 where nothing was counted
             extra={key: value for key, value in (("title", title), ("cwd", folder)) if value},
             derived=frozenset({"task", "tokens"} if told == Tokens() else {"task"}),
@@ -102,14 +102,17 @@ def _heard(index: int, raws: Sequence[Raw], item: dict[str, Json]) -> Step:
     names = [as_str(first(beside, "name", "description")) for beside in objects(item.get("contextItems"))]
     user = role == "user"
     kind = StepKind.TASK if user and index == 0 else StepKind.MESSAGE if user or role == "thinking" else StepKind.SYSTEM
-    return Step(
-        index, actors.get(role, Actor.SYSTEM), StepKind.TOOL if role == "tool" else kind, raws[0].range,
-        tuple(raw.range for raw in raws), label=role or "item",
-        thought=text if role == "thinking" else "",
-        text="" if role == "thinking" else joined([text, *(f"[attached: {name}]" for name in names if name)]),
-        flags=frozenset({"unpaired"} if role == "tool" else ()), derived=frozenset({"kind"}),
-        id=as_str(message.get("id")),
-    )  # fmt: skip
+    return (
+        StepBuilder(
+            index, raws, actors.get(role, Actor.SYSTEM), StepKind.TOOL if role == "tool" else kind, role or "item"
+        )
+        .thought(text if role == "thinking" else "")
+        .text("" if role == "thinking" else joined([text, *(f"[attached: {name}]" for name in names if name)]))
+        .flag_if(role == "tool", "unpaired")
+        .derived("kind")
+        .id(as_str(message.get("id")))
+        .build()
+    )
 
 
 def _reply(index: int, raws: Sequence[Raw], items: list[dict[str, Json]], reply: dict[str, Json]) -> Step:
@@ -122,14 +125,22 @@ def _reply(index: int, raws: Sequence[Raw], items: list[dict[str, Json]], reply:
     states = objects(reply.get("toolCallStates")) or [as_dict(reply.get("toolCallState"))]
     results = [result for state in states if (result := _result(state, told)) is not None]
     results += [Result(identity, text) for identity, text in told.items()]
-    failed = any(result.is_error for result in results)
+    failed = any_error(results)
     tokens, cost = _spent(message)
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(thought), text=joined(parts_of_message(message.get("content")).texts),
-        calls=calls, results=tuple(results), tokens=tokens, cost=cost, model=_model(reply), edits=edits_of(calls),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}), id=as_str(message.get("id")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*thought)
+        .text(*parts_of_message(message.get("content")).texts)
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .spent(tokens, cost)
+        .model(_model(reply))
+        .flag_if(failed, "error")
+        .derived("kind")
+        .id(as_str(message.get("id")))
+        .build()
+    )
 
 
 def _result(state: dict[str, Json], told: dict[str, str]) -> Result | None:
@@ -152,16 +163,33 @@ class Continue(SingleRun):
         NotShown(("promptLogs",), "what the model was sent for a reply, and the reply as text"),
         NotShown(("editorState",), "the message as the editor had it"),
         NotShown(("toolCallStates.tool", "toolCallState.tool"), "what the model could call"),
-        NotShown(("toolCallStates.toolCall", "toolCallStates.parsedArgs", "toolCallStates.processedArgs",
-                  "toolCallStates.status", "toolCallState.toolCall", "toolCallState.parsedArgs",
-                  "toolCallState.processedArgs", "toolCallState.status"),
-                 "copies of a call and of its arguments, and how it ended"),
-        NotShown(("toolCallStates.output.name", "toolCallStates.output.description", "toolCallStates.output.icon",
-                  "toolCallState.output.name", "toolCallState.output.description", "toolCallState.output.icon"),
-                 "how the editor names a result; its text is shown"),
+        NotShown(
+            (
+                "toolCallStates.toolCall",
+                "toolCallStates.parsedArgs",
+                "toolCallStates.processedArgs",
+                "toolCallStates.status",
+                "toolCallState.toolCall",
+                "toolCallState.parsedArgs",
+                "toolCallState.processedArgs",
+                "toolCallState.status",
+            ),
+            "copies of a call and of its arguments, and how it ended",
+        ),
+        NotShown(
+            (
+                "toolCallStates.output.name",
+                "toolCallStates.output.description",
+                "toolCallStates.output.icon",
+                "toolCallState.output.name",
+                "toolCallState.output.description",
+                "toolCallState.output.icon",
+            ),
+            "how the editor names a result; its text is shown",
+        ),
         NotShown(("message.usage",), "counts of a reply; the tokens, the cost and the model are shown"),
         NotShown(("mode", "chatModelTitle", "usage"), "settings and sums, which the header has", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

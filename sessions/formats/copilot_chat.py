@@ -14,6 +14,7 @@ from itertools import islice
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.archives import BytesBlob
+from gistpoint.sessions.records.building import StepBuilder, any_error, any_failed, asking_kind
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
     Actor,
@@ -112,17 +113,30 @@ class _Reader(PartsReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         name, value = self.names(index)[0], as_dict(raws[0].value)
-        ranges = tuple(raw.range for raw in raws)
         if name.get("part") == "user":
-            kind = StepKind.TASK if index == 0 else StepKind.MESSAGE
-            return Step(index, Actor.USER, kind, raws[0].range, ranges, label="request", text=_message(value),
-                        started=when(value.get("timestamp")), id=as_str(value.get("requestId")))  # fmt: skip
+            kind = asking_kind(index, 1)
+            return (
+                StepBuilder(index, raws, Actor.USER, kind, "request")
+                .text(_message(value))
+                .span(when(value.get("timestamp")))
+                .id(as_str(value.get("requestId")))
+                .build()
+            )
         if name.get("part") == "end":
             failed = "errorDetails" in value
             text = as_text(as_dict(value.get("errorDetails")).get("message")) or "The request was cancelled."
-            return Step(index, Actor.ENVIRONMENT, StepKind.ERROR if failed else StepKind.END, raws[0].range, ranges,
-                        label="error" if failed else "cancelled", text=text,
-                        flags=frozenset({"error"} if failed else ()))  # fmt: skip
+            return (
+                StepBuilder(
+                    index,
+                    raws,
+                    Actor.ENVIRONMENT,
+                    StepKind.ERROR if failed else StepKind.END,
+                    "error" if failed else "cancelled",
+                )
+                .text(text)
+                .flag_if(failed, "error")
+                .build()
+            )
         return _round(index, raws, value) if name.get("part") == "round" else _group(index, raws, value)
 
     def header(self) -> Run:
@@ -243,13 +257,21 @@ def _round(index: int, raws: Sequence[Raw], value: dict[str, Json]) -> Step:
     thinking = item.get("thinking")
     thought = as_dict(thinking).get("text", thinking) if isinstance(thinking, dict) else thinking
     begun = when(item.get("timestamp"))
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="round",
-        thought=as_text(thought), text=as_text(item.get("response")), calls=calls, results=results, started=begun,
-        tokens=_tokens(value), model=as_str(value.get("modelId")), edits=edits_of(calls),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
-        derived=frozenset({"kind"}), id=as_str(item.get("id")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "round")
+        .thought(as_text(thought))
+        .text(as_text(item.get("response")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(begun)
+        .spent(_tokens(value))
+        .model(as_str(value.get("modelId")))
+        .flag_if(any_error(results), "error")
+        .derived("kind")
+        .id(as_str(item.get("id")))
+        .build()
+    )
 
 
 def _result_text(value: Json) -> str:
@@ -285,14 +307,19 @@ def _group(index: int, raws: Sequence[Raw], value: dict[str, Json]) -> Step:
     calls = tuple(_invocation(part) for part in invoked)
     results = tuple(_outcome(part) for part in invoked if part.get("isComplete"))
     quiet = {"thinking", "toolInvocationSerialized"}
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="response",
-        thought="".join(thought), text="".join(_shown(part) for part in parts if as_str(part.get("kind")) not in quiet),
-        calls=calls, results=results, tokens=_tokens(value), model=as_str(value.get("modelId")),
-        edits=(*edits_of(calls), *(FileEdit(_edited(part)) for part in parts if part.get("kind") == "textEditGroup")),
-        flags=frozenset({"error"} if any(result.is_error or result.returncode for result in results) else ()),
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "response")
+        .thought("".join(thought))
+        .text("".join(_shown(part) for part in parts if as_str(part.get("kind")) not in quiet))
+        .calls(calls)
+        .results(results)
+        .edits((*edits_of(calls), *(FileEdit(_edited(part)) for part in parts if part.get("kind") == "textEditGroup")))
+        .spent(_tokens(value))
+        .model(as_str(value.get("modelId")))
+        .flag_if(any_failed(results), "error")
+        .derived("kind")
+        .build()
+    )
 
 
 def _shown(part: dict[str, Json]) -> str:
@@ -345,21 +372,54 @@ class CopilotChat(SingleRun):
     name = "copilot-chat"
     unique_ids = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("message.parts", "variableData.variables", "contentReferences"),
-                 "the message in parts, and the files attached to it: the step has the text and names them"),
-        NotShown(("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
-                 "the extension that answered, and what it suggested to ask next"),
+        NotShown(
+            ("message.parts", "variableData.variables", "contentReferences"),
+            "the message in parts, and the files attached to it: the step has the text and names them",
+        ),
+        NotShown(
+            ("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
+            "the extension that answered, and what it suggested to ask next",
+        ),
         NotShown(("result.metadata.codeBlocks", "result.metadata.summary"), "copies of code and text in the answer"),
-        NotShown(("response.invocationMessage", "response.pastTenseMessage", "response.progress", "response.uri",
-                  "response.baseUri", "response.toolSpecificData", "response.inlineReference", "response.toolName",
-                  "response.generatedTitle", "response.source", "response.resultDetails",
-                  "response.toolId", "response.icon", "response.presentation", "response.isConfirmed"),
-                 "how the window worded and linked a call; the call and its result are in the step"),
+        NotShown(
+            (
+                "response.invocationMessage",
+                "response.pastTenseMessage",
+                "response.progress",
+                "response.uri",
+                "response.baseUri",
+                "response.toolSpecificData",
+                "response.inlineReference",
+                "response.toolName",
+                "response.generatedTitle",
+                "response.source",
+                "response.resultDetails",
+                "response.toolId",
+                "response.icon",
+                "response.presentation",
+                "response.isConfirmed",
+            ),
+            "how the window worded and linked a call; the call and its result are in the step",
+        ),
         NotShown(("result.metadata.toolCallResults",), "the tree of a result, of which the step has the text"),
-        NotShown(("requesterUsername", "requesterAvatarIconUri", "responderAvatarIconUri", "initialLocation", "mode",
-                  "selectedModel", "inputState", "attachments", "inputText", "sessionId", "version"),
-                 "who asked, and the state of the window", of_run=True),
-    )  # fmt: skip
+        NotShown(
+            (
+                "requesterUsername",
+                "requesterAvatarIconUri",
+                "responderAvatarIconUri",
+                "initialLocation",
+                "mode",
+                "selectedModel",
+                "inputState",
+                "attachments",
+                "inputText",
+                "sessionId",
+                "version",
+            ),
+            "who asked, and the state of the window",
+            of_run=True,
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import is_call, is_result, parts_of_message
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -25,6 +26,7 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
+    in_seconds,
     joined,
     objects,
     when,
@@ -43,7 +45,7 @@ class _Reader(RunReader):
         self._called = False
         self._opening: dict[str, Json] = {}
         self._ending: dict[str, Json] = {}
-        self._times: list[float] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -83,9 +85,7 @@ class _Reader(RunReader):
         return next((owner for owner in owners if owner is not None), step_count)
 
     def _learn(self, record: dict[str, Json]) -> None:
-        at = when(record.get("timestamp_ms"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp_ms")))
         if record.get("type") == "system" and not self._opening:
             self._opening = record
         if record.get("type") == "result":
@@ -106,8 +106,8 @@ class _Reader(RunReader):
             agent="Cursor",
             exit_status=as_str(self._ending.get("subtype")),
             tokens=Tokens(as_int(usage.get("inputTokens")), as_int(usage.get("outputTokens")), read),
-            started=self._times[0] if self._times else None,
-            duration_s=None if spent is None else spent / 1000,
+            started=self._tally.started,
+            duration_s=in_seconds(spent),
             extra={"cwd": self._opening["cwd"]} if self._opening.get("cwd") else {},
         )
 
@@ -130,24 +130,33 @@ class _Reader(RunReader):
 def _turn(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
     """Return the step of a message of a transcript, with the results of its calls."""
     parts = [parts_of_message(as_dict(record.get("message")).get("content")) for record in records]
-    ranges = tuple(raw.range for raw in raws)
     if records[0].get("role") != "assistant":
-        kind = StepKind.TOOL if parts[0].results else StepKind.TASK if index < 2 else StepKind.MESSAGE
-        return Step(index, Actor.USER, kind, raws[0].range, ranges, label=as_str(records[0].get("role")),
-                    text=joined([*parts[0].texts, *parts[0].thought]), results=tuple(parts[0].results),
-                    flags=frozenset({"unpaired"} if parts[0].results else ()), derived=frozenset({"kind"}))  # fmt: skip
+        kind = StepKind.TOOL if parts[0].results else asking_kind(index, 2)
+        return (
+            StepBuilder(index, raws, Actor.USER, kind, as_str(records[0].get("role")))
+            .text(*parts[0].texts, *parts[0].thought)
+            .results(parts[0].results)
+            .flag_if(parts[0].results, "unpaired")
+            .derived("kind")
+            .build()
+        )
     results = [result for part in parts for result in part.results]
     known = {call.id for call in parts[0].calls if call.id}
     unasked = iter([result.call_id for result in results if result.call_id not in known])
     calls = tuple(call if call.id else replace(call, id=next(unasked, "")) for call in parts[0].calls)
     spoken = joined(text for part in parts[1:] for text in part.texts)
-    failed = any(result.is_error for result in results)
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label="assistant",
-        thought=joined(parts[0].thought), text=joined(parts[0].texts), calls=calls,
-        results=(*results, *([Result("", spoken)] if spoken else [])), edits=edits_of(calls),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "calls.id"}),
-    )  # fmt: skip
+    failed = any_error(results)
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*parts[0].thought)
+        .text(*parts[0].texts)
+        .calls(calls)
+        .results((*results, *([Result("", spoken)] if spoken else [])))
+        .edits(edits_of(calls))
+        .flag_if(failed, "error")
+        .derived("kind", "calls.id")
+        .build()
+    )
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
@@ -172,15 +181,22 @@ def _streamed(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -
             if record.get("subtype") == "completed":
                 results.append(_result(identity, as_dict(body.get("result"))))
                 diffs.append(as_text(as_dict(as_dict(body.get("result")).get("success")).get("diffString")))
-    times = [at for at in (when(record.get("timestamp_ms")) for record in records) if at is not None]
-    failed = any(result.is_error or result.returncode for result in results)
+    times = [when(record.get("timestamp_ms")) for record in records]
+    failed = any_failed(results)
     made = tuple(calls.values())
-    return Step(
-        index, Actor.AGENT, kind_of(made), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=thought, text=said, calls=made, results=tuple(results), started=min(times, default=None),
-        ended=max(times, default=None), diff="\n".join(diff for diff in diffs if diff) or None, edits=edits_of(made),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "ended"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant")
+        .thought(thought)
+        .text(said)
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .diffs(diffs)
+        .over(times)
+        .flag_if(failed, "error")
+        .derived("kind", "ended")
+        .build()
+    )
 
 
 def _tool(record: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -217,15 +233,18 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
         return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
     failed = kind == "result" and bool(record.get("is_error"))
     text = joined(parts_of_message(as_dict(record.get("message")).get("content")).texts) if "message" in record else ""
-    shown = {"user": (Actor.USER, StepKind.TASK if index < 3 else StepKind.MESSAGE),
-             "result": (Actor.ENVIRONMENT, StepKind.END)}.get(kind, (Actor.SYSTEM, StepKind.STATE))  # fmt: skip
-    return Step(
-        index, shown[0], shown[1], raws[0].range, tuple(raw.range for raw in raws),
-        label=joined([kind, as_str(record.get("subtype"))], " "),
-        text=text or as_text(first(record, "result", "error")) or compact(record),
-        started=when(record.get("timestamp_ms")), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
+    shown = {
+        "user": (Actor.USER, asking_kind(index)),
+        "result": (Actor.ENVIRONMENT, StepKind.END),
+    }.get(kind, (Actor.SYSTEM, StepKind.STATE))
+    return (
+        StepBuilder(index, raws, shown[0], shown[1], joined([kind, as_str(record.get("subtype"))], " "))
+        .text(text or as_text(first(record, "result", "error")) or compact(record))
+        .span(when(record.get("timestamp_ms")))
+        .flag_if(failed, "error")
+        .derived("kind")
+        .build()
+    )
 
 
 class Cursor(SingleRun):

@@ -16,8 +16,9 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.command_lines import FENCE, call_of_command, calls_in_functions, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, results_in, role_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import NoRunError, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.archives import NoRunError
+from gistpoint.sessions.records.building import StepBuilder
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -40,6 +41,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    first_object,
     is_deep,
     objects,
 )
@@ -48,13 +50,31 @@ _MESSAGES = ("messages", "trajectory", "conversations", "conversation", "history
 _STEPS = "trajectory_steps"
 """R2E-Gym's steps: a thought, an action and an observation each."""
 _MARKS = frozenset(
-    ("instance_id", "traj_id", "trajectory_id", "resolved", "target", "test_result", "generated_patch", "model_patch",
-     "run_id", "exit_status", "verified", _STEPS)
-)  # fmt: skip
+    (
+        "instance_id",
+        "traj_id",
+        "trajectory_id",
+        "resolved",
+        "target",
+        "test_result",
+        "generated_patch",
+        "model_patch",
+        "run_id",
+        "exit_status",
+        "verified",
+        _STEPS,
+    )
+)
 """Members of a row, at least one of which tells it from a conversation alone."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
-_ROLES = {"ai": "assistant", "gpt": "assistant", "bot": "assistant", "human": "user", "observation": "tool",
-          "function_response": "tool"}  # fmt: skip
+_ROLES = {
+    "ai": "assistant",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "human": "user",
+    "observation": "tool",
+    "function_response": "tool",
+}
 _TEXT = re.compile(r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"')
 """The beginning of messages as JSON within a text."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
@@ -175,13 +195,17 @@ def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
     kind = kind_of(calls)
     failed = True if calls and _fails(observation, kind) else None
     derived = {"kind", "calls"} | ({"results.is_error"} if failed else set[str]())
-    return Step(
-        index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-        text=as_text(value.get("thought")), calls=calls,
-        results=(Result("", observation, failed, None, as_float(value.get("env_exec_time"))),) if observation else (),
-        tokens=Tokens(as_int(value.get("token_usage_prompt")), as_int(value.get("token_usage_completion"))),
-        edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind, "step")
+        .text(as_text(value.get("thought")))
+        .calls(calls)
+        .results((Result("", observation, failed, None, as_float(value.get("env_exec_time"))),) if observation else ())
+        .edits(edits_of(calls))
+        .spent(Tokens(as_int(value.get("token_usage_prompt")), as_int(value.get("token_usage_completion"))))
+        .flag_if(failed, "error")
+        .derived(*derived)
+        .build()
+    )
 
 
 class DatasetRows(Format):
@@ -234,7 +258,7 @@ class DatasetRows(Format):
         for known, found, key in _named(probe, []):
             if known == id or not id:
                 return _opened(probe, known, found, key)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        raise no_such_run(probe, id, hint="List it to see the ids.")
 
 
 def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
@@ -245,7 +269,7 @@ def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
 def _says_more(row: Mapping[str, Json]) -> bool:
     """Whether a row is more than a conversation, or one whose messages only data sets write that way."""
     held = row.get(_key_of(row))
-    opening = as_dict((as_list(held) or [None])[0])
+    opening = first_object(held)
     told = {"from", "value"} <= opening.keys() or bool({"system_prompt", "mask"} & opening.keys())
     return told or isinstance(held, str) or bool(_MARKS & row.keys())
 

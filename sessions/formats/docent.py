@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.building import verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
@@ -50,14 +50,17 @@ class _Reader(RunReader):
         return Run(
             self.format,
             id=self._id or as_str(self._run.get("id")),
-            task=as_str(first(metadata, "task_id", "sample_id", "task") or first(self._transcript, "name")
-                        or self._run.get("name")),
+            task=as_str(
+                first(metadata, "task_id", "sample_id", "task")
+                or first(self._transcript, "name")
+                or self._run.get("name")
+            ),
             model=as_str(first(metadata, "model", "model_name")),
-            verdict="" if solved is None else "solved" if solved else "unsolved",
+            verdict=verdict_of(solved),
             score=score if score is not None else float(flag) if flag is not None else None,
             extra=rest,
             derived=frozenset({"verdict", "score"}),
-        )  # fmt: skip
+        )
 
 
 class Docent(Format):
@@ -87,7 +90,7 @@ class Docent(Format):
         for reader in _transcripts(probe):
             if not id or reader.header().id == id:
                 return reader
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _listed(value: Json) -> list[dict[str, Json]]:

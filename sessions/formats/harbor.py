@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader
+from gistpoint.sessions.records.building import StepBuilder, duration
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -27,7 +28,6 @@ from gistpoint.sessions.records.values import (
     as_text,
     dumped,
     first,
-    is_naive,
     joined,
     when,
 )
@@ -165,10 +165,12 @@ class _Reader(RunReader):
         if names is None and self._inner is not None:
             step = self._inner.step(index, raws)
             return replace(step, links=self._linked(step.links)) if step.links else step
-        ranges = tuple(raw.range for raw in raws)
         if not names or names[0] != "result.json":
-            return Step(index, Actor.ENVIRONMENT, StepKind.NOTE, raws[0].range, ranges, label=names[0] if names else "",
-                        text=as_text(raws[0].value))  # fmt: skip
+            return (
+                StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.NOTE, names[0] if names else "")
+                .text(as_text(raws[0].value))
+                .build()
+            )
         result = as_dict(raws[0].value)
         error = as_dict(result.get("exception_info"))
         told = joined([as_str(error.get("exception_type")), as_text(error.get("exception_message"))], ": ")
@@ -176,12 +178,14 @@ class _Reader(RunReader):
         phase = as_dict(result.get("verifier"))
         left = [as_text(raw.value) for raw in raws[1:]]
         shown = joined([*rewards, told, as_text(error.get("exception_traceback")), *left])
-        return Step(
-            index, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, raws[0].range, ranges,
-            label="result", text=shown or dumped(raws[0].value),
-            started=when(phase.get("started_at")), ended=when(phase.get("finished_at")),
-            naive=is_naive(phase.get("started_at")), flags=frozenset({"error"} if error else ()),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, "result")
+            .text(shown or dumped(raws[0].value))
+            .span(when(phase.get("started_at")), when(phase.get("finished_at")))
+            .naive(phase.get("started_at"))
+            .flag_if(error, "error")
+            .build()
+        )
 
     def header(self) -> Run:
         result = self._result
@@ -227,7 +231,7 @@ def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
 
 
 def _lasted(begun: float | None, ended: float | None) -> float | None:
-    return None if begun is None or ended is None else ended - begun
+    return duration(begun, ended)
 
 
 def _rewards(result: dict[str, Json]) -> dict[str, Json]:
@@ -250,10 +254,26 @@ class Harbor(Format):
 
     name = "harbor"
     not_shown: Sequence[NotShown] = (
-        NotShown(("config", "task_checksum", "task_id", "task_name", "trial_name", "trial_uri", "agent_info",
-                  "agent_result", "environment_setup", "agent_setup", "agent_execution", "verifier", "source", "id"),
-                 "settings and phases of a trial; its outcome, model, tokens and cost are shown"),
-    )  # fmt: skip
+        NotShown(
+            (
+                "config",
+                "task_checksum",
+                "task_id",
+                "task_name",
+                "trial_name",
+                "trial_uri",
+                "agent_info",
+                "agent_result",
+                "environment_setup",
+                "agent_setup",
+                "agent_execution",
+                "verifier",
+                "source",
+                "id",
+            ),
+            "settings and phases of a trial; its outcome, model, tokens and cost are shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -271,7 +291,7 @@ class Harbor(Format):
         reader = _Reader(probe)
         found = reader.side_run(id) if id else reader
         if found is None:
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return found
 
 

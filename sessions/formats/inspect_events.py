@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
 from gistpoint.sessions.formats.messages import Parts, message_step, parts_of_message
-from gistpoint.sessions.records.building import Tally
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.scanning import RawRecord
@@ -27,7 +27,6 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
-    is_naive,
     joined,
     objects,
     recoded,
@@ -37,11 +36,19 @@ from gistpoint.sessions.records.values import (
 
 _QUIET = frozenset({"state", "store", "span_begin", "span_end", "step", "checkpoint", "anchor", "sample_init"})
 _KINDS = {
-    "score": StepKind.SCORE, "score_edit": StepKind.SCORE, "error": StepKind.ERROR, "sample_limit": StepKind.END,
-    "input": StepKind.MESSAGE, "approval": StepKind.NOTE, "info": StepKind.NOTE, "logger": StepKind.NOTE,
-    "compaction": StepKind.CONTEXT, "branch": StepKind.CONTEXT, "interrupt": StepKind.PAUSE,
+    "score": StepKind.SCORE,
+    "score_edit": StepKind.SCORE,
+    "error": StepKind.ERROR,
+    "sample_limit": StepKind.END,
+    "input": StepKind.MESSAGE,
+    "approval": StepKind.NOTE,
+    "info": StepKind.NOTE,
+    "logger": StepKind.NOTE,
+    "compaction": StepKind.CONTEXT,
+    "branch": StepKind.CONTEXT,
+    "interrupt": StepKind.PAUSE,
     "subtask": StepKind.DELEGATE,
-}  # fmt: skip
+}
 
 
 class InspectTurns:
@@ -105,15 +112,19 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
     if name in ("model", "tool"):
         return _turn(index, raws, events)
     started = when(head.get("timestamp"))
-    ranges = tuple(raw.range for raw in raws)
     if name == "sandbox":
         return _sandbox(index, raws, head)
     if name in _QUIET:
         sample = as_dict(head.get("sample"))
         kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
         text = _conversation(sample.get("input")) if sample else _label(head)
-        return Step(index, Actor.USER if sample else Actor.SYSTEM, kind, raws[0].range, ranges, label=name, text=text,
-                    started=started, id=as_str(head.get("uuid")))  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.USER if sample else Actor.SYSTEM, kind, name)
+            .text(text)
+            .span(started)
+            .id(as_str(head.get("uuid")))
+            .build()
+        )
     if name not in _KINDS:
         return unknown_step(index, raws, name, dumped(raws[0].value))
     shown = first(head, "score", "error", "message", "data", "input", "limit", "decision")
@@ -122,11 +133,14 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
         if not isinstance(shown, dict) or "message" in shown
         else dumped(shown)
     )
-    return Step(
-        index, Actor.USER if name == "input" else Actor.ENVIRONMENT, _KINDS[name], raws[0].range, ranges, label=name,
-        text=text or dumped(raws[0].value), started=started, flags=frozenset({"error"} if name == "error" else ()),
-        id=as_str(head.get("uuid")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.USER if name == "input" else Actor.ENVIRONMENT, _KINDS[name], name)
+        .text(text or dumped(raws[0].value))
+        .span(started)
+        .flag_if(name == "error", "error")
+        .id(as_str(head.get("uuid")))
+        .build()
+    )
 
 
 def _label(head: dict[str, Json]) -> str:
@@ -149,13 +163,18 @@ def _sandbox(index: int, raws: Sequence[Raw], head: dict[str, Json]) -> Step:
     duration = ended - started if started is not None and ended is not None else None
     code = as_int(head.get("result"))
     call = RunCall("", f"sandbox.{as_str(head.get('action'))}", command, shown)
-    return Step(
-        index, Actor.ENVIRONMENT, kind_of_command(command) if head.get("cmd") else StepKind.STATE, raws[0].range,
-        tuple(raw.range for raw in raws), label="sandbox", calls=(call,),
-        results=(Result("", as_text(head.get("output")), None, code, duration),), started=started, ended=ended,
-        flags=frozenset({"error"} if code else ()), derived=frozenset({"kind", "results.duration_s"}),
-        id=as_str(head.get("uuid")),
-    )  # fmt: skip
+    return (
+        StepBuilder(
+            index, raws, Actor.ENVIRONMENT, kind_of_command(command) if head.get("cmd") else StepKind.STATE, "sandbox"
+        )
+        .calls((call,))
+        .results((Result("", as_text(head.get("output")), None, code, duration),))
+        .span(started, ended)
+        .flag_if(code, "error")
+        .derived("kind", "results.duration_s")
+        .id(as_str(head.get("uuid")))
+        .build()
+    )
 
 
 def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
@@ -168,19 +187,31 @@ def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Ste
     calls = calls or tuple(_call(event) for event in tools)
     results = (*parts.results, *(_result(event) for event in tools), *(answer(message) for message in answers))
     times = [at for event in events for at in (when(event.get("completed")),) if at is not None]
-    failed = bool(model.get("error")) or any(result.is_error for result in results)
+    failed = bool(model.get("error")) or any_error(results)
     role = as_str(model.get("role"))
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws),
-        label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=joined(parts.thought),
-        text=joined([*parts.texts, as_text(first(model, "error"))]), calls=calls, results=results,
-        started=when(events[0].get("timestamp")), ended=max(times, default=None),
-        naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model),
-        cost=as_float(_usage(model).get("total_cost")),
-        model=as_str(first(output, "model") or model.get("model")),
-        edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
-        id=as_str(events[0].get("uuid")), also=_said_first(model, parts),
-    )  # fmt: skip
+    return (
+        StepBuilder(
+            index,
+            raws,
+            Actor.AGENT,
+            kind_of(calls),
+            " ".join(part for part in (as_str(events[0].get("event")), role) if part),
+        )
+        .thought(*parts.thought)
+        .text(*parts.texts, as_text(first(model, "error")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(when(events[0].get("timestamp")), max(times, default=None))
+        .naive(events[0].get("timestamp"))
+        .spent(_tokens(model), as_float(_usage(model).get("total_cost")))
+        .model(as_str(first(output, "model") or model.get("model")))
+        .flag_if(failed, "error")
+        .derived("kind")
+        .id(as_str(events[0].get("uuid")))
+        .also(_said_first(model, parts))
+        .build()
+    )
 
 
 def _said_first(model: dict[str, Json], shown: Parts) -> tuple[Noted, ...]:
@@ -203,8 +234,12 @@ def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     function = item.get("function")
     name = as_str(function) or as_str(as_dict(function).get("name"))
-    return RunCall(as_str(item.get("id")), name, arguments if isinstance(arguments, str) else compact(arguments),
-                arguments if isinstance(arguments, dict) else None)  # fmt: skip
+    return RunCall(
+        as_str(item.get("id")),
+        name,
+        arguments if isinstance(arguments, str) else compact(arguments),
+        arguments if isinstance(arguments, dict) else None,
+    )
 
 
 def _result(event: dict[str, Json]) -> Result:

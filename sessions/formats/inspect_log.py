@@ -12,6 +12,7 @@ from itertools import chain
 from gistpoint.sessions.formats.inspect_events import Inputs, InspectTurns, answer, event_step
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
+from gistpoint.sessions.records.building import any_error
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Json, NotShown, Result, Run, Step, Tokens
@@ -187,7 +188,7 @@ class _Sample(RunReader):
                 results.append(answer(as_dict(self.completed(value))))
         if not results:
             return step
-        flags = step.flags | ({"error"} if any(result.is_error for result in results) else set())
+        flags = step.flags | ({"error"} if any_error(results) else set())
         return replace(step, results=tuple(results), flags=flags, derived=step.derived | {"results"})
 
     def _answer(self, call_id: str) -> Json:
@@ -475,20 +476,37 @@ class InspectLog(Format):
     name = "inspect"
     not_shown: Sequence[NotShown] = (
         NotShown(("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"),
-        NotShown(("call", "config", "model", "output.model", "output.choices.stop_reason", "content.internal",
-                  "output.choices.message.content.internal"), "the provider's own form of a call"),
-        NotShown(("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
-                 "what the model could call, and how Inspect's viewer draws it"),
-        NotShown(("event", "source", "sample.input.source", "output.choices.message.source",
-                  "output.choices.message.model"),
-                 "what kind of an event it is, and who wrote a message"),
-        NotShown(("state", "message.level", "message.filename", "message.module"),
-                 "the state that a sample begins with, which its input is; where a line of the log comes from"),
-        NotShown(("input", "messages", "output", "attachments", "events_data"), "what the steps are made of",
-                 of_run=True),
-        NotShown(("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation",
-                 of_run=True),
-    )  # fmt: skip
+        NotShown(
+            (
+                "call",
+                "config",
+                "model",
+                "output.model",
+                "output.choices.stop_reason",
+                "content.internal",
+                "output.choices.message.content.internal",
+            ),
+            "the provider's own form of a call",
+        ),
+        NotShown(
+            ("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
+            "what the model could call, and how Inspect's viewer draws it",
+        ),
+        NotShown(
+            ("event", "source", "sample.input.source", "output.choices.message.source", "output.choices.message.model"),
+            "what kind of an event it is, and who wrote a message",
+        ),
+        NotShown(
+            ("state", "message.level", "message.filename", "message.module"),
+            "the state that a sample begins with, which its input is; where a line of the log comes from",
+        ),
+        NotShown(
+            ("input", "messages", "output", "attachments", "events_data"), "what the steps are made of", of_run=True
+        ),
+        NotShown(
+            ("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation", of_run=True
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

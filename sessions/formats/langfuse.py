@@ -35,16 +35,22 @@ class _Reader(TraceReader):
         spent = as_dict(value.get("costDetails"))
         level, told = as_str(value.get("level")), as_text(value.get("statusMessage"))
         found = TraceSpan(
-            as_str(value.get("id")), as_str(value.get("parentObservationId")),
-            _KINDS.get(as_str(value.get("type")), "other"), as_str(value.get("name")), when(value.get("startTime")),
-            when(value.get("endTime")), model=as_str(value.get("model")),
+            as_str(value.get("id")),
+            as_str(value.get("parentObservationId")),
+            _KINDS.get(as_str(value.get("type")), "other"),
+            as_str(value.get("name")),
+            when(value.get("startTime")),
+            when(value.get("endTime")),
+            model=as_str(value.get("model")),
             cost=as_float(spent.get("total")) if "total" in spent else None,
-            tokens=Tokens(as_int(first(usage, "input", "promptTokens")),
-                          as_int(first(usage, "output", "completionTokens")),
-                          as_int(first(usage, "input_cached_tokens", "cache_read_input_tokens")),
-                          as_int(first(usage, "output_reasoning_tokens", "reasoning_tokens"))),
+            tokens=Tokens(
+                as_int(first(usage, "input", "promptTokens")),
+                as_int(first(usage, "output", "completionTokens")),
+                as_int(first(usage, "input_cached_tokens", "cache_read_input_tokens")),
+                as_int(first(usage, "output_reasoning_tokens", "reasoning_tokens")),
+            ),
             error=(told or "error") if level == "ERROR" else "",
-        )  # fmt: skip
+        )
         if found.kind == "model":
             found.asked, found.replied = asked_of(given), replied_of(back)
         elif found.kind == "tool":
@@ -129,12 +135,17 @@ class Langfuse(SingleRun):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("input",), "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),
-                 "settings, what the model could call, and counts of Langfuse; tokens and cost are shown"),
+        NotShown(
+            ("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),
+            "settings, what the model could call, and counts of Langfuse; tokens and cost are shown",
+        ),
         NotShown(("startTime", "endTime", "completionStartTime"), "times, which head the step"),
-        NotShown(("trace.input", "trace.output", "trace.metadata", "trace.environment", "trace.projectId"),
-                 "what the outermost observation was given and gave back, which is in the steps", of_run=True),
-    )  # fmt: skip
+        NotShown(
+            ("trace.input", "trace.output", "trace.metadata", "trace.environment", "trace.projectId"),
+            "what the outermost observation was given and gave back, which is in the steps",
+            of_run=True,
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

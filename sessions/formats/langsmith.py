@@ -10,7 +10,18 @@ from gistpoint.sessions.formats.messages import tokens_of
 from gistpoint.sessions.records.model import Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines, members
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, first, objects, when
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_float,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    first,
+    first_object,
+    objects,
+    when,
+)
 
 _HALVES = ("post", "patch")
 _KINDS: dict[str, SpanKind] = {"llm": "model", "chat": "model", "tool": "tool"}
@@ -44,21 +55,33 @@ class _Reader(TraceReader):
         metadata = as_dict(extra.get("metadata"))
         given, back = as_dict(run.get("inputs")), as_dict(run.get("outputs"))
         found = TraceSpan(
-            as_str(run.get("id")), as_str(run.get("parent_run_id")), _KINDS.get(as_str(run.get("run_type")), "other"),
-            as_str(run.get("name")), when(run.get("start_time")), when(run.get("end_time")),
-            error=as_text(run.get("error")), text="\n".join(text for text in (_said(given), _said(back)) if text),
-            model=as_str(first(metadata, "ls_model_name")
-                         or as_dict(extra.get("invocation_params")).get("model") or back.get("model")),
+            as_str(run.get("id")),
+            as_str(run.get("parent_run_id")),
+            _KINDS.get(as_str(run.get("run_type")), "other"),
+            as_str(run.get("name")),
+            when(run.get("start_time")),
+            when(run.get("end_time")),
+            error=as_text(run.get("error")),
+            text="\n".join(text for text in (_said(given), _said(back)) if text),
+            model=as_str(
+                first(metadata, "ls_model_name")
+                or as_dict(extra.get("invocation_params")).get("model")
+                or back.get("model")
+            ),
             cost=_dollars(run.get("total_cost")),
-        )  # fmt: skip
+        )
         if found.kind == "model":
             found.asked, found.replied = _asked(given), _replied(back)
             found.tokens = _tokens(run, back)
         elif found.kind == "tool":
             output = first(back, "output", "content") or back
             told = _message(as_dict(output)) if isinstance(output, dict) else {}
-            identity = as_str(first(told, "tool_call_id") or metadata.get("tool_call_id")
-                              or extra.get("tool_call_id") or given.get("tool_call_id"))  # fmt: skip
+            identity = as_str(
+                first(told, "tool_call_id")
+                or metadata.get("tool_call_id")
+                or extra.get("tool_call_id")
+                or given.get("tool_call_id")
+            )
             arguments = given.get("input", given)
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
             found.output = "" if not back else as_text(told["content"]) if told.get("content") else plain(output)
@@ -128,8 +151,10 @@ def _message(message: dict[str, Json]) -> dict[str, Json]:
     names = as_list(message.get("id"))
     if named not in _ROLES and names:
         named = as_str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
-    calls: list[Json] = [{"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
-                         for call in objects(inner.get("tool_calls"))]  # fmt: skip
+    calls: list[Json] = [
+        {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+        for call in objects(inner.get("tool_calls"))
+    ]
     calls = calls or as_list(as_dict(inner.get("additional_kwargs")).get("tool_calls"))
     kept = {key: inner[key] for key in ("tool_call_id", "status", "name", "usage_metadata") if inner.get(key)}
     return {"role": _ROLES.get(named, named), "content": inner.get("content"), "tool_calls": calls, **kept}
@@ -179,9 +204,12 @@ def _tokens(run: dict[str, Json], back: dict[str, Json]) -> Tokens:
     if not found:
         return Tokens(as_int(run.get("prompt_tokens")), as_int(run.get("completion_tokens")))
     tokens = tokens_of(found)
-    return Tokens(tokens.prompt, tokens.completion, tokens.cached if tokens.cached is not None
-                  else as_int(details.get("cache_read")),
-                  as_int(as_dict(found.get("output_token_details")).get("reasoning")))  # fmt: skip
+    return Tokens(
+        tokens.prompt,
+        tokens.completion,
+        tokens.cached if tokens.cached is not None else as_int(details.get("cache_read")),
+        as_int(as_dict(found.get("output_token_details")).get("reasoning")),
+    )
 
 
 class LangSmith(TraceFormat):
@@ -191,17 +219,33 @@ class LangSmith(TraceFormat):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("inputs",), "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("events", "outputs.generations", "outputs.llm_output"),
-                 "each token as it came, and the provider's own form of a reply that is in the step"),
-        NotShown(("serialized", "extra", "session_name", "dotted_order", "tags", "child_run_ids", "parent_run_ids",
-                  "status", "start_time", "end_time", "app_path", "manifest_id"),
-                 "how the program was put together and where it ran, and times, which head the step"),
-    )  # fmt: skip
+        NotShown(
+            ("events", "outputs.generations", "outputs.llm_output"),
+            "each token as it came, and the provider's own form of a reply that is in the step",
+        ),
+        NotShown(
+            (
+                "serialized",
+                "extra",
+                "session_name",
+                "dotted_order",
+                "tags",
+                "child_run_ids",
+                "parent_run_ids",
+                "status",
+                "start_time",
+                "end_time",
+                "app_path",
+                "manifest_id",
+            ),
+            "how the program was put together and where it ran, and times, which head the step",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         opening = as_dict((probe.array or probe.lines or [probe.object])[0])
-        halves = [as_dict((as_list(opening.get(key)) or [None])[0]) for key in _HALVES]
+        halves = [first_object(opening.get(key)) for key in _HALVES]
         for run in (opening, *halves):
             if "run_type" in run and {"dotted_order", "trace_id", "inputs"} & run.keys() and "id" in run:
                 return 1.0

@@ -64,18 +64,18 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shell = Shell(_command, self._refuses)
         self._turns = Turns(self._shell)
-        self._totals = Tally()
+        self._tally = Tally()
 
     def sum_up(self) -> Iterator[None]:
-        if not self._totals.tokens:
+        if not self._tally.tokens:
             for tokens in _tokens_in(self.probe.blob):
-                self._totals.spend(tokens)
+                self._tally.spend(tokens)
                 yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
         if "extra" in message and role_of(message) == "assistant":
-            self._totals.spend(tokens_of(usage_of(message)))
+            self._tally.spend(tokens_of(usage_of(message)))
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -95,7 +95,7 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         if self.probe.array:
-            return Run(self.format, "bare list", tokens=self._totals.tokens, derived=frozenset({"format", "tokens"}))
+            return Run(self.format, "bare list", tokens=self._tally.tokens, derived=frozenset({"format", "tokens"}))
         info = as_dict(self.fact("info"))
         config = as_dict(info.get("config"))
         stats = as_dict(info.get("model_stats"))
@@ -109,7 +109,7 @@ class _Reader(RunReader):
             actor=Actor.PERSON if as_dict(config.get("agent")).get("mode") == "human" else Actor.AGENT,
             exit_status=as_str(info.get("exit_status")),
             submission=as_text(info.get("submission")),
-            tokens=self._totals.tokens,
+            tokens=self._tally.tokens,
             cost=as_float(stats.get("instance_cost")),
             extra={"api_calls": as_int(stats.get("api_calls"))} if "api_calls" in stats else {},
             derived=frozenset({"tokens"}),

@@ -7,8 +7,8 @@ from typing import Literal
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, any_failed, verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run, unknown_step
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
     Actor,
@@ -35,6 +35,7 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
+    first_object,
     is_deep,
     is_naive,
     joined,
@@ -128,21 +129,32 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     usage = as_dict(as_dict(metadata.get("model_response")).get("usage"))
     ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
     derived = {"kind"} | ({"started", "ended"} if is_naive(head.get("timestamp")) else set())
-    failed = any(result.is_error or result.returncode for result in results)
+    failed = any_failed(results)
     kind = _v0_kind(name, head, calls, index)
     actor = actor_of(as_str(head.get("source"))) if "source" in head else Actor.USER if index == 0 else Actor.AGENT
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=name,
-        thought=as_text(arguments.get("thought")), text=_v0_text(head, name, arguments, kind), calls=calls,
-        results=results, started=when(head.get("timestamp")), ended=ended,
-        tokens=Tokens(
-            as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens")),
-            as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        ),
-        model=as_str(as_dict(metadata.get("model_response")).get("model")), diff="\n".join(diffs) or None,
-        edits=_v0_edits(head, arguments, answers) or edits_of(calls), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset(derived), id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, kind, name)
+        .thought(as_text(arguments.get("thought")))
+        .text(_v0_text(head, name, arguments, kind))
+        .calls(calls)
+        .results(results)
+        .edits(_v0_edits(head, arguments, answers) or edits_of(calls))
+        .diffs(diffs)
+        .span(when(head.get("timestamp")), ended)
+        .naive(head.get("timestamp"))
+        .spent(
+            Tokens(
+                as_int(usage.get("prompt_tokens")),
+                as_int(usage.get("completion_tokens")),
+                as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+            )
+        )
+        .model(as_str(as_dict(metadata.get("model_response")).get("model")))
+        .flag_if(failed, "error")
+        .derived(*derived)
+        .id(as_str(head.get("id")))
+        .build()
+    )
 
 
 def _is_state(event: dict[str, Json]) -> bool:
@@ -165,7 +177,7 @@ def _v0_text(head: dict[str, Json], name: str, arguments: dict[str, Json], kind:
 
 def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> tuple[RunCall, ...]:
     metadata = as_dict(head.get("tool_call_metadata"))
-    choice = as_dict((as_list(as_dict(metadata.get("model_response")).get("choices")) or [None])[0])
+    choice = first_object(as_dict(metadata.get("model_response")).get("choices"))
     wanted = as_str(metadata.get("tool_call_id"))
     for item in objects(as_dict(choice.get("message")).get("tool_calls")):
         call = call_of_function(item)
@@ -181,9 +193,15 @@ def _v0_kind(name: str, head: dict[str, Json], calls: tuple[RunCall, ...], index
     if name in _STATE:
         return StepKind.STATE
     named = {
-        "system": StepKind.SYSTEM, "finish": StepKind.SUBMIT, "reject": StepKind.END, "condensation": StepKind.CONTEXT,
-        "recall": StepKind.STATE, "delegate": StepKind.DELEGATE, "think": StepKind.MESSAGE, "error": StepKind.ERROR,
-    }.get(name)  # fmt: skip
+        "system": StepKind.SYSTEM,
+        "finish": StepKind.SUBMIT,
+        "reject": StepKind.END,
+        "condensation": StepKind.CONTEXT,
+        "recall": StepKind.STATE,
+        "delegate": StepKind.DELEGATE,
+        "think": StepKind.MESSAGE,
+        "error": StepKind.ERROR,
+    }.get(name)
     if named is not None:
         return named
     if name == "message":
@@ -222,7 +240,6 @@ def _v0_edits(
 def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
     head = events[0]
     name = as_str(head.get("kind"))
-    ranges = tuple(raw.range for raw in raws)
     if name == "ActionEvent":
         return _v1_action(index, raws, events)
     source = actor_of(as_str(head.get("source")))
@@ -246,10 +263,17 @@ def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         kind, flags = StepKind.ERROR, {"error"}
     elif name == "PauseEvent":
         kind, flags = StepKind.PAUSE, set()
-    return Step(
-        index, source, kind, raws[0].range, ranges, label=name or "event", text=text, results=results, started=started,
-        flags=frozenset(flags), derived=derived, id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, source, kind, name or "event")
+        .text(text)
+        .results(results)
+        .span(started)
+        .naive(head.get("timestamp"))
+        .flag(*flags)
+        .derived(*derived)
+        .id(as_str(head.get("id")))
+        .build()
+    )
 
 
 def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
@@ -259,17 +283,22 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -
     results = tuple(_v1_result(event) for event in answers)
     ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
     naive = {"started", "ended"} if is_naive(actions[0].get("timestamp")) else set()
-    failed = any(result.is_error or result.returncode for result in results)
-    return Step(
-        index, actor_of(as_str(actions[0].get("source"))), kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="ActionEvent",
-        thought=joined(as_text(event.get("reasoning_content")) for event in actions),
-        text=joined(as_text(event.get("thought")) for event in actions), calls=calls, results=results,
-        started=when(actions[0].get("timestamp")), ended=ended, edits=edits_of(calls),
-        state={"summary": actions[0]["summary"]} if actions[0].get("summary") else {},
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"} | naive),
-        id=as_str(first(actions[0], "llm_response_id", "id")), naive=is_naive(actions[0].get("timestamp")),
-    )  # fmt: skip
+    failed = any_failed(results)
+    return (
+        StepBuilder(index, raws, actor_of(as_str(actions[0].get("source"))), kind_of(calls), "ActionEvent")
+        .thought(*(as_text(event.get("reasoning_content")) for event in actions))
+        .text(*(as_text(event.get("thought")) for event in actions))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(when(actions[0].get("timestamp")), ended)
+        .naive(actions[0].get("timestamp"))
+        .state({"summary": actions[0]["summary"]} if actions[0].get("summary") else {})
+        .flag_if(failed, "error")
+        .derived(*({"kind"} | naive))
+        .id(as_str(first(actions[0], "llm_response_id", "id")))
+        .build()
+    )
 
 
 def _v1_call(event: dict[str, Json]) -> RunCall:
@@ -379,7 +408,7 @@ def header_of(line: dict[str, Json], id: str) -> Run:
         task=as_str(line.get("instance_id")) or _issue(line),
         model=as_str(config.get("model")),
         agent=as_str(first(metadata, "agent_class")) or "openhands",
-        verdict="" if solved is None else "solved" if solved else "unsolved",
+        verdict=verdict_of(solved),
         exit_status=as_text(line.get("error")),
         submission=as_text(first(result, "git_patch") or line.get("git_patch")),
         tokens=Tokens(
@@ -430,21 +459,35 @@ class OpenHands(Format):
     name = "openhands"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
-                 "who acted, and who agreed"),
+        NotShown(
+            ("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
+            "who acted, and who agreed",
+        ),
         NotShown(("message",), "the event in OpenHands' own words, made from what is shown"),
-        NotShown(("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
-                 "the provider's own form of the reply; what it says, thinks and calls is shown"),
-        NotShown(("args.translated_ipython_code", "args.kernel_init_code", "kernel_init_code", "args.impl_source",
-                  "extras.impl_source"),
-                 "how OpenHands carried out a call"),
-        NotShown(("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
-                 "the shell that a command ran in"),
+        NotShown(
+            ("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
+            "the provider's own form of the reply; what it says, thinks and calls is shown",
+        ),
+        NotShown(
+            (
+                "args.translated_ipython_code",
+                "args.kernel_init_code",
+                "kernel_init_code",
+                "args.impl_source",
+                "extras.impl_source",
+            ),
+            "how OpenHands carried out a call",
+        ),
+        NotShown(
+            ("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
+            "the shell that a command ran in",
+        ),
         NotShown(("extras.old_content", "observation.old_content"), "files as they were before an edit"),
         NotShown(("tools",), "what the model could call, not what it called"),
-        NotShown(("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts",
-                 of_run=True),
-    )  # fmt: skip
+        NotShown(
+            ("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts", of_run=True
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -482,7 +525,7 @@ class OpenHands(Format):
                 if known == id or not id:
                     return _Reader(probe.part(record), "runs", known)
         if id:
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, shape)
 
 

@@ -44,10 +44,19 @@ _FIRST_SPANS = 12
 """Spans in which the user's request is looked for."""
 _PATH = ("resourceSpans", "scopeSpans", "spans")
 _KINDS: dict[str, SpanKind] = {
-    "llm": "model", "chat": "model", "text_completion": "model", "generate_content": "model", "completion": "model",
-    "tool": "tool", "execute_tool": "tool", "agent": "agent", "invoke_agent": "agent", "create_agent": "agent",
-    "workflow": "agent", "invoke_workflow": "agent",
-}  # fmt: skip
+    "llm": "model",
+    "chat": "model",
+    "text_completion": "model",
+    "generate_content": "model",
+    "completion": "model",
+    "tool": "tool",
+    "execute_tool": "tool",
+    "agent": "agent",
+    "invoke_agent": "agent",
+    "create_agent": "agent",
+    "workflow": "agent",
+    "invoke_workflow": "agent",
+}
 
 
 class _Reader(TraceReader):
@@ -226,8 +235,13 @@ def _kind(attributes: dict[str, Json], name: str) -> SpanKind:
         kind = _KINDS.get(as_str(value).lower())
         if kind is not None:
             return kind
-    operation = as_str(as_dict(as_dict(attributes.get("ai")).get("operationId")).get("") or
-                       as_dict(attributes.get("ai")).get("operationId")) or name  # fmt: skip
+    operation = (
+        as_str(
+            as_dict(as_dict(attributes.get("ai")).get("operationId")).get("")
+            or as_dict(attributes.get("ai")).get("operationId")
+        )
+        or name
+    )
     if operation.startswith("ai."):
         return "tool" if operation == "ai.toolCall" else "model" if ".do" in operation else "agent"
     if as_dict(as_dict(attributes.get("gen_ai")).get("request")).get("model"):
@@ -265,8 +279,10 @@ def _fill_model(found: TraceSpan, attributes: dict[str, Json], events: list[dict
     asked += objects(as_dict(ai.get("prompt")).get("messages"))
     response = as_dict(ai.get("response"))
     if response.get("text") or response.get("toolCalls"):
-        made: list[Json] = [{"id": item.get("toolCallId"), "name": item.get("toolName"),
-                 "arguments": first(item, "input", "args")} for item in objects(response.get("toolCalls"))]  # fmt: skip
+        made: list[Json] = [
+            {"id": item.get("toolCallId"), "name": item.get("toolName"), "arguments": first(item, "input", "args")}
+            for item in objects(response.get("toolCalls"))
+        ]
         replied.append({"role": "assistant", "content": response.get("text"), "tool_calls": made})
     for event in events:
         name = as_str(event.get("name"))
@@ -293,8 +309,12 @@ def _fill_model(found: TraceSpan, attributes: dict[str, Json], events: list[dict
         as_int(as_dict(counts.get("completion_details")).get("reasoning")),
     )
     found.cost = as_float(as_dict(llm.get("cost")).get("total"))
-    found.model = as_str(llm.get("model_name") or as_dict(gen.get("response")).get("model")
-                         or as_dict(gen.get("request")).get("model") or as_dict(ai.get("model")).get("id"))  # fmt: skip
+    found.model = as_str(
+        llm.get("model_name")
+        or as_dict(gen.get("response")).get("model")
+        or as_dict(gen.get("request")).get("model")
+        or as_dict(ai.get("model")).get("id")
+    )
 
 
 def _count(value: Json) -> int | None:
@@ -304,8 +324,12 @@ def _count(value: Json) -> int | None:
 def _inferred(message: dict[str, Json]) -> dict[str, Json]:
     """Return a message of OpenInference as one of a chat."""
     contents = [as_dict(item.get("message_content")) for item in objects(message.get("contents"))]
-    parts: list[Json] = [{**item, "image_url": as_dict(as_dict(item.get("image")).get("image")).get("url")}
-                         if item.get("type") == "image" else item for item in contents]  # fmt: skip
+    parts: list[Json] = [
+        {**item, "image_url": as_dict(as_dict(item.get("image")).get("image")).get("url")}
+        if item.get("type") == "image"
+        else item
+        for item in contents
+    ]
     calls: list[Json] = [as_dict(item.get("tool_call")) for item in objects(message.get("tool_calls"))]
     return {**message, "content": message.get("content", parts), "tool_calls": calls}
 
@@ -320,16 +344,20 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
         if kind == "tool_call":
             calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")})
         elif kind == "tool_call_response":
-            answers.append({"type": "tool_result", "tool_use_id": part.get("id"),
-                            "content": first(part, "response", "result")})  # fmt: skip
+            answers.append(
+                {"type": "tool_result", "tool_use_id": part.get("id"), "content": first(part, "response", "result")}
+            )
         elif kind in ("reasoning", "thinking"):
             texts.append({"type": "thinking", "thinking": part.get("content")})
         elif kind == "text":
             texts.append({"type": "text", "text": part.get("content")})
         else:
             texts.append(part)
-    return {**{key: value for key, value in message.items() if key != "parts"},
-            "content": list[Json]([*texts, *answers]), "tool_calls": calls}  # fmt: skip
+    return {
+        **{key: value for key, value in message.items() if key != "parts"},
+        "content": list[Json]([*texts, *answers]),
+        "tool_calls": calls,
+    }
 
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
@@ -344,12 +372,29 @@ def _fill_tool(found: TraceSpan, attributes: dict[str, Json]) -> None:
     entity = as_dict(as_dict(attributes.get("traceloop")).get("entity"))
     inner = as_dict(gen.get("call"))
     given, back = (as_dict(attributes.get(key)).get("value") for key in ("input", "output"))
-    arguments = first({"a": inner.get("arguments"), "b": vercel.get("args"), "c": tool.get("parameters"), "d": given,
-                       "e": entity.get("input")}, "a", "b", "c", "d", "e")  # fmt: skip
-    result = first({"a": inner.get("result"), "b": vercel.get("result"), "c": back, "d": entity.get("output")},
-                   "a", "b", "c", "d")  # fmt: skip
-    identity = as_str(first(tool, "id") or inner.get("id") or as_dict(as_dict(attributes.get("tool_call"))).get("id")
-                      or vercel.get("id"))  # fmt: skip
+    arguments = first(
+        {
+            "a": inner.get("arguments"),
+            "b": vercel.get("args"),
+            "c": tool.get("parameters"),
+            "d": given,
+            "e": entity.get("input"),
+        },
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+    )
+    result = first(
+        {"a": inner.get("result"), "b": vercel.get("result"), "c": back, "d": entity.get("output")}, "a", "b", "c", "d"
+    )
+    identity = as_str(
+        first(tool, "id")
+        or inner.get("id")
+        or as_dict(as_dict(attributes.get("tool_call"))).get("id")
+        or vercel.get("id")
+    )
     name = as_str(tool.get("name") or gen.get("name") or vercel.get("name") or entity.get("name")) or found.name
     call = call_of_function({"id": identity, "name": name, "arguments": arguments})
     found.call = call if arguments is not None else replace(call, arguments="")
@@ -362,20 +407,54 @@ class Otel(TraceFormat):
     name = "otel"
     words_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("attributes.llm.input_messages", "attributes.gen_ai.input", "attributes.gen_ai.system_instructions",
-                  "attributes.gen_ai.prompt", "attributes.ai.prompt", "attributes.input", "attributes.llm.prompts"),
-                 "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),
-                 "the provider's own form of a reply or a result that is in the step"),
-        NotShown(("attributes.llm.tools", "attributes.gen_ai.tool.definitions", "attributes.llm.invocation_parameters",
-                  "attributes.llm.request", "attributes.gen_ai.request", "attributes.ai.settings"),
-                 "settings of the request, and what the model could call"),
-        NotShown(("attributes.openinference", "attributes.llm.system", "attributes.llm.provider", "status.code",
-                  "status.status_code", "flags", "startTimeUnixNano", "endTimeUnixNano", "start_time", "end_time",
-                  "attributes.gen_ai.system", "attributes.gen_ai.provider", "attributes.gen_ai.operation", "context"),
-                 "what kind of span it is, and whose model"),
+        NotShown(
+            (
+                "attributes.llm.input_messages",
+                "attributes.gen_ai.input",
+                "attributes.gen_ai.system_instructions",
+                "attributes.gen_ai.prompt",
+                "attributes.ai.prompt",
+                "attributes.input",
+                "attributes.llm.prompts",
+            ),
+            "what each call of a model sends again; a message that is new is a step of its own",
+        ),
+        NotShown(
+            ("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),
+            "the provider's own form of a reply or a result that is in the step",
+        ),
+        NotShown(
+            (
+                "attributes.llm.tools",
+                "attributes.gen_ai.tool.definitions",
+                "attributes.llm.invocation_parameters",
+                "attributes.llm.request",
+                "attributes.gen_ai.request",
+                "attributes.ai.settings",
+            ),
+            "settings of the request, and what the model could call",
+        ),
+        NotShown(
+            (
+                "attributes.openinference",
+                "attributes.llm.system",
+                "attributes.llm.provider",
+                "status.code",
+                "status.status_code",
+                "flags",
+                "startTimeUnixNano",
+                "endTimeUnixNano",
+                "start_time",
+                "end_time",
+                "attributes.gen_ai.system",
+                "attributes.gen_ai.provider",
+                "attributes.gen_ai.operation",
+                "context",
+            ),
+            "what kind of span it is, and whose model",
+        ),
         NotShown(("resource", "scope", "schemaUrl"), "the program and the library that recorded a span", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

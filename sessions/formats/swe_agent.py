@@ -8,8 +8,8 @@ from dataclasses import replace
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, unknown_step
+from gistpoint.sessions.records.building import StepBuilder
+from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, no_such_run, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -29,10 +29,10 @@ from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
-    as_list,
     as_str,
     as_text,
     first,
+    first_object,
     joined,
     objects,
     parsed_object,
@@ -78,7 +78,7 @@ class _Reader(RunReader):
         )
 
     def _first_step(self) -> dict[str, Json]:
-        return as_dict((as_list(self.probe.object.get("trajectory")) or [None])[0])
+        return first_object(self.probe.object.get("trajectory"))
 
     def _era(self) -> str:
         step = self._first_step()
@@ -122,14 +122,19 @@ class _Reader(RunReader):
         failed = True if calls and reports_error(observation, kind) else None
         results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
         derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
-        return Step(
-            index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-            thought=thought, text=spoken,
-            calls=calls, results=results,
-            state={key: item for key, item in known.items() if key != "diff"},
-            diff_so_far=diff if isinstance(diff, str) else None,
-            edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.AGENT, kind, "step")
+            .thought(thought)
+            .text(spoken)
+            .calls(calls)
+            .results(results)
+            .edits(edits_of(calls))
+            .state({key: item for key, item in known.items() if key != "diff"})
+            .flag_if(failed, "error")
+            .derived(*derived)
+            .diff_so_far(diff if isinstance(diff, str) else None)
+            .build()
+        )
 
 
 def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
@@ -173,14 +178,19 @@ class SweAgent(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
         NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
-        NotShown(("state", "extra_info", "agent"),
-                 "the shell's folder and the open file; a diff in it is shown as diff so far"),
+        NotShown(
+            ("state", "extra_info", "agent"),
+            "the shell's folder and the open file; a diff in it is shown as diff so far",
+        ),
         NotShown(("history",), "the prompts and demonstrations; the rest of it are the steps", of_run=True),
         NotShown(("replay_config",), "settings and templates of prompts", of_run=True),
-        NotShown(("info.edited_files30", "info.edited_files50", "info.edited_files70"),
-                 "parts of the files that the submission changed", of_run=True),
+        NotShown(
+            ("info.edited_files30", "info.edited_files50", "info.edited_files70"),
+            "parts of the files that the submission changed",
+            of_run=True,
+        ),
         NotShown(("attempts",), "runs of their own, where a run was tried several times", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -215,7 +225,7 @@ class SweAgent(SingleRun):
         for known, part in _attempts(probe):
             if known == id:
                 return _Reader(part)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _attempts(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:

@@ -12,9 +12,8 @@ from typing import Literal
 from gistpoint.sessions.formats.benchmarks import row_header
 from gistpoint.sessions.formats.calls import call_of_function, kind_of
 from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, role_of, tokens_of, usage_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.building import Tally
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
@@ -25,8 +24,6 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
-    is_naive,
-    joined,
     objects,
     recoded,
     when,
@@ -57,10 +54,14 @@ def _message(value: Json) -> Json:
         return value
     if isinstance(message.get("tool_messages"), list):
         parts: list[Json] = [
-            {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"),
-             "is_error": True if part.get("error") else None}
+            {
+                "type": "tool_result",
+                "tool_use_id": part.get("id"),
+                "content": part.get("content"),
+                "is_error": True if part.get("error") else None,
+            }
             for part in objects(message["tool_messages"])
-        ]  # fmt: skip
+        ]
         return {"role": "tool", "content": parts}
     return {**{key: item for key, item in message.items() if key != "id"}, "tool_call_id": message.get("id")}
 
@@ -78,7 +79,7 @@ class _Reader(RunReader):
         self.facts.update(beside)
         self._turns = Turns()
         self._ticks = _Ticks()
-        self._totals = Tally()
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -86,14 +87,14 @@ class _Reader(RunReader):
             return self._ticks.place(message, step_count)
         if role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.spend(tokens_of(usage), cost_of(message, usage))
+            self._tally.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(_message(fields), step_count)
 
     def completed(self, value: Json) -> Json:
         return _message(value)
 
     def header(self) -> Run:
-        run, spent = self._header, self._totals
+        run, spent = self._header, self._tally
         if not spent.tokens and (spent.cost is None or run.cost is not None):
             return run
         derived = {"tokens"} if spent.tokens else set[str]()
@@ -133,8 +134,10 @@ def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
     ticks = [as_dict(raw.value) for raw in raws]
     who = next((who for tick in ticks for who in ("agent", "user") if _speaks(tick, who)), "")
     other = "user" if who == "agent" else "agent"
-    said = {name: "".join(as_text(as_dict(tick.get(f"{name}_chunk")).get("content")) for tick in ticks)
-            for name in ("agent", "user")}  # fmt: skip
+    said = {
+        name: "".join(as_text(as_dict(tick.get(f"{name}_chunk")).get("content")) for tick in ticks)
+        for name in ("agent", "user")
+    }
     calls = tuple(
         call_of_function(item)
         for tick in ticks
@@ -149,13 +152,17 @@ def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
     )
     overlap = f"[{other}, at the same time] {said[other]}" if who and said[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
-    return Step(
-        index, actor, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="ticks",
-        text=joined([said.get(who, ""), overlap]), calls=calls, results=results,
-        started=when(ticks[0].get("timestamp")), ended=when(ticks[-1].get("timestamp")),
-        naive=is_naive(ticks[0].get("timestamp")), derived=frozenset({"kind"}),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, kind_of(calls), "ticks")
+        .text(said.get(who, ""), overlap)
+        .calls(calls)
+        .results(results)
+        .span(when(ticks[0].get("timestamp")), when(ticks[-1].get("timestamp")))
+        .naive(ticks[0].get("timestamp"))
+        .flag_if(any_error(results), "error")
+        .derived("kind")
+        .build()
+    )
 
 
 def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
@@ -214,7 +221,7 @@ class TauBench(Format):
                 reader = _Reader(probe if known == "" else probe.part(record), header, _beside(probe, info, task))
                 reader.reviewed_id = name if known and _SIMULATIONS not in probe.object else ""
                 return reader
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        raise no_such_run(probe, id, hint="List it to see the ids.")
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:

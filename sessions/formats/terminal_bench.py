@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import kind_of, shell_call
-from gistpoint.sessions.records.archives import Blob, FileBlob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.archives import Blob, FileBlob
+from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -25,6 +26,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    first_object,
     joined,
     objects,
     when,
@@ -89,18 +91,17 @@ class _Reader(PartsReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         name = self.names(index)[0]
-        part, ranges = name.get("part"), tuple(raw.range for raw in raws)
+        part = name.get("part")
         if part == "task":
             text = as_text(as_dict(raws[0].value).get("instruction"))
-            return Step(index, Actor.USER, StepKind.TASK, raws[0].range, ranges, label="instruction", text=text)
+            return StepBuilder(index, raws, Actor.USER, StepKind.TASK, "instruction").text(text).build()
         if part == "score":
             return self._score(index, raws)
         if part == "response":
             return _episode(index, raws, as_str(name.get("file")))
         actor = Actor.USER if part == "prompt" else Actor.ENVIRONMENT
         kind = StepKind.MESSAGE if part == "prompt" else StepKind.NOTE
-        return Step(index, actor, kind, raws[0].range, ranges, label=as_str(name.get("file")),
-                    text=as_str(raws[0].value))  # fmt: skip
+        return StepBuilder(index, raws, actor, kind, as_str(name.get("file"))).text(as_str(raws[0].value)).build()
 
     def _score(self, index: int, raws: Sequence[Raw]) -> Step:
         trial = as_dict(raws[0].value)
@@ -108,12 +109,13 @@ class _Reader(PartsReader):
         told = as_str(trial.get("failure_mode"))
         verdict = _verdict(trial)
         logs = [as_str(raw.value) for raw in raws[1:]]
-        return Step(
-            index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="tests",
-            text=joined([verdict, told if told not in _QUIET else "", *outcomes, *logs]),
-            started=when(trial.get("test_started_at")), ended=when(trial.get("test_ended_at")),
-            flags=frozenset({"error"} if verdict == "unsolved" else ()),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.SCORE, "tests")
+            .text(verdict, told if told not in _QUIET else "", *outcomes, *logs)
+            .span(when(trial.get("test_started_at")), when(trial.get("test_ended_at")))
+            .flag_if(verdict == "unsolved", "error")
+            .build()
+        )
 
     def header(self) -> Run:
         trial = self._trial
@@ -130,7 +132,7 @@ class _Reader(PartsReader):
             exit_status="" if failure in _QUIET else failure,
             tokens=Tokens(*spent),
             started=begun if begun is not None else when(trial.get("trial_started_at")),
-            duration_s=None if begun is None or ended is None else ended - begun,
+            duration_s=duration(begun, ended),
         )
 
 
@@ -150,7 +152,7 @@ def text_of(blob: Blob) -> str:
 
 def _verdict(trial: dict[str, Json]) -> str:
     solved = as_bool(trial.get("is_resolved"))
-    return "" if solved is None else "solved" if solved else "unsolved"
+    return verdict_of(solved)
 
 
 def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
@@ -163,11 +165,21 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
     results = tuple(Result(calls[-1].id if calls else "", as_str(raw.value)) for raw in raws[1:])
     done = any(said.get(key) is True for key in ("task_complete", "is_task_complete"))
-    return Step(
-        index, Actor.AGENT, StepKind.SUBMIT if done and not calls else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label=name.split("/")[-2] if "/" in name else name, thought=thought,
-        text=text, calls=calls, results=results, derived=frozenset({"kind", "calls", "results.call_id"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(
+            index,
+            raws,
+            Actor.AGENT,
+            StepKind.SUBMIT if done and not calls else kind_of(calls),
+            name.split("/")[-2] if "/" in name else name,
+        )
+        .thought(thought)
+        .text(text)
+        .calls(calls)
+        .results(results)
+        .derived("kind", "calls", "results.call_id")
+        .build()
+    )
 
 
 def _json_in(text: str) -> dict[str, Json]:
@@ -208,7 +220,7 @@ class TerminalBench(Format):
         for known, part in _trials(probe):
             if known == id or not id:
                 return _Reader(part, known, _settings(probe))
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        raise no_such_run(probe, id)
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
@@ -221,7 +233,7 @@ def _settings(probe: FileProbe) -> dict[str, Json]:
 
 
 def _first_of(probe: FileProbe) -> dict[str, Json]:
-    return as_dict((as_list(probe.object.get("results")) or [None])[0])
+    return first_object(probe.object.get("results"))
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:

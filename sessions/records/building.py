@@ -12,6 +12,7 @@ from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
     Json,
+    Noted,
     Result,
     RunCall,
     Step,
@@ -71,6 +72,16 @@ class StepBuilder:
         self._fields["diff"] = "\n".join(filter(None, diffs)) or None
         return self
 
+    def diff_so_far(self, diff: str | None) -> StepBuilder:
+        """Set the diff of the changes of all steps up to this one."""
+        self._fields["diff_so_far"] = diff
+        return self
+
+    def also(self, noted: Iterable[Noted]) -> StepBuilder:
+        """Set the texts of the raw records that no other field has."""
+        self._fields["also"] = tuple(noted)
+        return self
+
     def at(self, written: Json) -> StepBuilder:
         """Set the beginning to a time as the file has it."""
         self._fields["started"] = when(written)
@@ -80,6 +91,11 @@ class StepBuilder:
     def naive(self, written: Json) -> StepBuilder:
         """Note whether a time was written without a time zone."""
         self._fields["naive"] = is_naive(written)
+        return self
+
+    def naive_if(self, condition: bool) -> StepBuilder:
+        """Set whether the times were written without a time zone."""
+        self._fields["naive"] = condition
         return self
 
     def span(self, started: float | None, ended: float | None = None) -> StepBuilder:

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gistpoint.sessions.records.model import Json
-from gistpoint.sessions.records.values import as_bool, as_float, as_int, as_list, as_str, as_text, first, is_naive, when
+from gistpoint.sessions.records.values import (
+    as_bool,
+    as_float,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    first,
+    first_object,
+    in_seconds,
+    is_naive,
+    when,
+)
 
 if TYPE_CHECKING:
     from gistpoint.sessions.records.format import Raw
@@ -87,8 +99,7 @@ class Record:
 
     def seconds(self, *path: str) -> float | None:
         """Return a duration that is recorded in milliseconds, in seconds."""
-        milliseconds = self.number(*path)
-        return None if milliseconds is None else milliseconds / 1000
+        return in_seconds(self.number(*path))
 
     def first(self, *keys: str) -> Json:
         """Return the first member under `keys` that is neither missing nor empty."""
@@ -122,7 +133,7 @@ def records_in(value: Json) -> list[Record]:
 
 def first_in(value: Json) -> Record:
     """Return the first element of an array, an empty record if it is no object or there is none."""
-    return Record((as_list(value) or [None])[0])
+    return Record(first_object(value))
 
 
 def records_of(raws: Iterable[Raw]) -> list[Record]:
@@ -148,3 +159,8 @@ def texts_of(records: Iterable[Record], *path: str) -> Iterator[str]:
 def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
     """Yield the string in each record."""
     return (record.word(*path) for record in records)
+
+
+def attached(names: Iterable[str]) -> list[str]:
+    """Return a line for each file that a message has with it, in place of the file's content."""
+    return [f"[attached: {name}]" for name in names if name]

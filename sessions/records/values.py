@@ -45,6 +45,11 @@ def as_float(value: Json) -> float | None:
     return float(value) if abs(value) < 1e300 else None
 
 
+def in_seconds(milliseconds: float | None) -> float | None:
+    """Return a duration in milliseconds as one in seconds."""
+    return None if milliseconds is None else milliseconds / 1000
+
+
 def as_bool(value: Json) -> bool | None:
     """Return a truth value, or None."""
     return value if isinstance(value, bool) else None
@@ -53,6 +58,11 @@ def as_bool(value: Json) -> bool | None:
 def objects(value: Json) -> list[dict[str, Json]]:
     """Return the objects of an array."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first_object(value: Json) -> dict[str, Json]:
+    """Return the first element of an array; an empty object if it is no object or there is none."""
+    return as_dict((as_list(value) or [None])[0])
 
 
 def dumped(value: Json) -> str:
@@ -82,9 +92,21 @@ def as_text(value: Json) -> str:
 
 
 _MEDIA = frozenset(
-    ("image", "image_url", "input_image", "audio", "input_audio", "output_audio", "video", "file", "input_file",
-     "document", "media", "computer_screenshot")
-)  # fmt: skip
+    (
+        "image",
+        "image_url",
+        "input_image",
+        "audio",
+        "input_audio",
+        "output_audio",
+        "video",
+        "file",
+        "input_file",
+        "document",
+        "media",
+        "computer_screenshot",
+    )
+)
 
 
 def _part(part: Json) -> str:
