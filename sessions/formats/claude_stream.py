@@ -11,23 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
-from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.formats.messages import Parts, parts_of_message
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.building import StepBuilder, asking_kind
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
-    as_list,
     as_str,
     as_text,
     dumped,
-    in_seconds,
     joined,
     objects,
     total,
@@ -96,7 +93,9 @@ class _Reader(RunReader):
 
     def _own(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
         for record in records:
-            if not self._agent if record.damage else _agent_of(record.fields) == self._agent:
+            # A damaged record names no agent: the main thread shows it.
+            agent = "" if record.damage else _agent_of(record.fields)
+            if agent == self._agent:
                 yield record
             elif self._agent:
                 self._learn(as_dict(record.fields))
@@ -132,7 +131,8 @@ class _Reader(RunReader):
         return self._streamed
 
     def _learn(self, record: dict[str, Json]) -> None:
-        if record.get("type") == "system" and record.get("subtype") == "init" and not self._begun:
+        opens = record.get("type") == "system" and record.get("subtype") == "init"
+        if opens and not self._begun:
             self._begun = record
         elif record.get("type") == "result":
             self._result = record
@@ -141,52 +141,49 @@ class _Reader(RunReader):
         if not self._begun:
             for record in objects(self.probe.array) or self.probe.lines:
                 self._learn(record)
-        begun, result = self._begun, self._result
-        known: dict[str, Json] = {
-            "cwd": as_str(begun.get("cwd")),
-            "permission mode": as_str(begun.get("permissionMode")),
-        }
+        begun, result = Record(self._begun), Record(self._result)
+        known: dict[str, Json] = {"cwd": begun.word("cwd"), "permission mode": begun.word("permissionMode")}
         if self._agent:
             return Run(
                 self.format,
-                as_str(begun.get("claude_code_version")),
+                begun.word("claude_code_version"),
                 id=self._agent,
                 task=self.request,
                 model=self._model,
                 agent="claude-code side agent",
-                extra={key: value for key, value in known.items() if value},
+                extra=Record(known).kept(*known),
                 derived=frozenset({"task"}),
             )
-        known["turns"] = as_int(result.get("num_turns"))
-        milliseconds = as_float(result.get("duration_ms"))
+        known["turns"] = result.whole("num_turns")
         return Run(
             self.format,
-            as_str(begun.get("claude_code_version")),
+            begun.word("claude_code_version"),
             id=as_str(begun.get("session_id") or result.get("session_id")),
             task=self.request,
-            model=as_str(begun.get("model")) or self._model,
+            model=begun.word("model") or self._model,
             agent="claude-code",
-            exit_status=as_str(result.get("subtype")),
+            exit_status=result.word("subtype"),
             tokens=_spent(result),
-            cost=as_float(result.get("total_cost_usd")),
-            duration_s=in_seconds(milliseconds),
-            extra={key: value for key, value in known.items() if value},
+            cost=result.number("total_cost_usd"),
+            duration_s=result.seconds("duration_ms"),
+            extra=Record(known).kept(*known),
             warnings=() if self._prompted else ("The prompt is not recorded.",),
             derived=frozenset({"task"}),
         )
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        if record.get("type") != "user" or record.get("isSynthetic") or _agent_of(record) != self._agent:
+        by_user = record.get("type") == "user" and not record.get("isSynthetic")
+        if not by_user or _agent_of(record) != self._agent:
             return ""
-        return joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
+        return parts_of_message(as_dict(record.get("message")).get("content")).text
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         own = [raw for raw in raws if _agent_of(raw.value) == self._agent] or list(raws)
-        records = [_as_in_session(as_dict(raw.value)) for raw in own]
-        replies = [record for record in records if record.get("type") == "assistant"]
-        if replies:
-            step = reply_step(index, own, records, replies)
+        records = list(map(_as_in_session, records_of(own)))
+        if of_type(records, "assistant"):
+            step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
+            # The stream writes a reply's usage before the reply is complete: what it wrote so far is no count.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":
             return _streamed_step(index, own, records)
@@ -199,83 +196,90 @@ class _Reader(RunReader):
         return self._agents or frozenset()
 
 
-def _as_in_session(record: dict[str, Json]) -> dict[str, Json]:
-    """Return a record with the name that a session's file has for what a tool told the program."""
-    return {**record, "toolUseResult": record["tool_use_result"]} if "tool_use_result" in record else record
+def _as_in_session(record: Record) -> Record:
+    """Return a record with the name that a session's file has for what a tool reported to the program."""
+    if not record.has("tool_use_result"):
+        return record
+    return Record({**record.members, "toolUseResult": record.get("tool_use_result")})
 
 
-def _spent(result: dict[str, Json]) -> Tokens:
+def _spent(result: Record) -> Tokens:
     """Return the tokens of a run with its side agents, which only the counts by model have; else of the main thread."""
-    models = [as_dict(usage) for usage in as_dict(result.get("modelUsage")).values()]
+    models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
-        return tokens_of(as_dict(result.get("usage")))
+        return tokens_of(result.inner("usage"))
     names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    prompt = total([as_int(usage.get(name)) for usage in models for name in names])
-    cached = total([as_int(usage.get("cacheReadInputTokens")) for usage in models])
-    return Tokens(prompt, total([as_int(usage.get("outputTokens")) for usage in models]), cached)
+    prompt = total([usage.whole(name) for usage in models for name in names])
+    cached = total([usage.whole("cacheReadInputTokens") for usage in models])
+    return Tokens(prompt, total([usage.whole("outputTokens") for usage in models]), cached)
 
 
-def _streamed_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
+def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     """Return the step of a reply that was cut off: only pieces of it are there."""
-    texts = dict[str, list[str]]()
-    for event in (as_dict(record.get("event")) for record in records):
-        delta = as_dict(event.get("delta"))
-        for key in ("thinking", "text", "partial_json"):
-            texts.setdefault(key, []).append(as_text(delta.get(key)))
-        texts["text"].append(as_text(as_dict(event.get("error")).get("message")))
-    told = {key: "".join(pieces) for key, pieces in texts.items()}
+    deltas = [record.inner("event", "delta") for record in records]
+    pieces = {key: "".join(texts_of(deltas, key)) for key in ("thinking", "text", "partial_json")}
+    failures = "".join(texts_of(records, "event", "error", "message"))
     return (
         StepBuilder(index, raws, Actor.AGENT, StepKind.MESSAGE, "stream_event")
-        .thought(told["thinking"])
-        .text(told["text"], told["partial_json"])
+        .thought(pieces["thinking"])
+        .text(pieces["text"] + failures, pieces["partial_json"])
         .derived("kind")
         .build()
     )
 
 
-def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
-    name, subtype = as_str(record.get("type")), as_str(record.get("subtype"))
-    parts = parts_of_message(as_dict(record.get("message")).get("content"))
-    actor, kind, flags = Actor.SYSTEM, StepKind.STATE, set[str]()
-    told = {key: value for key, value in record.items() if key not in _NAMES}
-    text = dumped(told) if told else ""
-    if name == "user":
-        kind = StepKind.TOOL if parts.results else asking_kind(index, 4)
-        actor = Actor.SYSTEM if record.get("isSynthetic") else Actor.USER
-        text = joined([*parts.texts, *parts.thought])
-        flags |= {"unpaired"} if parts.results else set()
-    elif name == "result":
-        broken = subtype.startswith("error") or bool(record.get("is_error"))
-        kind = StepKind.ERROR if broken else StepKind.END
-        denied = record.get("permission_denials")
-        text = joined(
-            [
-                as_text(record.get("result")),
-                *map(as_text, as_list(record.get("errors"))),
-                f"Denied: {dumped(denied)}" if denied else "",
-            ]
-        )
-        text, flags = text or subtype, {"error"} if broken else set()
-    elif subtype == "compact_boundary":
-        kind = StepKind.CONTEXT
-    elif subtype == "api_retry" or (name == "system" and record.get("level") == "error"):
-        kind, flags = StepKind.ERROR, {"error"}
-    elif name not in _STATES:
+def _other_step(index: int, raws: Sequence[Raw], record: Record) -> Step:
+    name, subtype = record.word("type"), record.word("subtype")
+    parts = parts_of_message(record.get("message", "content"))
+    kind = _kind(index, name, record, parts)
+    if kind is StepKind.UNKNOWN:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
+    by_user = name == "user" and not record.get("isSynthetic")
     return (
-        StepBuilder(index, raws, actor, kind, f"{name} {subtype}" if subtype and name != "user" else name)
-        .text(text)
+        StepBuilder(
+            index,
+            raws,
+            Actor.USER if by_user else Actor.SYSTEM,
+            kind,
+            f"{name} {subtype}" if subtype and name != "user" else name,
+        )
+        .text(_text(name, record, parts))
         .calls(parts.calls)
         .results(parts.results)
         .at(record.get("timestamp"))
-        .state(
-            {key: record[key] for key in ("num_turns", "stop_reason") if record.get(key)} if name == "result" else {}
-        )
-        .flag(*flags)
+        .state(record.kept("num_turns", "stop_reason") if name == "result" else {})
+        .flag_if(kind is StepKind.TOOL, "unpaired")
+        .flag_if(kind is StepKind.ERROR, "error")
         .derived("kind")
-        .id(as_str(record.get("uuid")))
+        .id(record.word("uuid"))
         .build()
     )
+
+
+def _kind(index: int, name: str, record: Record, parts: Parts) -> StepKind:
+    subtype = record.word("subtype")
+    if name == "user":
+        return StepKind.TOOL if parts.results else asking_kind(index, 4)
+    if name == "result":
+        broken = subtype.startswith("error") or record.get("is_error")
+        return StepKind.ERROR if broken else StepKind.END
+    if subtype == "compact_boundary":
+        return StepKind.CONTEXT
+    complains = name == "system" and record.get("level") == "error"
+    if complains or subtype == "api_retry":
+        return StepKind.ERROR
+    return StepKind.STATE if name in _STATES else StepKind.UNKNOWN
+
+
+def _text(name: str, record: Record, parts: Parts) -> str:
+    if name == "user":
+        return parts.said
+    if name == "result":
+        denied = record.get("permission_denials")
+        shown = [record.text("result"), *map(as_text, record.items("errors")), f"Denied: {dumped(denied)}"]
+        return joined(shown if denied else shown[:-1]) or record.word("subtype")
+    rest = record.without(*_NAMES)
+    return dumped(rest) if rest else ""
 
 
 _NAMES = frozenset(
@@ -328,11 +332,7 @@ class ClaudeStream(Format):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for record in (objects(probe.array) or probe.lines or [probe.object])[:20]:
-            known = as_str(record.get("type")) in _TYPES and "session_id" in record
-            if known and not {"sessionId", "parentUuid", "leafUuid"} & record.keys():
-                return 0.95
-        return 0.0
+        return 0.95 if any(map(_is_one, probe.records())) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the run, and those of its side agents."""
@@ -345,6 +345,12 @@ class ClaudeStream(Format):
         if id and id not in _agents_in(probe.blob):
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
+
+
+def _is_one(record: Record) -> bool:
+    # The session's own file has the same types, and names its session in another spelling.
+    named = record.word("type") in _TYPES and record.has("session_id")
+    return named and not record.has("sessionId", "parentUuid", "leafUuid")
 
 
 FORMAT = ClaudeStream()
