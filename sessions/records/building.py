@@ -164,7 +164,7 @@ class StepBuilder:
 class Tally:
     """What a reader learns of a run from record to record, for its header; a cost is in US dollars."""
 
-    __slots__ = ("cost", "ended", "models", "started", "tokens")
+    __slots__ = ("cost", "ended", "models", "started", "times", "tokens")
 
     def __init__(self) -> None:
         self.tokens = Tokens()
@@ -174,6 +174,8 @@ class Tally:
         """The earliest of the times that were seen, in seconds since the epoch."""
         self.ended: float | None = None
         """The latest of them."""
+        self.times = 0
+        """How many times were seen."""
         self.models: list[str] = []
         """The models that replied, each once, in order."""
 
@@ -186,6 +188,7 @@ class Tally:
         """Learn the time of a record, if it has one."""
         if at is None:
             return
+        self.times += 1
         if self.started is None or self.ended is None:
             self.started = self.ended = at
             return
