@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
 from gistpoint.sessions.formats.calls import kind_of_command
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, no_such_run
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import records_of, texts_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord
-from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, when
+from gistpoint.sessions.records.values import as_str, joined, when
 
 _CHAT = "# aider chat started at "
 _TOKENS = re.compile(
@@ -48,7 +49,7 @@ _BLOCK = re.compile(
 
 
 class _Lines:
-    """Tells what the lines of a chat are."""
+    """Decides what the lines of a chat are."""
 
     def __init__(self) -> None:
         self._open = False
@@ -61,20 +62,28 @@ class _Lines:
         if line.startswith(_CHAT):
             self._open = False
             return "chat"
-        if line.startswith("#### ") and (ends or kind != "reply" or blanks > 1):
+        # A heading of the model's has one blank line before it, and no spaces at its end.
+        asks = ends or kind != "reply" or blanks > 1
+        if asks and line.startswith("#### "):
             self._open = False
             return "user" if blanks or kind != "user" else ""
-        if line.startswith("> ") or line == ">":
+        is_empty_notice = line == ">"
+        if is_empty_notice or line.startswith("> "):
             begun = bool(following.strip()) or (kind == "notice" and not blanks)
-            goes_on = not ends and begun and not following.startswith(("> ", "#### ", _CHAT))
-            if ends or goes_on or kind == "notice" or line == ">":
+            goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
+            if is_empty_notice or ends or goes_on or kind == "notice":
                 self._open = goes_on or (self._open and not ends)
                 return "" if kind == "notice" else "notice"
         if self._open:
             self._open = not ends
             return ""
-        goes_on = kind == "notice" and (not blanks or line[:1].isspace())
-        return "reply" if line.strip() and kind != "reply" and not goes_on else ""
+        return "" if self._goes_on(line, kind, blanks) else "reply"
+
+    def _goes_on(self, line: str, kind: str, blanks: int) -> bool:
+        """Whether a line without a mark goes on with the block before it."""
+        if kind == "notice":
+            return not blanks or line[:1].isspace() or not line.strip()
+        return kind == "reply" or not line.strip()
 
 
 class _Reader(TextReader):
@@ -98,7 +107,9 @@ class _Reader(TextReader):
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        joins = step_count and ((fields == "notice" and self._kind in ("reply", "chat")) or not fields)
+        # What aider says after a reply is of that reply: its tokens, its edits, its tests.
+        follows = fields == "notice" and self._kind in ("reply", "chat")
+        joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)
         return step_count - 1 if joins else step_count
 
@@ -128,40 +139,34 @@ class _Reader(TextReader):
         return {"kind": "chat" if text.startswith(_CHAT) else "reply", "text": text.strip("\n")}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        blocks = [as_dict(raw.value) for raw in raws]
-        kind, text = as_str(blocks[0].get("kind")), as_text(blocks[0].get("text"))
-        notices = joined(as_text(block.get("text")) for block in blocks[1:])
+        block, *notes = records_of(raws)
+        kind, text = block.word("kind"), block.text("text")
+        notices = joined(texts_of(notes, "text"))
         if kind == "reply":
             return _reply(index, raws, text, notices)
-        if kind == "user" and (ran := _RAN.match(text)):
-            return (
-                StepBuilder(index, raws, Actor.USER, kind_of_command(ran[2]), "user")
-                .text(ran[1])
-                .results((Result("", joined([ran[3].strip("\n"), notices])),))
-                .derived("kind")
-                .build()
-            )
         if kind == "user":
-            command = text.startswith(("/", "!"))
-            purpose = StepKind.NOTE if command else asking_kind(index)
-            return (
-                StepBuilder(index, raws, Actor.USER, purpose, "command" if command else "user")
-                .text(text)
-                .derived("kind")
-                .build()
-            )
-        unanswered = kind == "notice" and bool(_UNANSWERED.search(text))
-        purpose = StepKind.STATE if kind == "chat" else StepKind.ERROR if unanswered else StepKind.NOTE
-        return (
-            StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind)
-            .text(text, notices)
-            .span(when(_started(text)))
-            .state(_tests_in(text))
-            .flag_if(unanswered, "error")
-            .derived(*({"kind"} if unanswered else ()))
-            .naive_if(kind == "chat")
-            .build()
-        )
+            return _asked(index, raws, text, notices)
+        if kind == "chat":
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.STATE, kind)
+            return builder.text(text, notices).span(when(_started(text))).naive_if(True).state(_tests_in(text)).build()
+        # A request that failed has no reply: the notice is all that came of it.
+        unanswered = _UNANSWERED.search(text) is not None
+        purpose = StepKind.ERROR if unanswered else StepKind.NOTE
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind).text(text, notices).state(_tests_in(text))
+        return builder.flag("error").derived("kind").build() if unanswered else builder.build()
+
+
+def _asked(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
+    ran = _RAN.match(text)
+    if ran is not None:
+        builder = StepBuilder(index, raws, Actor.USER, kind_of_command(ran[2]), "user").text(ran[1])
+        output = joined([ran[3].strip("\n"), notices])
+        return builder.results([Result("", output)]).derived("kind").build()
+    if text.startswith(("/", "!")):
+        builder = StepBuilder(index, raws, Actor.USER, StepKind.NOTE, "command")
+    else:
+        builder = StepBuilder(index, raws, Actor.USER, asking_kind(index), "user")
+    return builder.text(text).derived("kind").build()
 
 
 def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
@@ -232,11 +237,22 @@ class _Chat:
     said: bool = False
     asked: str = ""
     lines: _Lines = field(default_factory=_Lines)
+    kind: str = "chat"
+
+    def learn(self, line: str, following: str) -> None:
+        """Learn whether a line is a request or a reply; a command to aider itself is neither."""
+        fresh = self.lines.begins(line, following, self.kind)
+        self.kind = fresh or self.kind
+        asks = line.startswith("#### ") and not line.startswith(("#### /", "#### !"))
+        if asks and not self.asked:
+            self.asked = line.removeprefix("#### ")
+        if fresh == "reply" or (asks and self.kind == "user"):
+            self.said = True
 
 
 def _chats(probe: FileProbe) -> Iterator[_Chat]:
     """Yield the chats in which somebody asked or answered."""
-    chat, kind = None, ""
+    chat: _Chat | None = None
     found = text_lines(probe.blob, probe.start)
     line = next(found, None)
     names = RunNames()
@@ -246,14 +262,10 @@ def _chats(probe: FileProbe) -> Iterator[_Chat]:
         if text.startswith(_CHAT):
             if chat is not None and chat.said:
                 yield chat
-            chat, kind = _Chat(start, end, names.name(_started(text) or str(start))), "chat"
+            chat = _Chat(start, end, names.name(_started(text) or str(start)))
         if chat is not None:
-            fresh = chat.lines.begins(text, following[2] if following else "", kind)
-            kind = fresh or kind
-            asked = text.startswith("#### ") and not text.startswith(("#### /", "#### !"))
-            chat.asked = chat.asked or (text.removeprefix("#### ") if asked else "")
-            chat.said = chat.said or fresh == "reply" or (kind == "user" and asked)
             chat.end = end
+            chat.learn(text, following[2] if following else "")
         line = following
     if chat is not None and chat.said:
         yield chat
@@ -278,10 +290,7 @@ class Aider(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a chat by the time at which it started, or the only one."""
-        for chat in _chats(probe):
-            if chat.name == id or not id:
-                return _open(probe, chat)
-        raise no_such_run(probe, id)
+        return _open(probe, run_named(probe, id, ((chat.name, chat) for chat in _chats(probe)))[1])
 
 
 def _open(probe: FileProbe, chat: _Chat) -> _Reader:

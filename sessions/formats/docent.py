@@ -10,6 +10,7 @@ from gistpoint.sessions.records.building import verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
 from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, is_deep, objects
 
@@ -39,28 +40,34 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         metadata = {**as_dict(self._run.get("metadata")), **as_dict(self._transcript.get("metadata"))}
-        scores = as_dict(metadata.get("scores"))
-        found = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
-        only = (
-            next(iter(found.values())) if len(found) == 1 else first(found, "resolved", "correct", "success", "reward")
-        )
-        flag, score = as_bool(only), as_float(only)
-        solved = flag if flag is not None else None if score is None else score >= 1
-        rest = {key: value for key, value in metadata.items() if key not in ("model", "task_id") and value is not None}
+        known, run = Record(metadata), Record(self._run)
+        flag, score = _outcome(known.inner("scores"))
+        solved = flag
+        if flag is None and score is not None:
+            solved = score >= 1
+        if flag is not None and score is None:
+            score = float(flag)
+        rest = {key: value for key, value in known.without("model", "task_id").items() if value is not None}
+        named = known.first("task_id", "sample_id", "task") or first(self._transcript, "name") or run.get("name")
         return Run(
             self.format,
-            id=self._id or as_str(self._run.get("id")),
-            task=as_str(
-                first(metadata, "task_id", "sample_id", "task")
-                or first(self._transcript, "name")
-                or self._run.get("name")
-            ),
-            model=as_str(first(metadata, "model", "model_name")),
+            id=self._id or run.word("id"),
+            task=as_str(named),
+            model=known.first_word("model", "model_name"),
             verdict=verdict_of(solved),
-            score=score if score is not None else float(flag) if flag is not None else None,
+            score=score,
             extra=rest,
             derived=frozenset({"verdict", "score"}),
         )
+
+
+def _outcome(scores: Record) -> tuple[bool | None, float | None]:
+    """Return the only score of a run, or the one whose name says that it is the outcome."""
+    found = {name: value for name, value in scores.members.items() if isinstance(value, bool | int | float)}
+    only = first(found, "resolved", "correct", "success", "reward")
+    if len(found) == 1:
+        only = next(iter(found.values()))
+    return as_bool(only), as_float(only)
 
 
 class Docent(Format):

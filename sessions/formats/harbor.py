@@ -13,23 +13,21 @@ from dataclasses import replace
 from functools import cached_property
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.building import StepBuilder, duration
+from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
     as_float,
-    as_int,
     as_str,
     as_text,
     dumped,
-    first,
     joined,
-    when,
 )
 
 _LONGEST_TEXT = 1 << 20
@@ -50,12 +48,10 @@ class _Reader(RunReader):
         self._known: Format | None = None
         self._transcript = FileProbe(probe.blob)
         self._shown = ""
-        for part in [part for part in probe.parts[1:] if part.name.startswith("agent/")][:_MOST_TRIED]:
-            if self._open(part):
-                break
-        else:
-            if any(part.name.startswith("agent/") for part in probe.parts):
-                self.warnings.append("No file that the agent left is in a format that is known here.")
+        of_agent = [part for part in probe.parts[1:] if part.name.startswith("agent/")]
+        opened = any(map(self._open, of_agent[:_MOST_TRIED]))
+        if not opened and any(part.name.startswith("agent/") for part in probe.parts):
+            self.warnings.append("No file that the agent left is in a format that is known here.")
         self._texts = [part for part in probe.parts[1:] if part.size and self._is_shown(part.name)]
         self.blobs = [*(self._inner.blobs if self._inner else ()), probe.blob, *self._texts]
         self._own: dict[int, list[str]] = {}
@@ -165,58 +161,58 @@ class _Reader(RunReader):
         if names is None and self._inner is not None:
             step = self._inner.step(index, raws)
             return replace(step, links=self._linked(step.links)) if step.links else step
-        if not names or names[0] != "result.json":
-            return (
-                StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.NOTE, names[0] if names else "")
-                .text(as_text(raws[0].value))
-                .build()
-            )
-        result = as_dict(raws[0].value)
-        error = as_dict(result.get("exception_info"))
-        told = joined([as_str(error.get("exception_type")), as_text(error.get("exception_message"))], ": ")
-        rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
-        phase = as_dict(result.get("verifier"))
-        left = [as_text(raw.value) for raw in raws[1:]]
-        shown = joined([*rewards, told, as_text(error.get("exception_traceback")), *left])
-        return (
-            StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, "result")
-            .text(shown or dumped(raws[0].value))
-            .span(when(phase.get("started_at")), when(phase.get("finished_at")))
-            .naive(phase.get("started_at"))
-            .flag_if(error, "error")
-            .build()
-        )
+        name = names[0] if names else ""
+        if name != "result.json":
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.NOTE, name)
+            return builder.text(as_text(raws[0].value)).build()
+        return _outcome(index, raws)
 
     def header(self) -> Run:
-        result = self._result
+        result = Record(self._result)
         run = self._inner.header() if self._inner is not None else Run(self.format)
-        agent, spent = as_dict(result.get("agent_info")), as_dict(result.get("agent_result"))
-        error = as_dict(result.get("exception_info"))
-        reward = _reward(result)
-        begun, ended = when(result.get("started_at")), when(result.get("finished_at"))
-        phase = as_dict(result.get("agent_execution"))
-        acted, done = when(phase.get("started_at")), when(phase.get("finished_at"))
-        tokens = Tokens(*(as_int(spent.get(f"n_{name}_tokens")) for name in ("input", "output", "cache")))
-        cost = as_float(spent.get("cost_usd"))
-        inner = f"{self._known.name} {run.format_version}".strip() if self._known else ""
+        reward = _reward(self._result)
+        spent = result.inner("agent_result")
+        tokens = Tokens(*(spent.whole(f"n_{name}_tokens") for name in ("input", "output", "cache")))
+        cost = spent.number("cost_usd")
+        agent = result.inner("agent_info")
+        acted = result.time("agent_execution", "started_at")
+        begun = result.time("started_at") if acted is None else acted
         return replace(
             run,
             format=self.format,
-            format_version=inner,
+            format_version=f"{self._known.name} {run.format_version}".strip() if self._known else "",
             links=self._linked(run.links),
-            id=as_str(result.get("trial_name")) or run.id,
-            task=as_str(result.get("task_name")) or run.task,
-            model=as_str(as_dict(agent.get("model_info")).get("name")) or run.model,
-            agent=joined([as_str(agent.get("name")), as_str(agent.get("version"))], " ") or run.agent,
-            verdict=run.verdict if reward is None else "solved" if reward >= 1 else "unsolved",
+            id=result.word("trial_name") or run.id,
+            task=result.word("task_name") or run.task,
+            model=agent.word("model_info", "name") or run.model,
+            agent=joined([agent.word("name"), agent.word("version")], " ") or run.agent,
+            verdict=run.verdict if reward is None else verdict_of(reward >= 1),
             score=reward,
-            exit_status=as_str(error.get("exception_type")) or run.exit_status,
+            exit_status=result.word("exception_info", "exception_type") or run.exit_status,
             tokens=tokens or run.tokens,
             cost=run.cost if cost is None else cost,
-            started=acted if acted is not None else begun if begun is not None else run.started,
-            duration_s=_lasted(acted, done) or _lasted(begun, ended) or run.duration_s,
-            derived=run.derived | ({"verdict"} if reward is not None else frozenset()),
+            started=run.started if begun is None else begun,
+            # How long the agent took; the trial as a whole also built the task's container.
+            duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
+            derived=run.derived if reward is None else run.derived | {"verdict"},
         )
+
+
+def _outcome(index: int, raws: Sequence[Raw]) -> Step:
+    """Return the step of what the verifier found, with the logs that it left."""
+    result = Record(raws[0].value)
+    error, phase = result.inner("exception_info"), result.inner("verifier")
+    failure = joined([error.word("exception_type"), error.text("exception_message")], ": ")
+    rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
+    shown = joined([*rewards, failure, error.text("exception_traceback"), *(as_text(raw.value) for raw in raws[1:])])
+    return (
+        StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, "result")
+        .text(shown or dumped(raws[0].value))
+        .span(phase.time("started_at"), phase.time("finished_at"))
+        .naive(phase.get("started_at"))
+        .flag_if(error, "error")
+        .build()
+    )
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
@@ -230,23 +226,25 @@ def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
     return known, entry
 
 
-def _lasted(begun: float | None, ended: float | None) -> float | None:
-    return duration(begun, ended)
+def _lasted(phase: Record) -> float | None:
+    return duration(phase.time("started_at"), phase.time("finished_at"))
 
 
-def _rewards(result: dict[str, Json]) -> dict[str, Json]:
-    found = as_dict(result.get("verifier_result"))
-    return as_dict(found.get("rewards")) or {key: found[key] for key in ("reward",) if key in found}
+def _rewards(result: Record) -> dict[str, Json]:
+    found = result.inner("verifier_result")
+    # Early versions had one reward, without a name.
+    alone = {"reward": found.get("reward")} if found.has("reward") else {}
+    return found.inner("rewards").members or alone
 
 
 def _reward(result: dict[str, Json]) -> float | None:
     """Return the reward: the one of that name, or the only one."""
-    rewards = _rewards(result)
-    named = as_float(first(rewards, "reward", "overall"))
-    if named is None and "reward" in rewards:
-        named = as_float(rewards["reward"])
-    numbers = [as_float(value) for value in rewards.values() if as_bool(value) is None]
-    return named if named is not None or len(numbers) != 1 else numbers[0]
+    rewards = Record(_rewards(Record(result)))
+    named = as_float(rewards.first("reward", "overall"))
+    if named is not None or rewards.has("reward"):
+        return rewards.number("reward") if named is None else named
+    numbers = [as_float(value) for value in rewards.members.values() if as_bool(value) is None]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 class Harbor(Format):
@@ -277,8 +275,9 @@ class Harbor(Format):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        told = {"agent_info", "agent_result", "verifier_result", "exception_info"} & probe.object.keys()
-        return 1.0 if {"trial_name", "task_name"} & probe.object.keys() and told else 0.0
+        whole = Record(probe.object)
+        has_outcome = whole.has("agent_info", "agent_result", "verifier_result", "exception_info")
+        return 1.0 if has_outcome and whole.has("trial_name", "task_name") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the trial, and the runs of the agents that its agent started."""

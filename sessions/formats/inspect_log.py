@@ -17,6 +17,7 @@ from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, R
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Json, NotShown, Result, Run, Step, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import (
     CutOffError,
     DamagedError,
@@ -31,16 +32,12 @@ from gistpoint.sessions.records.scanning import (
 )
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
-    first,
     is_deep,
     objects,
     total,
-    when,
 )
 
 _REFERENCE = re.compile(r"(?:attachment|tc)://([A-Za-z0-9]{1,64})\Z")
@@ -78,38 +75,40 @@ class LazyBlob:
 
 def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: str) -> Run:
     """Return the header of a sample from its own members, or its line in the summaries, and the log's header."""
-    spec = as_dict(log.get("eval"))
-    scores = [as_dict(score) for score in as_dict(sample.get("scores")).values()]
-    value = scores[0].get("value") if scores else None
-    verdict = {"C": "solved", "I": "unsolved"}.get(as_str(value), "")
-    usage = [as_dict(item) for item in as_dict(sample.get("model_usage")).values()]
-    cached = total([as_int(item.get("input_tokens_cache_read")) for item in usage])
-    prompt = total([as_int(item.get("input_tokens")) for item in usage])
-    costs = [cost for cost in (as_float(item.get("total_cost")) for item in usage) if cost is not None]
-    limit = as_dict(sample.get("limit"))
-    error = as_dict(sample.get("error"))
+    record, spec = Record(sample), Record(log.get("eval"))
+    score = Record(next(iter(record.inner("scores").members.values()), None))
+    mark, value = score.word("value"), score.number("value")
+    verdict = {"C": "solved", "I": "unsolved"}.get(mark, "")
+    usage = [Record(item) for item in record.inner("model_usage").members.values()]
+    counts = {key: total([item.whole(key) for item in usage]) for key in _COUNTS}
+    costs = [cost for item in usage if (cost := item.number("total_cost")) is not None]
+    ended = "error" if record.inner("error") else as_str(log.get("status"))
     return Run(
         "inspect",
         version or as_str(log.get("version")),
         id=id,
-        task=f"{as_str(spec.get('task'))}/{as_str(sample.get('id')) or id}",
-        model=as_str(spec.get("model")),
-        agent=as_str(first(spec, "solver")) or "inspect",
+        task=f"{spec.word('task')}/{record.word('id') or id}",
+        model=spec.word("model"),
+        agent=spec.first_word("solver") or "inspect",
         verdict=verdict,
-        score=as_float(value) if as_float(value) is not None else {"C": 1.0, "I": 0.0}.get(as_str(value)),
-        exit_status=as_str(limit.get("type")) or ("error" if error else as_str(log.get("status"))),
-        submission=as_text(scores[0].get("answer")) if scores else "",
+        score={"C": 1.0, "I": 0.0}.get(mark) if value is None else value,
+        exit_status=record.word("limit", "type") or ended,
+        submission=score.text("answer"),
         tokens=Tokens(
-            total([prompt, cached]),
-            total([as_int(item.get("output_tokens")) for item in usage]),
-            cached,
-            total([as_int(item.get("reasoning_tokens")) for item in usage]),
+            # Inspect counts what came from a cache apart, whatever the provider does.
+            total([counts["input_tokens"], counts["input_tokens_cache_read"]]),
+            counts["output_tokens"],
+            counts["input_tokens_cache_read"],
+            counts["reasoning_tokens"],
         ),
         cost=sum(costs) if costs else None,
-        duration_s=as_float(sample.get("total_time")),
-        started=when(sample.get("started_at")),
+        duration_s=record.number("total_time"),
+        started=record.time("started_at"),
         derived=frozenset({"verdict"} if verdict else ()),
     )
+
+
+_COUNTS = ("input_tokens", "input_tokens_cache_read", "output_tokens", "reasoning_tokens")
 
 
 class _Sample(RunReader):
@@ -185,7 +184,7 @@ class _Sample(RunReader):
         for call in step.calls:
             value = self._answer(call.id) if call.id else None
             if value is not None:
-                results.append(answer(as_dict(self.completed(value))))
+                results.append(answer(Record(self.completed(value))))
         if not results:
             return step
         flags = step.flags | ({"error"} if any_error(results) else set())
@@ -216,9 +215,9 @@ class _Sample(RunReader):
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            left = (
-                ("input", "tools", "config", "request") if value.get("event") == "model" or "request" in value else ()
-            )
+            # What the model was sent is not shown in the event: resolving it would unpack all of it for each reply.
+            is_request = value.get("event") == "model" or "request" in value
+            left = ("input", "tools", "config", "request") if is_request else ()
             return {key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()}
         return value
 
@@ -229,13 +228,15 @@ class _Sample(RunReader):
     def header_with(self, sample: dict[str, Json], version: str) -> Run:
         """Return the header of the sample; times and tokens that it lacks come from its events."""
         run = header_of(sample, self._log, self._id, version)
-        spent, times = self._turns.totals, self._turns.times
+        tally = self._turns.tally
         derived = set(run.derived)
-        if run.duration_s is None and times is not None:
-            run = replace(run, duration_s=times[1] - times[0], started=times[0] if run.started is None else run.started)
+        if run.duration_s is None and tally.duration_s is not None:
+            run = replace(
+                run, duration_s=tally.duration_s, started=tally.started if run.started is None else run.started
+            )
             derived.add("duration_s")
-        if not run.tokens and spent.tokens:
-            run = replace(run, tokens=spent.tokens, cost=spent.cost if run.cost is None else run.cost)
+        if tally.tokens and not run.tokens:
+            run = replace(run, tokens=tally.tokens, cost=tally.cost if run.cost is None else run.cost)
             derived.add("tokens")
         return replace(run, derived=frozenset(derived))
 
@@ -513,8 +514,10 @@ class InspectLog(Format):
         if probe.archive is not None:
             members_of = probe.archive.members
             marked = "header.json" in members_of or "_journal/start.json" in members_of
+            if marked:
+                return 1.0
             rest = "summaries.json" in members_of or bool(probe.archive.damage)
-            return 1.0 if marked else 0.8 if _ids(probe.archive) and rest else 0.0
+            return 0.8 if rest and _ids(probe.archive) else 0.0
         known = {"version", "eval", "plan", "results", "stats", "samples", "status"} & probe.object.keys()
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
