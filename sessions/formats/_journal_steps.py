@@ -48,7 +48,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.records.archives import Blob, FileBlob
-from gistpoint.sessions.records.building import StepBuilder, duration
+from gistpoint.sessions.records.building import StepBuilder, Tally, duration
 from gistpoint.sessions.records.format import Raw, RunReader, unknown_step
 from gistpoint.sessions.records.model import (
     UNSOLVED,
@@ -63,6 +63,7 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -71,8 +72,8 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
-    first,
     in_seconds,
+    joined,
     when,
 )
 
@@ -170,8 +171,7 @@ class JournalReader(RunReader):
         self._code = ""
         self._times: tuple[float, float] | None = None
         self._processes = 0
-        self._tokens = Tokens()
-        self._cost: float | None = None
+        self._tally = Tally()
         self._drivers: list[str] = []
         """Who took over, in order."""
         self._of_driver: dict[str, str] = {}
@@ -188,7 +188,8 @@ class JournalReader(RunReader):
         if isinstance(line.data, PassConfirmed):
             self._confirm(line.data)
         at = line.at
-        if at is not None and not isinstance(line.data, PassConfirmed):  # it comes after the end, perhaps much later
+        # A confirmation comes after the end, perhaps much later.
+        if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
             self._group = ""
@@ -227,9 +228,7 @@ class JournalReader(RunReader):
             case AttemptEnded() as data:
                 self._ending = data
             case ModelTurn() as data:
-                tokens, cost = _cost(data)
-                self._tokens += tokens
-                self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
+                self._tally.spend(*_cost(data))
             case HandedOver() as data:
                 self._drivers.append(data.to)
             case CallMade() as data if self._drivers:
@@ -251,9 +250,11 @@ class JournalReader(RunReader):
         start = self._start or _line(opening)
         data = start.data if isinstance(start.data, AttemptStarted) else AttemptStarted()
         outcome = AttemptState(header=data, submissions=tuple(self._passed.values()))
-        suspicious = outcome.suspicious
+        begun, ended = self._times or (None, None)
         passed = bool(self._passed) and not self._fault
-        verdict = result_of(True, suspicious).value if passed else UNSOLVED if self._ending else ""
+        verdict = UNSOLVED if self._ending else ""
+        if passed:
+            verdict = result_of(True, outcome.suspicious).value
         return Run(
             self.format,
             as_str(data.schema or ""),
@@ -263,24 +264,25 @@ class JournalReader(RunReader):
             agent=data.participant or _client(data),
             actor=_actor(data.actor),
             verdict=verdict,
-            suspicious=suspicious,
+            suspicious=outcome.suspicious,
             confirmation=confirmation_words(outcome) if passed else "",
             score=self._score,
             exit_status=self._ending.reason if self._ending else "",
             submissions=self._submissions if self._times else None,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            started=begun,
+            duration_s=duration(begun, ended),
             submission=self._code,
-            tokens=self._tokens,
-            cost=self._cost,
-            extra={
-                **{name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
-                **({"simulated": True} if data.actor == SIMULATED else {}),
-                **_confirmed(outcome),
-                **({"mixed": True} if {PERSON, MODEL} <= {data.actor, *self._drivers} else {}),
-            },
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            extra=self._extra(start, data, outcome),
             derived=frozenset({"duration_s"}),
         )
+
+    def _extra(self, start: _Line, data: AttemptStarted, outcome: AttemptState) -> dict[str, Json]:
+        marks = {"simulated": data.actor == SIMULATED, "mixed": {PERSON, MODEL} <= {data.actor, *self._drivers}}
+        known = Record(marks)
+        found = {**Record(start.stored).kept(*_IN_HEADER), **known.kept("simulated")}
+        return {**found, **_confirmed(outcome), **known.kept("mixed")}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         events = [_line(raw.value) for raw in raws]
@@ -324,8 +326,8 @@ def _confirmed(outcome: AttemptState) -> dict[str, Json]:
 
 def _client(data: AttemptStarted) -> str:
     """Return the name and version that a client of the task's server gave of itself; empty for other solvers."""
-    client = as_dict((data.solver or {}).get("client"))
-    return " ".join(filter(None, (as_str(client.get("name")), as_str(client.get("version")))))
+    client = Record((data.solver or {}).get("client"))
+    return joined([client.word("name"), client.word("version")], " ")
 
 
 def _actor(kind: str) -> Actor:
@@ -348,13 +350,25 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
         case ProcessStarted():
             return "the program was started again"
         case NotesWritten():
-            return next((event.data.text for event in reversed(unfolded) if isinstance(event.data, NotesWritten)), "")
-        case Paused() | Resumed() as data:
-            end = next((event for event in events if isinstance(event.data, Resumed)), None)
-            why = (data.reason.replace("_", " "), data.text) if isinstance(data, Paused) else ()
-            return _joined(*why, _span(events[0], end))
+            # Each note is written whole again: the last one of a group is what the person left.
+            notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
+            return notes[-1] if notes else ""
+        case Paused(reason=reason, text=text):
+            return _joined(reason.replace("_", " "), text, _until_resumed(events))
+        case Resumed():
+            return _until_resumed(events)
         case IdlePrompted():
             return _idle_words([event.data for event in unfolded if isinstance(event.data, IdlePrompted)], events[-1])
+        case PassConfirmed() as data:
+            return "\n".join(confirmation_lines(data.confirmation))
+        case AttemptEnded() as data:
+            return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
+    return _words_of(unfolded[0])
+
+
+def _words_of(event: _Line) -> str:
+    """Return the text of one event of a kind that does not form groups."""
+    match event.data:
         case HandedOver(to=to, by=by, note=note):
             return _joined(f"to the {to}", by, note)
         case SuspectMarked(function=function, marked=marked):
@@ -363,12 +377,14 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
             shown = "shown before" if paste.shown else "never shown"
             place = "from outside" if paste.outside else "copied here"
             return f"{paste.characters or 0} characters pasted, {shown}, {place}\nsha256 {paste.sha256 or ''}"
-        case PassConfirmed() as data:
-            return "\n".join(confirmation_lines(data.confirmation))
-        case AttemptEnded() as data:
-            return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
-    stored = unfolded[0].stored
-    return as_text(stored.get("text")) if set(stored) == {"text"} else dumped(stored) if stored else ""
+    stored = event.stored
+    if set(stored) == {"text"}:
+        return as_text(stored.get("text"))
+    return dumped(stored) if stored else ""
+
+
+def _until_resumed(events: list[_Line]) -> str:
+    return _span(events[0], next((event for event in events if isinstance(event.data, Resumed)), None))
 
 
 def _joined(*words: str) -> str:
@@ -394,7 +410,7 @@ def _span(first: _Line, last: _Line | None) -> str:
 def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:
     """Return the step of a model's reply; the calls that it asks for are steps of their own, which follow."""
     tokens, cost = _cost(turn)
-    state: dict[str, Json] = {name: main.stored[name] for name in _OF_REPLY if main.stored.get(name)}
+    state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
     return (
@@ -421,43 +437,46 @@ def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
 
 
 def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, actor: Actor) -> Step:
-    stored = {event.type: event.stored for event in events}
+    stored = {event.type: Record(event.stored) for event in events}
     parsed = None if made.arguments is UNSET else made.arguments
-    calls = (RunCall(made.call_id, made.tool, made.raw or "" if parsed is None else compact(parsed), parsed),)
-    results: tuple[Result, ...] = ()
-    refused, ended = False, None
-    for event in events:
-        if isinstance(event.data, CallAnswered):
-            ms, refused, ended = as_float(event.data.duration_ms), event.data.refused, event.at
-            results = (Result(made.call_id, event.data.text, refused, None, in_seconds(ms)),)
-    answer, call = stored.get(CallAnswered.type, {}), stored[CallMade.type]
-    state: dict[str, Json] = {"budget": answer["budget"]} if "budget" in answer else {}
-    state.update({name: call[name] for name in ("automatic", "typed", "malformed") if call.get(name)})
-    for kind in (SubmissionRun.type, SubmissionScored.type):
-        if kind in stored:
-            state[kind] = {name: value for name, value in stored[kind].items() if name != "call_id"}
-    edits = _edits(calls)
-    replacement = as_dict(stored.get(SubmissionMade.type, {}).get("replacement"))
-    if replacement:
-        state["replacement"], edits = replacement, (FileEdit(as_str(replacement.get("path")), None, None),)
-    tokens = as_dict(made.extra.get("tokens"))
+    arguments = (made.raw or "") if parsed is None else compact(parsed)
+    calls = (RunCall(made.call_id, made.tool, arguments, parsed),)
+    answers = [event for event in events if isinstance(event.data, CallAnswered)]
+    results = [_answer(made, event.data) for event in answers if isinstance(event.data, CallAnswered)]
+    refused = bool(results) and bool(results[-1].is_error)
+    submitted = SubmissionMade.type in stored
+    replacement = stored.get(SubmissionMade.type, Record()).inner("replacement")
+    # A repair hands in the code of a function in a file of the repository, not a gist.
+    edits = (FileEdit(replacement.word("path"), None, None),) if replacement else _edits(calls)
+    tokens = Record(made.extra.get("tokens"))
+    counts = (as_int(tokens.first(key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))
     return (
-        StepBuilder(index, raws, actor, StepKind.SUBMIT if SubmissionMade.type in stored else kind_of(calls), made.tool)
+        StepBuilder(index, raws, actor, StepKind.SUBMIT if submitted else kind_of(calls), made.tool)
         .thought(made.thought or "")
         .calls(calls)
-        .results(results)
+        .results(results[-1:])
         .edits(edits)
-        .span(events[0].at, ended)
-        .spent(
-            Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
-            as_float(made.extra.get("cost")),
-        )
-        .state(state)
-        .flag_if(refused, "refused")
-        .flag_if(refused, "error")
+        .span(events[0].at, answers[-1].at if answers else None)
+        .spent(Tokens(*counts), as_float(made.extra.get("cost")))
+        .state(_state_of_call(stored, replacement))
+        .flag(*(["refused", "error"] if refused else []))
         .id(as_str(events[0].fields.get("seq")))
         .build()
     )
+
+
+def _answer(made: CallMade, data: CallAnswered) -> Result:
+    return Result(made.call_id, data.text, data.refused, None, in_seconds(as_float(data.duration_ms)))
+
+
+def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, Json]:
+    answer = stored.get(CallAnswered.type, Record())
+    state: dict[str, Json] = {"budget": answer.get("budget")} if answer.has("budget") else {}
+    state |= stored[CallMade.type].kept("automatic", "typed", "malformed")
+    for kind in (SubmissionRun.type, SubmissionScored.type):
+        if kind in stored:
+            state[kind] = stored[kind].without("call_id")
+    return {**state, "replacement": replacement.members} if replacement else state
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:

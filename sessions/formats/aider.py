@@ -67,17 +67,25 @@ class _Lines:
         if asks and line.startswith("#### "):
             self._open = False
             return "user" if blanks or kind != "user" else ""
-        is_empty_notice = line == ">"
-        if is_empty_notice or line.startswith("> "):
-            begun = bool(following.strip()) or (kind == "notice" and not blanks)
-            goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
-            if is_empty_notice or ends or goes_on or kind == "notice":
-                self._open = goes_on or (self._open and not ends)
-                return "" if kind == "notice" else "notice"
+        if line == ">" or line.startswith("> "):
+            fresh = self._notice(line, following, kind, blanks)
+            if fresh is not None:
+                return fresh
         if self._open:
             self._open = not ends
             return ""
         return "" if self._goes_on(line, kind, blanks) else "reply"
+
+    def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
+        """Return the kind of block that a line with a notice's mark begins; None if the model quotes something."""
+        ends = line.endswith("  ")
+        begun = bool(following.strip()) or (kind == "notice" and not blanks)
+        goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
+        is_notice = ends or goes_on or kind == "notice"
+        if not is_notice and line != ">":
+            return None
+        self._open = goes_on or (self._open and not ends)
+        return "" if kind == "notice" else "notice"
 
     def _goes_on(self, line: str, kind: str, blanks: int) -> bool:
         """Whether a line without a mark goes on with the block before it."""

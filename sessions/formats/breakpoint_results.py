@@ -20,8 +20,8 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
-    is_deep,
     objects,
+    shallow,
 )
 
 
@@ -149,13 +149,13 @@ class BreakpointResults(Format):
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the problems; summaries are not runs."""
         for id, record in _problems(probe):
-            yield RunEntry(id, _header({} if is_deep(record.fields) else as_dict(record.fields), id))
+            yield RunEntry(id, _header(shallow(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a problem by its name, the first one without a name."""
         for known, record in _problems(probe):
             if known == id or not id:
-                line = {} if is_deep(record.fields) else as_dict(record.fields)
+                line = shallow(record.fields)
                 return _Reader(probe.part(record), known, line)
         where = probe.name or "The file"
         raise RunFileError(f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem.")
@@ -164,7 +164,7 @@ class BreakpointResults(Format):
 def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
-        fields = {} if is_deep(record.fields) else as_dict(record.fields)
+        fields = shallow(record.fields)
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"

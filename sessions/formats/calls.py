@@ -291,18 +291,27 @@ def _patched(patch: str) -> Iterator[FileEdit]:
         lines = body.strip("\n").split("\n")
         if verb == "Add":
             yield FileEdit(path.strip(), None, "".join(f"{line[1:]}\n" for line in lines if line[:1] == "+"))
-        hunks: list[list[str]] = [[]]
-        for line in lines if verb == "Update" else []:
-            if line.startswith("@@"):
-                hunks.append([])
-            elif line[:1] in (" ", "-", "+"):
-                hunks[-1].append(line)
-        changes = [hunk for hunk in hunks if hunk]
+            continue
+        changes = list(_hunks(lines)) if verb == "Update" else []
         for hunk in changes:
             old, new = ("".join(f"{line[1:]}\n" for line in hunk if line[0] != sign) for sign in "+-")
             yield FileEdit(path.strip(), old, new)
-        if verb != "Add" and not changes:
+        if not changes:
             yield FileEdit(path.strip())
+
+
+def _hunks(lines: list[str]) -> Iterator[list[str]]:
+    """Yield the lines of each hunk that has any."""
+    hunk: list[str] = []
+    for line in lines:
+        if line.startswith("@@"):
+            if hunk:
+                yield hunk
+            hunk = []
+        elif line[:1] in (" ", "-", "+"):
+            hunk.append(line)
+    if hunk:
+        yield hunk
 
 
 def call_of_function(value: Json, fallback_id: str = "") -> RunCall:

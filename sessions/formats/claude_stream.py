@@ -25,6 +25,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     dumped,
+    first_known,
     joined,
     objects,
     total,
@@ -117,7 +118,7 @@ class _Reader(RunReader):
         if record.get("type") == "stream_event":
             return self._of_event(as_dict(record.get("event")), step_count)
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
-        known = next((owner for owner in owners if owner is not None), None)
+        known = first_known(owners)
         self._prompted = self._prompted or (record.get("type") == "user" and known is None)
         return step_count if known is None else known
 

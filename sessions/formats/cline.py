@@ -33,6 +33,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     compact,
+    first_known,
     is_deep,
     joined,
     objects,
@@ -102,7 +103,7 @@ class _Reader(RunReader):
             self._replied(message, step_count)
             return step_count
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in results_in(message)]
-        known = next((owner for owner in owners if owner is not None), None)
+        known = first_known(owners)
         # Results that are told as text name no call: they answer the reply before them.
         if known is None and any(map(_RESULT.match, _texts(message))):
             known = self._reply

@@ -36,10 +36,10 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
-    is_deep,
     joined,
     objects,
     parsed_object,
+    shallow,
     when,
 )
 
@@ -195,7 +195,7 @@ class _Reader(RunReader):
         self._links: set[str] = set()
 
     def place(self, fields: Json, step_count: int) -> int:
-        record = {} if is_deep(fields) else as_dict(fields)
+        record = shallow(fields)
         envelope, kind, payload = unwrapped(record)
         self._learn(envelope, kind, payload, record, step_count)
         return self._placing.place(envelope, kind, payload, step_count)
@@ -230,13 +230,18 @@ class _Reader(RunReader):
             return ""
         return request_in(as_str(part.get("text")) for part in objects(payload.get("content")))
 
+    def _learn_head(self) -> None:
+        """Learn from the beginning of the file what the header of a run that is not indexed has."""
+        for record in self.probe.lines or [self.probe.object]:
+            envelope, _, payload = unwrapped(record)
+            if envelope == "session_meta" and not self._meta:
+                self._meta = payload
+            elif envelope == "turn_context" and not self._models:
+                self._models = [(0, as_str(payload.get("model")))]
+
     def header(self) -> Run:
         if not self._meta:
-            for record in self.probe.lines or [self.probe.object]:
-                envelope, _, payload = unwrapped(record)
-                self._meta = self._meta or (payload if envelope == "session_meta" else {})
-                if envelope == "turn_context" and not self._models:
-                    self._models = [(0, as_str(payload.get("model")))]
+            self._learn_head()
         meta, tally = Record(self._meta), self._tally
         parent = as_str(
             meta.get("source", "subagent", "thread_spawn", "parent_thread_id") or meta.get("parent_thread_id")

@@ -115,13 +115,7 @@ class _Reader(RunReader):
 
 
 def _reply(index: int, raws: Sequence[Raw]) -> Step:
-    items: dict[str, tuple[str, Record]] = {}
-    for raw in raws:
-        event, kind, item = _parts(raw.value)
-        identity = item.word("id")
-        # The event of the end has all that the one of the beginning had, and what came of it.
-        if kind and (identity not in items or event != "item.started"):
-            items[identity] = (event, Record({**item.members, "type": kind}))
+    items = _items(raws)
     told = [item for _, item in items.values()]
     calls = tuple(_call(item) for item in told if item.word("type") not in _SAID)
     results = [result for event, item in items.values() if (result := _result(event, item)) is not None]
@@ -139,6 +133,18 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
         .links(f"{thread}.jsonl" for item in told for thread in item.words("receiver_thread_ids"))
         .build()
     )
+
+
+def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
+    """Return the last event of each item, and the item; that of the end has all that the one of the beginning had."""
+    items: dict[str, tuple[str, Record]] = {}
+    for raw in raws:
+        event, kind, item = _parts(raw.value)
+        identity = item.word("id")
+        is_newer = identity not in items or event != "item.started"
+        if kind and is_newer:
+            items[identity] = (event, Record({**item.members, "type": kind}))
+    return items
 
 
 def _call(item: Record) -> RunCall:

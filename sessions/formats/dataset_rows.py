@@ -18,7 +18,7 @@ from gistpoint.sessions.formats.messages import Shell, Turns, message_step, mess
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import NoRunError
 from gistpoint.sessions.records.building import StepBuilder
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -32,11 +32,10 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.tables import PARQUET, Places, Row, decoded_text, first_row, rows_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
@@ -90,9 +89,10 @@ def _message(value: Json) -> Json:
     message: dict[str, Json] = {key: item for key, item in value.items() if item is not None}
     if "from" in message and "value" in message:
         message["role"], message["content"] = message.pop("from"), message.pop("value")
-    if "content" not in message and ("text" in message or "system_prompt" in message):
-        message["content"] = first(message, "text", "system_prompt") or ""
-        message = {key: item for key, item in message.items() if key not in ("text", "system_prompt")}
+    # The rows of nebius have the prompt of the system in a member of its own.
+    record = Record(message)
+    if record.has("text", "system_prompt") and not record.has("content"):
+        message = {**record.without("text", "system_prompt"), "content": record.first("text", "system_prompt") or ""}
     role = as_str(message.get("role"))
     if role in _ROLES:
         message["role"] = _ROLES[role]
@@ -117,15 +117,18 @@ def _key_of(fields: Mapping[str, Json]) -> str:
 def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
     """Return how the replies of a row make their calls."""
     held = fields.get(key)
-    messages = [as_dict(_message(item)) for item in objects(decoded_text(held) if isinstance(held, str) else held)]
+    listed = objects(decoded_text(held) if isinstance(held, str) else held)
+    messages = map(as_dict, map(_message, listed))
     replies = [message for message in messages if role_of(message) == "assistant"][:6]
-    texts = [_said(message) for message in replies]
-    if any(message.get("tool_calls") or message.get("function_call") for message in replies):
+    texts = list(map(_said, replies))
+    if any(Record(message).kept("tool_calls", "function_call") for message in replies):
         return "calls"
     if any("<function=" in text for text in texts):
         return "functions"
-    closed = [text.rstrip().endswith("```") for text in texts]
-    return "fences" if closed and _MARKS & fields.keys() and 2 * sum(closed) > len(closed) else "text"
+    # SWE-agent's replies end with the command; in a conversation of people a block of code may be anywhere.
+    fenced = sum(text.rstrip().endswith("```") for text in texts)
+    is_fenced = 2 * fenced > len(texts)
+    return "fences" if is_fenced and _MARKS & fields.keys() else "text"
 
 
 def _said(message: dict[str, Json]) -> str:
@@ -188,22 +191,21 @@ class _Reader(RunReader):
 
 
 def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
-    value = as_dict(raws[0].value)
-    action, observation = as_text(value.get("action")), as_text(value.get("observation"))
-    call = call_of_command(action)
-    calls = calls_in_functions(action) or ((call,) if call else ())
+    value = Record(raws[0].value)
+    action, observation = value.text("action"), value.text("observation")
+    calls = calls_in_functions(action) or tuple(filter(None, [call_of_command(action)]))
     kind = kind_of(calls)
     failed = True if calls and _fails(observation, kind) else None
-    derived = {"kind", "calls"} | ({"results.is_error"} if failed else set[str]())
+    result = Result("", observation, failed, None, value.number("env_exec_time"))
     return (
         StepBuilder(index, raws, Actor.AGENT, kind, "step")
-        .text(as_text(value.get("thought")))
+        .text(value.text("thought"))
         .calls(calls)
-        .results((Result("", observation, failed, None, as_float(value.get("env_exec_time"))),) if observation else ())
+        .results([result] if observation else [])
         .edits(edits_of(calls))
-        .spent(Tokens(as_int(value.get("token_usage_prompt")), as_int(value.get("token_usage_completion"))))
+        .spent(Tokens(value.whole("token_usage_prompt"), value.whole("token_usage_completion")))
         .flag_if(failed, "error")
-        .derived(*derived)
+        .derived("kind", "calls", *(["results.is_error"] if failed else []))
         .build()
     )
 
@@ -255,10 +257,9 @@ class DatasetRows(Format):
         row = _PLACES.row(probe, id)
         if row is not None and (key := _key_of(row.fields)):
             return _opened(probe, id, row, key)
-        for known, found, key in _named(probe, []):
-            if known == id or not id:
-                return _opened(probe, known, found, key)
-        raise no_such_run(probe, id, hint="List it to see the ids.")
+        rows = ((known, (found, key)) for known, found, key in _named(probe, []))
+        known, (found, key) = run_named(probe, id, rows, hint="List it to see the ids.")
+        return _opened(probe, known, found, key)
 
 
 def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
 from gistpoint.sessions.records.building import verdict_of
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
-from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, is_deep, objects
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, objects, shallow
 
 
 class _Reader(RunReader):
@@ -94,10 +94,7 @@ class Docent(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a transcript by its id, or the only one."""
-        for reader in _transcripts(probe):
-            if not id or reader.header().id == id:
-                return reader
-        raise no_such_run(probe, id)
+        return run_named(probe, id, ((reader.header().id, reader) for reader in _transcripts(probe)))[1]
 
 
 def _listed(value: Json) -> list[dict[str, Json]]:
@@ -115,11 +112,11 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
-        run = {} if is_deep(record.fields) else as_dict(record.fields)
+        run = shallow(record.fields)
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):
-            transcript = {} if is_deep(element.fields) else as_dict(element.fields)
+            transcript = shallow(element.fields)
             own = as_str(first(run, "id", "name")) or str(number)
             part = as_str(first(transcript, "id", "name")) or str(place)
             yield _Reader(whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}"))

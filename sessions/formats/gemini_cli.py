@@ -12,7 +12,8 @@ from functools import cached_property
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration
+from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, latest
 from gistpoint.sessions.records.format import Raw, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -142,42 +143,28 @@ class _Reader(PartsReader):
 def _message_step(
     index: int, raws: Sequence[Raw], message: Record, file_of: Callable[[str], str], *, taken_back: bool
 ) -> Step:
-    name, parts = message.word("type"), google_parts(message.first("content", "parts"))
-    if name not in ("gemini", "model"):
-        kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
-        actor = Actor.USER if name == "user" else Actor.SYSTEM
-        return (
-            StepBuilder(index, raws, actor, kinds.get(name, StepKind.NOTE), name)
-            .text(parts.said)
-            .calls(parts.calls)
-            .results(parts.results)
-            .at(message.get("timestamp"))
-            .flag_if(taken_back, "taken back")
-            .flag_if(name == "error", "error")
-            .derived("kind")
-            .id(message.word("id"))
-            .build()
-        )
+    parts = google_parts(message.first("content", "parts"))
+    if message.get("type") not in ("gemini", "model"):
+        return _heard(index, raws, message, parts, taken_back=taken_back)
     tools = message.objects("toolCalls")
     calls, results = parts.calls, parts.results
     for tool in tools:
         call, answers = _call(tool)
         calls.append(call)
         results += answers
-    ends = [at for at in times_of(tools, "timestamp") if at is not None]
     coded = any(result.returncode is not None for result in results)
     # What a file tool displays after it failed is the change that it did not make.
     changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.get("status") not in _FAILED]
     edits = [edit for _, made in changes for edit in made]
     return (
-        StepBuilder(index, raws, Actor.AGENT, kind_of(tuple(calls)), name)
+        StepBuilder(index, raws, Actor.AGENT, kind_of(tuple(calls)), message.word("type"))
         .thought(joined([*map(_thought, message.objects("thoughts")), *parts.thought], "\n\n"))
         .text(parts.text)
         .calls(calls)
         .results(results)
         .edits(edits or edits_of(tuple(calls)))
         .diffs(diff for diff, _ in changes)
-        .span(message.time("timestamp"), max(ends, default=None))
+        .span(message.time("timestamp"), latest(times_of(tools, "timestamp")))
         .naive(message.get("timestamp"))
         .spent(google_tokens(message.inner("tokens").members))
         .model(message.word("model"))
@@ -185,6 +172,25 @@ def _message_step(
         .flag_if(any_failed(results), "error")
         .derived("kind", *(["results.returncode"] if coded else []))
         .links(file_of(agent) for agent in words_of(tools, "agentId") if agent)
+        .id(message.word("id"))
+        .build()
+    )
+
+
+def _heard(index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool) -> Step:
+    """Return the step of what the user or the program said."""
+    name = message.word("type")
+    kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
+    actor = Actor.USER if name == "user" else Actor.SYSTEM
+    return (
+        StepBuilder(index, raws, actor, kinds.get(name, StepKind.NOTE), name)
+        .text(parts.said)
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(message.get("timestamp"))
+        .flag_if(taken_back, "taken back")
+        .flag_if(name == "error", "error")
+        .derived("kind")
         .id(message.word("id"))
         .build()
     )

@@ -167,6 +167,9 @@ class _Reader(RunReader):
             return builder.text(as_text(raws[0].value)).build()
         return _outcome(index, raws)
 
+    def _version_of(self, run: Run) -> str:
+        return f"{self._known.name} {run.format_version}".strip() if self._known else ""
+
     def header(self) -> Run:
         result = Record(self._result)
         run = self._inner.header() if self._inner is not None else Run(self.format)
@@ -177,16 +180,15 @@ class _Reader(RunReader):
         agent = result.inner("agent_info")
         acted = result.time("agent_execution", "started_at")
         begun = result.time("started_at") if acted is None else acted
-        return replace(
+        whole = replace(
             run,
             format=self.format,
-            format_version=f"{self._known.name} {run.format_version}".strip() if self._known else "",
+            format_version=self._version_of(run),
             links=self._linked(run.links),
             id=result.word("trial_name") or run.id,
             task=result.word("task_name") or run.task,
             model=agent.word("model_info", "name") or run.model,
-            agent=joined([agent.word("name"), agent.word("version")], " ") or run.agent,
-            verdict=run.verdict if reward is None else verdict_of(reward >= 1),
+            agent=joined(agent.texts("name", "version"), " ") or run.agent,
             score=reward,
             exit_status=result.word("exception_info", "exception_type") or run.exit_status,
             tokens=tokens or run.tokens,
@@ -194,8 +196,10 @@ class _Reader(RunReader):
             started=run.started if begun is None else begun,
             # How long the agent took; the trial as a whole also built the task's container.
             duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
-            derived=run.derived if reward is None else run.derived | {"verdict"},
         )
+        if reward is None:
+            return whole
+        return replace(whole, verdict=verdict_of(reward >= 1), derived=run.derived | {"verdict"})
 
 
 def _outcome(index: int, raws: Sequence[Raw]) -> Step:

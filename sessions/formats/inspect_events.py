@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
 from gistpoint.sessions.formats.messages import Parts, merged, message_step, parts_of_message
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, latest
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, first_in, records_of, times_of
@@ -172,7 +172,6 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     # The tools' own events stand in for the calls of a reply that names none.
     calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
     results = [*parts.results, *map(_result, tools), *map(answer, answers)]
-    ends = [at for at in times_of(events, "completed") if at is not None]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), joined([head.word("event"), model.word("role")], " "))
         .thought(*parts.thought)
@@ -180,7 +179,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .calls(calls)
         .results(results)
         .edits(edits_of(calls))
-        .span(head.time("timestamp"), max(ends, default=None))
+        .span(head.time("timestamp"), latest(times_of(events, "completed")))
         .naive(head.get("timestamp"))
         .spent(_tokens(model), _cost(model))
         .model(as_str(model.inner("output").first("model") or model.get("model")))

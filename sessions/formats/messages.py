@@ -40,6 +40,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    first_known,
     joined,
     media_text,
     objects,
@@ -309,7 +310,7 @@ class Turns:
     def _owner(self, ids: Iterable[str]) -> int | None:
         """Return the step of the first known call that is answered."""
         owners = [self._calls.pop(identity, None) for identity in ids if identity]
-        return next((owner for owner in owners if owner is not None), None)
+        return first_known(owners)
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"

@@ -7,8 +7,17 @@ from typing import Literal
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
-from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, verdict_of
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, latest, verdict_of
+from gistpoint.sessions.records.format import (
+    Format,
+    Raw,
+    RunEntry,
+    RunNames,
+    RunReader,
+    no_such_run,
+    run_named,
+    unknown_step,
+)
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
     Actor,
@@ -34,10 +43,10 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
-    is_deep,
     joined,
     objects,
     recoded,
+    shallow,
 )
 
 _STATE = frozenset({"null", "change_agent_state", "agent_state_changed", "user_rejected"})
@@ -124,25 +133,21 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     # Some histories have the arguments of an action next to its name.
     arguments = Record(head.inner("args").members or {key: head.get(key) for key in _ARGUMENTS if head.has(key)})
     calls = _v0_calls(head, name, arguments) if head.has("action") else ()
-    pairs = [_v0_result(event, calls) for event in answers if event.word("observation") not in _STATE]
+    # An observation whose action is not in the file is a step of its own, and its own result.
+    observed = [head] if head.has("observation") and name not in _STATE else answers
+    pairs = [_v0_result(event, calls) for event in observed if event.word("observation") not in _STATE]
     results = [result for result, _ in pairs]
-    if head.has("observation") and name not in _STATE:
-        results = [_v0_result(head, ())[0]]
     kind = _v0_kind(name, head, calls, index)
     reply = head.inner("tool_call_metadata", "model_response")
-    ends = [at for at in times_of(answers, "timestamp") if at is not None]
-    actor = actor_of(head.word("source"))
-    if not head.has("source"):
-        actor = Actor.AGENT if index else Actor.USER
     return (
-        StepBuilder(index, raws, actor, kind, name)
+        StepBuilder(index, raws, _v0_actor(index, head), kind, name)
         .thought(arguments.text("thought"))
         .text(_v0_text(head, name, arguments, kind))
         .calls(calls)
         .results(results)
         .edits(_v0_edits(head, arguments, answers) or edits_of(calls))
         .diffs(diff for _, diff in pairs)
-        .span(head.time("timestamp"), max(ends, default=None))
+        .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
         .naive(head.get("timestamp"))
         .spent(_spent(reply))
         .model(reply.word("model"))
@@ -151,6 +156,13 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         .id(head.word("id"))
         .build()
     )
+
+
+def _v0_actor(index: int, head: Record) -> Actor:
+    if head.has("source"):
+        return actor_of(head.word("source"))
+    # Histories of the evaluations name no source: the first event is the task.
+    return Actor.AGENT if index else Actor.USER
 
 
 def _spent(reply: Record) -> Tokens:
@@ -279,7 +291,6 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     answers = [event for event in events if event.get("kind") != "ActionEvent"]
     calls, results = tuple(map(_v1_call, actions)), list(map(_v1_result, answers))
     head = actions[0]
-    ends = [at for at in times_of(answers, "timestamp") if at is not None]
     return (
         StepBuilder(index, raws, actor_of(head.word("source")), kind_of(calls), "ActionEvent")
         .thought(*texts_of(actions, "reasoning_content"))
@@ -287,7 +298,7 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .calls(calls)
         .results(results)
         .edits(edits_of(calls))
-        .span(head.time("timestamp"), max(ends, default=None))
+        .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
         .naive(head.get("timestamp"))
         .state(head.kept("summary"))
         .flag_if(any_failed(results), "error")
@@ -499,9 +510,8 @@ class OpenHands(Format):
         """Open a run by its id, the first one without an id."""
         shape = self._shape(probe) or "array"
         if shape == "runs":
-            for known, record in _named(probe):
-                if known == id or not id:
-                    return _Reader(probe.part(record), "runs", known)
+            known, record = run_named(probe, id, _named(probe), hint="List it to see the ids.")
+            return _Reader(probe.part(record), "runs", known)
         if id:
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, shape)
@@ -509,7 +519,7 @@ class OpenHands(Format):
 
 def _proper(fields: Json) -> dict[str, Json]:
     """Return the values that a header is made from, with Latin-1 in their texts undone."""
-    members = {} if is_deep(fields) else as_dict(fields)
+    members = shallow(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 
 

@@ -9,7 +9,7 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
 from gistpoint.sessions.records.building import StepBuilder
-from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, no_such_run, unknown_step
+from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, run_named, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -24,6 +24,7 @@ from gistpoint.sessions.records.model import (
     step_texts,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import LightKeys, elements_at
 from gistpoint.sessions.records.values import (
     as_dict,
@@ -58,7 +59,7 @@ class _Reader(RunReader):
         info = as_dict(self.fact("info"))
         stats = as_dict(info.get("model_stats"))
         replay = self.fact("replay_config")
-        config = as_dict(parsed_object(replay) if isinstance(replay, str) else replay)
+        config = as_dict(_as_object(replay))
         problem = as_dict(config.get("problem_statement"))
         model = as_str(as_dict(as_dict(config.get("agent")).get("model")).get("name"))
         return Run(
@@ -109,19 +110,19 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if self._history_only:
             return message_step(index, raws, _SHELL)
-        value = raws[0].value
-        if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
-            return unknown_step(index, raws, "step", as_text(value))
-        thought, spoken, calls = _said(value)
-        action, observation = as_text(value.get("action")), as_text(value.get("observation"))
-        state = value.get("state")
-        known = as_dict(parsed_object(state) if isinstance(state, str) else state)
+        value = Record(raws[0].value)
+        if not value.has(*_STEP_KEYS):
+            return unknown_step(index, raws, "step", as_text(raws[0].value))
+        thought, spoken, calls = _said(value.members)
+        action, observation = value.text("action"), value.text("observation")
+        known = Record(_as_object(value.get("state")))
         diff = known.get("diff")
-        ended = not calls and observation.startswith("Exit")
-        kind = StepKind.END if ended else kind_of_command(action) if calls else StepKind.MESSAGE
+        kind = kind_of_command(action) if calls else StepKind.MESSAGE
+        if not calls and observation.startswith("Exit"):
+            kind = StepKind.END
+        # No version records whether a command failed.
         failed = True if calls and reports_error(observation, kind) else None
-        results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
-        derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
+        results = [Result("", observation, failed, None, value.number("execution_time"))] if calls else []
         return (
             StepBuilder(index, raws, Actor.AGENT, kind, "step")
             .thought(thought)
@@ -129,12 +130,17 @@ class _Reader(RunReader):
             .calls(calls)
             .results(results)
             .edits(edits_of(calls))
-            .state({key: item for key, item in known.items() if key != "diff"})
+            .state(known.without("diff"))
             .flag_if(failed, "error")
-            .derived(*derived)
+            .derived("kind", *(["calls.tool"] if calls else []), *(["results.is_error"] if failed else []))
             .diff_so_far(diff if isinstance(diff, str) else None)
             .build()
         )
+
+
+def _as_object(value: Json) -> Json:
+    """Return the object that a text is as JSON: earlier versions write the state and the settings so."""
+    return parsed_object(value) if isinstance(value, str) else value
 
 
 def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
@@ -222,10 +228,7 @@ class SweAgent(SingleRun):
         """Open the run, or one of its tries."""
         if not id:
             return _Reader(probe)
-        for known, part in _attempts(probe):
-            if known == id:
-                return _Reader(part)
-        raise no_such_run(probe, id)
+        return _Reader(run_named(probe, id, _attempts(probe))[1])
 
 
 def _attempts(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:

@@ -13,7 +13,7 @@ from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import kind_of, shell_call
 from gistpoint.sessions.records.archives import Blob, FileBlob
 from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, no_such_run
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -217,10 +217,8 @@ class TerminalBench(Format):
         """Open a trial by its name, or the only one."""
         if not _first_of(probe) and not id:
             return _Reader(probe)
-        for known, part in _trials(probe):
-            if known == id or not id:
-                return _Reader(part, known, _settings(probe))
-        raise no_such_run(probe, id)
+        known, part = run_named(probe, id, _trials(probe))
+        return _Reader(part, known, _settings(probe))
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:

@@ -211,6 +211,11 @@ class Tally:
         return self.models[0] if self.models else ""
 
 
+def latest(times: Iterable[float | None]) -> float | None:
+    """Return the latest of the times that are known."""
+    return max((at for at in times if at is not None), default=None)
+
+
 def duration(started: float | None, ended: float | None) -> float | None:
     """Return the seconds between two times; None if one of them is unknown."""
     return None if started is None or ended is None else ended - started

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
+_T = TypeVar("_T")
 _YEAR_9999 = 253_000_000_000
 
 
@@ -237,10 +239,20 @@ def is_deep(value: Json) -> bool:
     return True
 
 
+def shallow(value: Json) -> dict[str, Json]:
+    """Return an object; an empty one if it is nested too deeply to be used, or is none."""
+    return {} if is_deep(value) else as_dict(value)
+
+
 def total(values: Sequence[int | None]) -> int | None:
     """Return the sum of the known values, None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def first_known(values: Iterable[_T | None]) -> _T | None:
+    """Return the first value that is not None."""
+    return next((value for value in values if value is not None), None)
 
 
 def first(mapping: Mapping[str, Json], *keys: str) -> Json:
