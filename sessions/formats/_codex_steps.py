@@ -19,7 +19,7 @@ from gistpoint.sessions.formats._codex_records import (
 )
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of, thought_text
-from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, texts_of, times_of
@@ -112,7 +112,7 @@ class _Reply:
         self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
         self.derived: set[str] = set()
-        self._tally: list[Json] = []
+        self._counted: list[Json] = []
 
     def made(self, told: list[tuple[str, _T]]) -> list[_T]:
         """Return what events tell of changes, without those of calls that failed."""
@@ -181,8 +181,8 @@ class _Reply:
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        if isinstance(total, dict) and total not in self._tally:
-            self._tally.append(total)
+        if isinstance(total, dict) and total not in self._counted:
+            self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
 
     def _completed(self, item: dict[str, Json]) -> None:
@@ -302,7 +302,7 @@ def _reported(identity: str, report: Record) -> Result | None:
         failure = failure or inner.get("isError") or inner.get("is_error")
     else:
         texts.append(report.text("result"))
-    failed = True if failure or report.get("status") in _ENDED_BADLY else None
+    failed = error_if(failure or report.get("status") in _ENDED_BADLY)
     code, spent, text = report.whole("exit_code"), _seconds(report), joined(dict.fromkeys(texts))
     nothing_known = failed is None and code is None and spent is None
     return None if nothing_known and not text else Result(identity, text, failed, code, spent)

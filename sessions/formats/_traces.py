@@ -19,7 +19,7 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of, merged, parts_of_message, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
@@ -344,7 +344,7 @@ class _Work:
         text = joined([tool.output, tool.error])
         if text or tool.ended is not None:
             spent = duration(tool.started, tool.ended)
-            self.results.append(Result(call.id if call else "", text, True if tool.error else None, None, spent))
+            self.results.append(Result(call.id if call else "", text, error_if(tool.error), None, spent))
         self.times += [tool.started, tool.ended]
 
     def builder(self, index: int, raws: Sequence[Raw], kind: StepKind, label: str) -> StepBuilder:
@@ -374,7 +374,7 @@ def _results(message: dict[str, Json]) -> list[Result]:
     parts = parts_of_message(message.get("content"))
     if parts.results:
         return parts.results
-    failed = True if as_str(message.get("status")) == "error" else None
+    failed = error_if(as_str(message.get("status")) == "error")
     return [Result(as_str(first(message, "tool_call_id", "toolCallId")), as_text(message.get("content")), failed)]
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run, unknown_step
+from gistpoint.sessions.records.format import (
+    Format,
+    Raw,
+    RunEntry,
+    RunNames,
+    RunReader,
+    run_named,
+    unknown_step,
+)
 from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
@@ -38,6 +46,9 @@ from gistpoint.sessions.records.values import (
     objects,
     when,
 )
+
+_DEEPEST = 8
+_STEP_KEYS = ("source", "message", "observation", "tool_calls")
 
 
 class _Reader(RunReader):
@@ -91,7 +102,7 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         value = raws[0].value
-        if not isinstance(value, dict) or not {"source", "message", "observation", "tool_calls"} & value.keys():
+        if not isinstance(value, dict) or value.keys().isdisjoint(_STEP_KEYS):
             return unknown_step(index, raws, "step", as_text(value))
         return _step(index, value, raws)
 
@@ -267,20 +278,16 @@ class Atif(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or an embedded one by its `trajectory_id`."""
-        if not id:
-            return _Reader(probe)
-        for known, part in _embedded(probe):
-            if known == id:
-                return _Reader(part, id)
-        raise no_such_run(probe, id)
+        return _Reader(run_named(probe, id, _embedded(probe))[1], id) if id else _Reader(probe)
 
 
 def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:
-    if depth > 8 or not (
-        b'"subagent_trajectories"' in probe.head or b'"subagent_trajectories"' in probe.tail or depth == 0
-    ):
+    ends = probe.head + probe.tail
+    has_between = probe.blob.size > len(ends)
+    # A whole scan for each trajectory would take as long as reading it: the key is at one of its ends.
+    if depth > _DEEPEST or (depth and b'"subagent_trajectories"' not in ends):
         return
-    if probe.blob.size > len(probe.head) + len(probe.tail) and b'"subagent' not in probe.head + probe.tail:
+    if has_between and b'"subagent' not in ends:
         return
     names = RunNames()
     for number, record in enumerate(elements_at(probe.blob, probe.start, "subagent_trajectories"), 1):

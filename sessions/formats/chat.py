@@ -192,7 +192,7 @@ class Chat(Format):
         if shape is None:
             return 0.0
         if shape in ("object", "runs"):
-            holder = as_dict((probe.array or probe.lines or [probe.object])[0])
+            holder = probe.opening.members
             messages = objects(_messages(holder))[:3]
             return 0.5 if messages and all(map(role_of, messages)) else 0.1
         return 0.5

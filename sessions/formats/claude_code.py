@@ -260,7 +260,7 @@ class ClaudeCode(SingleRun):
         """Return the confidence that the file is in this format."""
         if objects(probe.object.get("loglines")):
             return 0.9
-        return max((_likeness(Record(line)) for line in probe.lines[:20]), default=0.0)
+        return max(map(_likeness, probe.first_lines(20)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

@@ -21,7 +21,7 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
@@ -255,7 +255,7 @@ def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
         if match is not None:
             call = next((call for call in calls if call.tool == match[1]), next(iter(calls), None))
             calls = [other for other in calls if other is not call]
-            failed = True if _FAILED.match(text, match.end()) else None
+            failed = error_if(_FAILED.match(text, match.end()))
             results.append(Result(call.id if call else "", text, failed))
         elif _is_around(text):
             continue
@@ -264,7 +264,7 @@ def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:
-            results.append(Result("", text, True if text.startswith("[ERROR]") else None))
+            results.append(Result("", text, error_if(text.startswith("[ERROR]"))))
     return results
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats._codex_records import tokens_of
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.records.building import StepBuilder, any_failed
+from gistpoint.sessions.records.building import StepBuilder, any_failed, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
@@ -174,7 +174,7 @@ def _result(event: str, item: Record) -> Result | None:
         as_text(item.get("error", "message") or failure),
         dumped(item.first("agents_states", "results")),
     ]
-    failed = True if status in _FAILED or failure else None
+    failed = error_if(status in _FAILED or failure)
     return Result(item.word("id"), joined(shown) or status, failed, item.whole("exit_code"))
 
 
@@ -214,7 +214,7 @@ class CodexExec(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        return 0.95 if any(_is_event(Record(line)) for line in probe.lines[:20]) else 0.0
+        return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the output."""

@@ -14,7 +14,7 @@ from itertools import islice
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.archives import BytesBlob
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
     Actor,
@@ -234,7 +234,7 @@ def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
     calls = tuple(map(call_of_function, objects(item.get("toolCalls"))))
     results: list[Result] = []
     for id, found in _metadata(value).inner("toolCallResults").members.items():
-        results.append(Result(id, _result_text(found), True if as_dict(found).get("hasError") else None))
+        results.append(Result(id, _result_text(found), error_if(as_dict(found).get("hasError"))))
     thinking = item.get("thinking")
     thought = thinking.get("text", thinking) if isinstance(thinking, dict) else thinking
     return (

@@ -263,7 +263,7 @@ class CopilotCli(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        return 0.95 if any(_is_event(Record(line)) for line in probe.lines[:20]) else 0.0
+        return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

@@ -254,7 +254,7 @@ class Cursor(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        return max((_likeness(Record(line)) for line in probe.lines[:30]), default=0.0)
+        return max(map(_likeness, probe.first_lines(30)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

@@ -17,7 +17,7 @@ from gistpoint.sessions.formats.command_lines import FENCE, call_of_command, cal
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, results_in, role_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import NoRunError
-from gistpoint.sessions.records.building import StepBuilder
+from gistpoint.sessions.records.building import StepBuilder, error_if
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import (
     Actor,
@@ -195,7 +195,7 @@ def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
     action, observation = value.text("action"), value.text("observation")
     calls = calls_in_functions(action) or tuple(filter(None, [call_of_command(action)]))
     kind = kind_of(calls)
-    failed = True if calls and _fails(observation, kind) else None
+    failed = error_if(calls and _fails(observation, kind))
     result = Result("", observation, failed, None, value.number("env_exec_time"))
     return (
         StepBuilder(index, raws, Actor.AGENT, kind, "step")
@@ -226,7 +226,7 @@ class DatasetRows(Format):
         """Return the confidence that the file is in this format."""
         if probe.head.startswith(PARQUET):
             return 1.0
-        row: Mapping[str, Json] = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
+        row: Mapping[str, Json] = probe.opening.members
         if not _key_of(row):
             return 0.0
         if _says_more(row):

@@ -82,9 +82,8 @@ class Docent(Format):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = as_dict((probe.array or probe.lines or [probe.object])[0])
-        transcript = _listed(opening.get("transcripts"))
-        return 1.0 if transcript and isinstance(transcript[0].get("messages"), list) else 0.0
+        transcripts = _listed(probe.opening.get("transcripts"))[:1]
+        return 1.0 if any(isinstance(one.get("messages"), list) for one in transcripts) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the transcripts of each run; the only one has no id."""

@@ -13,7 +13,7 @@ from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
 from gistpoint.sessions.formats.messages import Parts
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, latest
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -207,7 +207,7 @@ def _call(item: Record) -> tuple[RunCall, list[Result]]:
     call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
     status = item.word("status")
-    failed = True if status in _FAILED else None
+    failed = error_if(status in _FAILED)
     results: list[Result] = []
     for result in parts.results:
         is_error = result.is_error or failed
@@ -262,7 +262,7 @@ class GeminiCli(SingleRun):
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         whole = Record(probe.object)
-        lines = [Record(line) for line in probe.lines[:20]]
+        lines = probe.first_lines()
         if any(record.has_all("sessionId", "projectHash") for record in (whole, *lines)):
             return 1.0
         messages = whole.objects("messages")[:20] or lines

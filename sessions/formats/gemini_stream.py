@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_call
-from gistpoint.sessions.records.building import StepBuilder, any_error, asking_kind
+from gistpoint.sessions.records.building import StepBuilder, any_error, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -122,7 +122,7 @@ def _has_failed(event: Record) -> bool:
 
 def _result(event: Record) -> Result:
     text = joined(dict.fromkeys([event.text("output"), event.text("error", "message")]))
-    return Result(event.word("tool_id"), text, True if _has_failed(event) else None)
+    return Result(event.word("tool_id"), text, error_if(_has_failed(event)))
 
 
 def _other_step(index: int, raws: Sequence[Raw], event: Record, kind: str) -> Step:

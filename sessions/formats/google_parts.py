@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.records.building import error_if
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Tokens
 from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.values import (
@@ -74,7 +75,7 @@ def google_result(answer: dict[str, Json]) -> Result:
         text = dumped(response.members)
     media = google_parts(record.get("parts")).texts
     code = _exit_code(text) if record.word("name") == "run_shell_command" else None
-    failed = True if response.get("error") else None
+    failed = error_if(response.get("error"))
     return Result(record.first_word("id", "callId"), joined([text, *media]), failed, code)
 
 

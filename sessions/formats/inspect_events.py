@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
 from gistpoint.sessions.formats.messages import Parts, merged, message_step, parts_of_message
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, latest
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, first_in, records_of, times_of
@@ -206,7 +206,7 @@ def _failure(record: Record) -> str:
 def answer(message: Record) -> Result:
     """Return the result of a call as passed to the model, if its tool has no event or another result."""
     text = joined(dict.fromkeys([message.text("content"), _failure(message)]))
-    return Result(message.word("tool_call_id"), text, True if message.get("error") else None)
+    return Result(message.word("tool_call_id"), text, error_if(message.get("error")))
 
 
 def _call(item: Record) -> RunCall:
@@ -222,7 +222,7 @@ def _result(event: Record) -> Result:
     spent = event.number("working_time")
     if spent is None:
         spent = duration(event.time("timestamp"), event.time("completed"))
-    failed = True if event.get("error") or event.get("failed") else None
+    failed = error_if(event.get("error") or event.get("failed"))
     return Result(event.word("id"), joined([event.text("result"), _failure(event)]), failed, None, spent)
 
 

@@ -257,7 +257,7 @@ class LangSmith(TraceFormat):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = Record((probe.array or probe.lines or [probe.object])[0])
+        opening = probe.opening
         halves = [first_in(opening.get(key)) for key in _HALVES]
         is_half = any(run.has("dotted_order") for run in halves)
         return 1.0 if is_half or any(map(_is_run, (opening, *halves))) else 0.0

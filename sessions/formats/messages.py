@@ -14,6 +14,7 @@ from gistpoint.sessions.records.building import (
     any_failed,
     asking_kind,
     duration,
+    error_if,
     marked_failed,
     spoken_result,
 )
@@ -178,7 +179,7 @@ def _hosted_result(block: dict[str, Json], identity: str) -> list[Result]:
     if block.get("type") == "image_generation_call" and isinstance(block.get("result"), str):
         text = media_text({"type": "image", "data": block["result"]})
     failed = block.get("error") or block.get("status") in _UNFINISHED
-    return [Result(identity, text, True if failed else None)]
+    return [Result(identity, text, error_if(failed))]
 
 
 def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
@@ -599,7 +600,7 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
     if not identity:
         identity = position_id
         derived.add("results.call_id")
-    is_error = True if _is_marked_failed(record) else None
+    is_error = error_if(_is_marked_failed(record))
     if is_error is None and _TIMED_OUT.match(text.lstrip()):
         is_error = True
         derived.add("results.is_error")

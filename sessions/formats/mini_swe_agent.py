@@ -22,7 +22,7 @@ from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, StepTexts, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
+from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str, as_text, objects, total
 
 _FENCES = {
     f"```{name}": re.compile(rf"```{name}\s*\n((?:[^`\n]++|`(?!``)|\n(?!```))*+)\n?```")
@@ -169,7 +169,7 @@ class MiniSweAgent(SingleRun):
             if "mini_version" in as_dict(probe.object.get("info")):
                 return 0.95
         opening = objects(probe.array[:3])
-        if len(opening) >= 2 and as_list(probe.array) and all("role" in message for message in opening):
+        if len(opening) >= 2 and all("role" in message for message in opening):
             prompt_text = "".join(as_text(message.get("content")) for message in opening)
             return 0.9 if any(mark in prompt_text for mark in _MARKS) else 0.0
         return 0.0

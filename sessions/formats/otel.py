@@ -137,7 +137,7 @@ def _parts(message: dict[str, Json]) -> Parts:
 def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
     """Yield the spans of a file, in its order."""
     blob = probe.blob
-    if "resourceSpans" not in as_dict((probe.array or probe.lines or [probe.object])[0]):
+    if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
         return
     scanner = Scanner(blob, probe.start)
@@ -494,7 +494,7 @@ class Otel(TraceFormat):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = Record((probe.array or probe.lines or [probe.object])[0])
+        opening = probe.opening
         if opening.has("resourceSpans"):
             return 1.0
         is_span = opening.inner("context").has("span_id") or opening.has_all("traceId", "spanId")

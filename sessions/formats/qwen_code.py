@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
 from gistpoint.sessions.formats.messages import Parts, merged
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -175,7 +175,7 @@ def _has_failed(outcome: Record) -> bool:
 def _results(record: Record) -> list[Result]:
     """Return the answers in a record; the program records next to them how the call went."""
     outcome = record.inner("toolCallResult")
-    failed = True if _has_failed(outcome) else None
+    failed = error_if(_has_failed(outcome))
     found = _parts_of(record).results
     if not found:
         display = outcome.get("resultDisplay")
@@ -236,7 +236,7 @@ class QwenCode(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        return 1.0 if any(_is_one(Record(line)) for line in probe.lines[:20]) else 0.0
+        return 1.0 if any(map(_is_one, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

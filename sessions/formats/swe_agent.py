@@ -8,7 +8,7 @@ from dataclasses import replace
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
-from gistpoint.sessions.records.building import StepBuilder
+from gistpoint.sessions.records.building import StepBuilder, error_if
 from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, run_named, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
@@ -121,7 +121,7 @@ class _Reader(RunReader):
         if not calls and observation.startswith("Exit"):
             kind = StepKind.END
         # No version records whether a command failed.
-        failed = True if calls and reports_error(observation, kind) else None
+        failed = error_if(calls and reports_error(observation, kind))
         results = [Result("", observation, failed, None, value.number("execution_time"))] if calls else []
         return (
             StepBuilder(index, raws, Actor.AGENT, kind, "step")

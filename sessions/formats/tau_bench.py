@@ -12,7 +12,7 @@ from typing import Literal
 from gistpoint.sessions.formats.benchmarks import row_header
 from gistpoint.sessions.formats.calls import call_of_function, kind_of
 from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, role_of, tokens_of, usage_of
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -33,7 +33,7 @@ _SIMULATIONS = "simulations"
 
 def shape_of(probe: FileProbe) -> Shape | None:
     """Return how the runs are arranged in the file, None if it is of neither benchmark."""
-    whole, opening = Record(probe.object), Record((probe.array or probe.lines or [probe.object])[0])
+    whole, opening = Record(probe.object), probe.opening
     if whole.has(_SIMULATIONS) and whole.has("info", "tasks"):
         return "results"
     if not opening.has("task_id"):
@@ -58,7 +58,7 @@ def _message(value: Json) -> Json:
 
 
 def _result_part(part: Record) -> dict[str, Json]:
-    failed = True if part.get("error") else None
+    failed = error_if(part.get("error"))
     return {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"), "is_error": failed}
 
 

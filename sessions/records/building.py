@@ -239,6 +239,11 @@ def spoken_result(*texts: str) -> list[Result]:
     return [Result("", text)] if text else []
 
 
+def error_if(condition: object) -> bool | None:
+    """Return True if something failed; else None, as its success is not recorded either."""
+    return True if condition else None
+
+
 def is_failure(result: Result) -> bool:
     """Whether a result is an error, or that of a command with another exit code than 0."""
     return bool(result.is_error or result.returncode)

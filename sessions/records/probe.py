@@ -144,9 +144,18 @@ class FileProbe:
                 found.append(value)
         return found
 
+    @property
+    def opening(self) -> Record:
+        """The first record: the first element of the top array, else the first line, else the top object."""
+        return Record((self.array or self.lines or [self.object])[0])
+
+    def first_lines(self, count: int = 20) -> list[Record]:
+        """Return the first lines, none if the text is not JSON lines."""
+        return [Record(line) for line in self.lines[:count]]
+
     def records(self, count: int = 20) -> list[Record]:
         """Return the first records: objects of the top array, else of the first lines, else the top object alone."""
-        return records_in(self.array)[:count] or [Record(line) for line in self.lines[:count]] or [Record(self.object)]
+        return records_in(self.array)[:count] or self.first_lines(count) or [Record(self.object)]
 
     @cached_property
     def is_lines(self) -> bool:
