@@ -18,7 +18,8 @@ from gistpoint.sessions.formats._codex_records import (
     tokens_of,
 )
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of, thought_text
+from gistpoint.sessions.formats.message_parts import thought_text
+from gistpoint.sessions.formats.messages import actor_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens

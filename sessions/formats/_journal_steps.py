@@ -350,15 +350,13 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
         case ProcessStarted():
             return "the program was started again"
         case NotesWritten():
-            # Each note is written whole again: the last one of a group is what the person left.
-            notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
-            return notes[-1] if notes else ""
+            return _last_note(unfolded)
         case Paused(reason=reason, text=text):
             return _joined(reason.replace("_", " "), text, _until_resumed(events))
         case Resumed():
             return _until_resumed(events)
         case IdlePrompted():
-            return _idle_words([event.data for event in unfolded if isinstance(event.data, IdlePrompted)], events[-1])
+            return _idle_words(unfolded, events[-1])
         case PassConfirmed() as data:
             return "\n".join(confirmation_lines(data.confirmation))
         case AttemptEnded() as data:
@@ -391,7 +389,14 @@ def _joined(*words: str) -> str:
     return "\n".join(word for word in words if word)
 
 
-def _idle_words(prompts: list[IdlePrompted], last: _Line) -> str:
+def _last_note(unfolded: list[_Line]) -> str:
+    # Each note is written whole again: the last one of a group is what the person left.
+    notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
+    return notes[-1] if notes else ""
+
+
+def _idle_words(unfolded: list[_Line], last: _Line) -> str:
+    prompts = [event.data for event in unfolded if isinstance(event.data, IdlePrompted)]
     answer = next((prompt.answer for prompt in prompts if prompt.answer), "")
     ms = next((as_float(prompt.idle_ms) for prompt in prompts if prompt.idle_ms is not UNSET), None)
     asked = prompts[0].since_mono_ms
@@ -438,9 +443,7 @@ def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
 
 def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, actor: Actor) -> Step:
     stored = {event.type: Record(event.stored) for event in events}
-    parsed = None if made.arguments is UNSET else made.arguments
-    arguments = (made.raw or "") if parsed is None else compact(parsed)
-    calls = (RunCall(made.call_id, made.tool, arguments, parsed),)
+    calls = (_call(made),)
     answers = [event for event in events if isinstance(event.data, CallAnswered)]
     results = [_answer(made, event.data) for event in answers if isinstance(event.data, CallAnswered)]
     refused = bool(results) and bool(results[-1].is_error)
@@ -463,6 +466,12 @@ def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, 
         .id(as_str(events[0].fields.get("seq")))
         .build()
     )
+
+
+def _call(made: CallMade) -> RunCall:
+    if made.arguments is UNSET or made.arguments is None:
+        return RunCall(made.call_id, made.tool, made.raw or "")
+    return RunCall(made.call_id, made.tool, compact(made.arguments), made.arguments)
 
 
 def _answer(made: CallMade, data: CallAnswered) -> Result:

@@ -29,6 +29,17 @@ def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
         yield at, at + len(kept), kept.decode("utf-8", "replace")
 
 
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a log that are shown."""
+
+
+def text_of(blob: Blob) -> str:
+    """Return the beginning of a text file, and how much of it is left out."""
+    text = blob.read(0, _LONGEST_TEXT).decode("utf-8", "replace")
+    left = blob.size - _LONGEST_TEXT
+    return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
+
+
 class TextReader(RunReader):
     """Yields blocks of lines; the fields of a record are its kind."""
 

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of, merged, parts_of_message, parts_of_reply, role_of
+from gistpoint.sessions.formats.message_parts import merged, parts_of_message
+from gistpoint.sessions.formats.messages import actor_of, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if

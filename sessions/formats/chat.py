@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Literal
 
 from gistpoint.sessions.formats.benchmarks import HEADER, row_header
+from gistpoint.sessions.formats.message_parts import is_call
 from gistpoint.sessions.formats.messages import (
     Turns,
     cost_of,
-    is_call,
     message_step,
     message_texts,
     results_in,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
-from gistpoint.sessions.formats.messages import Parts, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import merged, parts_of_message, stopped
+from gistpoint.sessions.formats.message_parts import merged, parts_of_message
+from gistpoint.sessions.formats.messages import stopped
 from gistpoint.sessions.records.building import StepBuilder, any_error, spoken_result
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import Actor, FileEdit, Result, Step, StepKind, Tokens

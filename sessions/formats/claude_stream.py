@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
-from gistpoint.sessions.formats.messages import Parts, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.building import StepBuilder, asking_kind

@@ -12,15 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import (
-    cost_of,
-    message_step,
-    parts_of_message,
-    parts_of_reply,
-    results_in,
-    tokens_of,
-    usage_of,
-)
+from gistpoint.sessions.formats.message_parts import parts_of_message
+from gistpoint.sessions.formats.messages import cost_of, message_step, parts_of_reply, results_in, tokens_of, usage_of
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step

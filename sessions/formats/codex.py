@@ -121,11 +121,7 @@ class _Placing:
         if kind == "item_completed":
             return self._completed(as_dict(payload.get("item")), count)
         if kind in ("task_complete", "turn_complete"):
-            reply, text = self._reply, as_str(payload.get("last_agent_message"))
-            self._close()
-            # The event repeats the last text: it joins that step, unless it says that something went wrong.
-            repeats = hash(text) == self.last_text and not payload.get("error")
-            return reply if repeats and reply is not None else count
+            return self._turn_end(payload, count)
         identity = call_id(payload)
         if identity in self._calls:
             return self._calls[identity]
@@ -138,6 +134,13 @@ class _Placing:
         if kind not in ("guardian_assessment", "sub_agent_activity"):
             self._close()
         return count
+
+    def _turn_end(self, payload: dict[str, Json], count: int) -> int:
+        reply, text = self._reply, as_str(payload.get("last_agent_message"))
+        self._close()
+        # The event repeats the last text: it joins that step, unless it says that something went wrong.
+        repeats = hash(text) == self.last_text and not payload.get("error")
+        return reply if repeats and reply is not None else count
 
     def _completed(self, item: dict[str, Json], count: int) -> int:
         kind = item_type(item)

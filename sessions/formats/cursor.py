@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import Parts, is_call, is_result, merged, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, is_call, is_result, merged, parts_of_message
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, spoken_result
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens

@@ -12,7 +12,7 @@ from functools import cached_property
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
-from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.formats.message_parts import Parts
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens

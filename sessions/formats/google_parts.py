@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.formats.message_parts import Parts
 from gistpoint.sessions.records.building import error_if
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Tokens
 from gistpoint.sessions.records.record import Record

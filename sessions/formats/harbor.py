@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
+from gistpoint.sessions.formats._text_blocks import text_of
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run
@@ -30,7 +31,6 @@ from gistpoint.sessions.records.values import (
     joined,
 )
 
-_LONGEST_TEXT = 1 << 20
 _MOST_TRIED = 40
 _TRAJECTORY = re.compile(r"agent/trajectory\.[^/]{1,200}\.json")
 _OUTCOME = "\0outcome"
@@ -94,29 +94,26 @@ class _Reader(RunReader):
 
     def side_run(self, id: str) -> RunReader | None:
         """Open a run of the transcript's file, or of another file that the agent left; None if there is none."""
-        part = next((part for part in self.probe.parts if part.name == id), None)
-        if part is not None:
-            probe = FileProbe(part, name=self.probe.name)
-            known, entry = _recognised(probe)
-            reader = known.open(probe, entry.id)
-        elif self._known is not None and any(entry.id == id for entry in self._within()):
-            known = self._known
-            reader = known.open(self._transcript, id)
-        else:
-            return None
-        reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
-        return reader
+        for part in self.probe.parts:
+            if part.name == id:
+                probe = FileProbe(part, name=self.probe.name)
+                known, entry = _recognised(probe)
+                return _with_omissions(known.open(probe, entry.id), known)
+        if self._known is not None and any(entry.id == id for entry in self._within()):
+            return _with_omissions(self._known.open(self._transcript, id), self._known)
+        return None
 
     def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
         """Return links as they are found from the trial: to another file as to one of its runs."""
-        found: list[str] = []
-        for link in links:
+        return tuple(map(self._target, links))
+
+    def _target(self, link: str) -> str:
+        if link.startswith("#"):
+            names = [name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:]]
+        else:
             end = link.replace("\\", "/").rsplit("/", 1)[-1]
-            parts = (part.name for part in self.probe.parts if end and part.name.endswith(end))
-            if link.startswith("#"):
-                parts = (name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:])
-            found.append(next((f"#{name}" for name in parts), link))
-        return tuple(found)
+            names = [part.name for part in self.probe.parts if end and part.name.endswith(end)]
+        return f"#{names[0]}" if names else link
 
     def records(self) -> Iterator[RawRecord]:
         count = 0
@@ -143,9 +140,7 @@ class _Reader(RunReader):
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         if any(blob is part for part in self._texts):
-            text = blob.read(0, _LONGEST_TEXT).decode("utf-8", "replace")
-            left = blob.size - _LONGEST_TEXT
-            return f"{text}\n[... {left:,} more bytes]" if left > 0 else text, ""
+            return text_of(blob), ""
         if blob is self.probe.blob or self._inner is None:
             return super().load(blob, start, end)
         return self._inner.load(blob, start, end)
@@ -200,6 +195,12 @@ class _Reader(RunReader):
         if reward is None:
             return whole
         return replace(whole, verdict=verdict_of(reward >= 1), derived=run.derived | {"verdict"})
+
+
+def _with_omissions(reader: RunReader, known: Format) -> RunReader:
+    """Return the reader of a run within the trial, which names what that run's own format does not show."""
+    reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
+    return reader
 
 
 def _outcome(index: int, raws: Sequence[Raw]) -> Step:

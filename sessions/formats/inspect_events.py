@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import Parts, merged, message_step, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, merged, parts_of_message
+from gistpoint.sessions.formats.messages import message_step
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
+from gistpoint.sessions.formats.message_parts import (
+    REPLY_ITEMS,
+    RESULT_ITEMS,
+    UNFINISHED,
+    Parts,
+    call_answered,
+    is_result,
+    merged,
+    parts_of_message,
+    thought_text,
+)
 from gistpoint.sessions.records.building import (
     StepBuilder,
     any_error,
@@ -21,7 +32,6 @@ from gistpoint.sessions.records.building import (
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import (
     Actor,
-    CutText,
     Json,
     Result,
     RunCall,
@@ -33,7 +43,6 @@ from gistpoint.sessions.records.model import (
 )
 from gistpoint.sessions.records.record import Record, first_in, records_in
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
     as_float,
     as_int,
@@ -48,150 +57,6 @@ from gistpoint.sessions.records.values import (
     total,
     when,
 )
-
-_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_THOUGHT_KEYS = ("summary", "content", "text", "thinking")
-_HIDDEN_KEYS = ("data", "encrypted_content")
-_HOSTED_ITEMS = frozenset(
-    ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-)
-"""Calls that OpenAI's servers carry out: an item has the call and, in one of these members, its result."""
-_UNFINISHED = ("failed", "incomplete")
-_HOSTED_RESULTS = ("error", "output", "outputs", "results", "result")
-_CALL_ITEMS = _HOSTED_ITEMS | {
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "shell_call",
-    "apply_patch_call",
-    "computer_call",
-    "tool_search_call",
-    "mcp_approval_request",
-}
-_RESULT_ITEMS = frozenset(
-    {
-        "function_call_output",
-        "custom_tool_call_output",
-        "local_shell_call_output",
-        "shell_call_output",
-        "apply_patch_call_output",
-        "computer_call_output",
-        "tool_search_output",
-        "mcp_approval_response",
-    }
-)
-"""Items of OpenAI's Responses API, each of which is in place of a message."""
-_REPLY_ITEMS = _CALL_ITEMS | {"reasoning"}
-
-
-@dataclass(slots=True)
-class Parts:
-    """The contents of one message, by kind."""
-
-    texts: list[str] = field(default_factory=list)
-    thought: list[str] = field(default_factory=list)
-    calls: list[RunCall] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-
-    @property
-    def said(self) -> str:
-        """The texts, then the thoughts, of a message whose thoughts are not shown apart."""
-        return joined([*self.texts, *self.thought])
-
-    @property
-    def text(self) -> str:
-        """The texts as one."""
-        return joined(self.texts)
-
-
-def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one."""
-    whole = Parts()
-    for parts in several:
-        whole.texts += parts.texts
-        whole.thought += parts.thought
-        whole.calls += parts.calls
-        whole.results += parts.results
-    return whole
-
-
-def is_call(kind: str) -> bool:
-    """Whether a part of this type is a call of one of the user's or the server's tools."""
-    return kind.endswith("tool_use") or kind in _CALL_ITEMS or kind == "tool-call"
-
-
-def is_result(kind: str) -> bool:
-    """Whether a part of this type is the result of a call."""
-    return kind.endswith("tool_result") or kind in _RESULT_ITEMS or kind == "tool-result"
-
-
-def parts_of_message(content: Json) -> Parts:
-    """Read the content of a message: a string, or a list of parts."""
-    parts = Parts()
-    if not isinstance(content, list):
-        _add_part(parts, as_dict(content), content)
-        return parts
-    for item in content:
-        # As a list of one, so that a picture or a file becomes its name and size, not its data.
-        _add_part(parts, as_dict(item), [item])
-    return parts
-
-
-def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
-    kind = as_str(block.get("type"))
-    if kind in _THOUGHTS:
-        parts.thought.append(thought_text(block))
-    elif is_call(kind):
-        call = call_of_function(block)
-        parts.calls.append(call)
-        if kind in _HOSTED_ITEMS:
-            parts.results += _hosted_result(block, call.id)
-        elif "result" in block:
-            # The provider's server carried the call out and wrote its result into the call.
-            parts.results.append(_result(block, call.id, first(block, "error") or block["result"]))
-    elif is_result(kind):
-        parts.results.append(_result(block, _answers(block), first(block, "content", "output", "result")))
-    else:
-        parts.texts.append(as_text(shown))
-
-
-def thought_text(block: dict[str, Json]) -> str:
-    """Return the text of a part with a thought; its length if it is unreadable."""
-    part = Record(block)
-    shown, hidden = ("reasoning", *_THOUGHT_KEYS), _HIDDEN_KEYS
-    if block.get("redacted"):
-        # Inspect writes what the provider encrypted into the member that else has the thought itself.
-        shown, hidden = _THOUGHT_KEYS, (*_HIDDEN_KEYS, "reasoning")
-    text = joined(dict.fromkeys(as_text(value) for value in part.kept(*shown).values()))
-    unreadable = part.first(*hidden)
-    if text or not isinstance(unreadable, str):
-        return text
-    length = unreadable.length if isinstance(unreadable, CutText) else len(unreadable)
-    kind = part.word("type").replace("_", " ") or "reasoning"
-    return f"[{kind}: {length:,} characters that can't be read]"
-
-
-def _hosted_result(block: dict[str, Json], identity: str) -> list[Result]:
-    found = first(block, *_HOSTED_RESULTS)
-    if found is None:
-        return []
-    text = as_text(found)
-    if block.get("type") == "image_generation_call" and isinstance(block.get("result"), str):
-        text = media_text({"type": "image", "data": block["result"]})
-    failed = block.get("error") or block.get("status") in _UNFINISHED
-    return [Result(identity, text, error_if(failed))]
-
-
-def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
-    inner = Record(content)
-    failed = as_bool(block.get("is_error"))
-    # Anthropic's server tools have no flag: the type of what they return ends in `_error`.
-    reports_error = inner.word("type").endswith("_error") or block.get("error")
-    if failed is None and reports_error:
-        failed = True
-    text = joined(inner.texts("stdout", "stderr", "content")) if inner.has("stdout", "stderr") else as_text(content)
-    return Result(identity, text, failed, inner.whole("return_code"))
-
 
 _USUAL = frozenset(("", "end_turn", "tool_use", "stop_sequence", "stop", "tool_calls", "function_call"))
 """Reasons for which a reply stops that say that it is whole."""
@@ -240,10 +105,10 @@ def role_of(message: dict[str, Json]) -> str:
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain
     role, kind = as_str(plain), as_str(message.get("type"))
-    if kind in _RESULT_ITEMS or role == "function":
+    if kind in RESULT_ITEMS or role == "function":
         return "tool"
     # The Responses API names no role for an item that the model made, nor for the response as a whole.
-    of_model = message.get("object") == "response" or kind in _REPLY_ITEMS
+    of_model = message.get("object") == "response" or kind in REPLY_ITEMS
     return "assistant" if of_model and not role else role
 
 
@@ -284,7 +149,7 @@ class Turns:
         self._answered = True
         ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
         ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
-        ids += map(_answers, results_in(message))
+        ids += map(call_answered, results_in(message))
         known = self._owner(ids)
         if known is not None:
             return known
@@ -292,7 +157,7 @@ class Turns:
 
     def _user(self, message: dict[str, Json], step_count: int) -> int:
         """Return the step of a user's message, which may have results, or make calls in a two-sided dialogue."""
-        known = self._owner(map(_answers, results_in(message)))
+        known = self._owner(map(call_answered, results_in(message)))
         if known is not None:
             self._answered = True
             return known
@@ -333,11 +198,6 @@ class Turns:
                 for name in ("id", "call_id", "toolCallId"):
                     if name in part:
                         self._calls[as_str(part[name])] = step
-
-
-def _answers(part: dict[str, Json]) -> str:
-    """Return the id of the call that a part answers."""
-    return as_str(first(part, "tool_use_id", "toolCallId", "call_id", "approval_request_id"))
 
 
 def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
@@ -510,7 +370,7 @@ def _content_of_reply(message: dict[str, Json]) -> Parts:
         for item in as_list(message.get("output")):
             outputs += _unwrapped(item)
         return parts_of_message(outputs)
-    if as_str(message.get("type")) in _REPLY_ITEMS:
+    if as_str(message.get("type")) in REPLY_ITEMS:
         return parts_of_message([message])
     return parts_of_message(message.get("content"))
 
@@ -621,7 +481,7 @@ def _since(started: float | None, at: float | None) -> float | None:
 
 def _is_marked_failed(answer: Record) -> bool:
     extra = answer.inner("extra").kept("exception_info", "interrupt_type")
-    return bool(extra or answer.get("error")) or answer.get("status") in _UNFINISHED
+    return bool(extra or answer.get("error")) or answer.get("status") in UNFINISHED
 
 
 def _answer(answer: dict[str, Json]) -> Json:

@@ -6,15 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
-from gistpoint.sessions.formats.messages import (
-    Shell,
-    Turns,
-    message_step,
-    message_texts,
-    role_of,
-    tokens_of,
-    usage_of,
-)
+from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, role_of, tokens_of, usage_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.building import Tally

@@ -130,8 +130,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     if not name:
         return unknown_step(index, raws, "event", dumped(raws[0].value))
     answers = [event for event in others if event.has("observation")]
-    # Some histories have the arguments of an action next to its name.
-    arguments = Record(head.inner("args").members or {key: head.get(key) for key in _ARGUMENTS if head.has(key)})
+    arguments = _v0_arguments(head)
     calls = _v0_calls(head, name, arguments) if head.has("action") else ()
     # An observation whose action is not in the file is a step of its own, and its own result.
     observed = [head] if head.has("observation") and name not in _STATE else answers
@@ -156,6 +155,11 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         .id(head.word("id"))
         .build()
     )
+
+
+def _v0_arguments(head: Record) -> Record:
+    # Some histories have the arguments of an action next to its name.
+    return head.inner("args") or Record({key: head.get(key) for key in _ARGUMENTS if head.has(key)})
 
 
 def _v0_actor(index: int, head: Record) -> Actor:

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
-from gistpoint.sessions.formats.messages import Parts, parts_of_message, role_of
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
+from gistpoint.sessions.formats.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, records_in

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
-from gistpoint.sessions.formats.messages import Parts, merged
+from gistpoint.sessions.formats.message_parts import Parts, merged
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats._parts import PartsReader
+from gistpoint.sessions.formats._text_blocks import text_of
 from gistpoint.sessions.formats.calls import kind_of, shell_call
 from gistpoint.sessions.records.archives import Blob, FileBlob
 from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
@@ -32,8 +33,6 @@ from gistpoint.sessions.records.values import (
     when,
 )
 
-LONGEST_TEXT = 1 << 20
-"""Bytes of a log that are shown."""
 _SETTINGS = "run_metadata.json"
 _QUIET = frozenset({"", "unset", "none"})
 
@@ -141,13 +140,6 @@ def _part(name: str) -> str:
         name.rpartition("/")[2]
     )
     return kind or ("tests" if "test" in name.rpartition("/")[2] else "log")
-
-
-def text_of(blob: Blob) -> str:
-    """Return the beginning of a text file, and how much of it is left out."""
-    text = blob.read(0, LONGEST_TEXT).decode("utf-8", "replace")
-    left = blob.size - LONGEST_TEXT
-    return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
 
 
 def _verdict(trial: dict[str, Json]) -> str:
