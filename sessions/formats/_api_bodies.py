@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from gistpoint.sessions.formats.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json
-from gistpoint.sessions.records.record import Record, records_in
+from gistpoint.sessions.records.record import Record, of_type, records_in
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, objects, parsed_object
 
 _PAIRS = (
@@ -271,13 +271,14 @@ def _said(messages: list[dict[str, Json]]) -> dict[str, Json]:
 
 def _mark(message: dict[str, Json]) -> str:
     """Return what tells a reply from others: the id of its first call, else how its text begins."""
-    pieces = list(_pieces(message))
-    for piece in pieces:
-        if as_str(piece.get("type")) in ("tool_use", "function", "function_call", "custom_tool_call"):
-            return as_str(piece.get("call_id") or piece.get("id"))
+    pieces = list(map(Record, _pieces(message)))
+    calls = of_type(pieces, "tool_use", "function", "function_call", "custom_tool_call")
+    if calls:
+        return as_str(calls[0].get("call_id") or calls[0].get("id"))
     said = [piece for piece in pieces if piece.get("type") not in ("reasoning", "thinking", "summary_text")]
-    texts = [piece[key] for piece in said for key in ("content", "text") if isinstance(piece.get(key), str)]
-    return next((text.strip()[:200] for text in map(as_str, texts) if text.strip()), "")
+    texts = [piece.get(key) for piece in said for key in ("content", "text")]
+    shown = [text.strip()[:200] for text in texts if isinstance(text, str)]
+    return next(filter(None, shown), "")
 
 
 def _pieces(message: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -289,6 +290,7 @@ def _pieces(message: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 def _states(messages: list[dict[str, Json]]) -> Iterator[int]:
     """Yield a hash of the messages up to each one, without the marks of a cache."""
+    # Chained: equal hashes mean that all messages up to there are equal.
     state = 0
     for message in messages:
         content = message.get("content")

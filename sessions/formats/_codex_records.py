@@ -29,6 +29,7 @@ def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
     """Return the envelope, the type and the payload of a record; empty if it is none of Codex's."""
     record = as_dict(value)
     kind = as_str(record.get("type"))
+    # An envelope of a later version is one too, if it has the same members.
     if kind in ENVELOPES or ("payload" in record and "timestamp" in record):
         payload = as_dict(record.get("payload"))
         return kind, as_str(payload.get("type")) or kind, payload

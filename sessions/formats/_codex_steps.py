@@ -139,6 +139,7 @@ class _Reply:
             _once(self.thoughts, thought_text(payload))
         elif kind == "message":
             _once(self.texts, as_text(payload.get("content")))
+        # An event may have come first and have made the call: the item has it as the model wrote it.
         elif is_call(kind):
             call = call_of_function(payload)
             known = next((at for at, other in enumerate(self.calls) if call.id and other.id == call.id), None)
@@ -182,6 +183,7 @@ class _Reply:
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
+        # A total that was counted before is the same count, written again.
         if isinstance(total, dict) and total not in self._counted:
             self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
@@ -273,6 +275,7 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+    # The name of an event is the only name that such a call has.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain

@@ -192,6 +192,7 @@ class JournalReader(RunReader):
         if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
+            # The events of a call may come between others, and join its step wherever they are.
             self._group = ""
             return self._calls.setdefault(line.data.call_id, step_count)
         self._processes += isinstance(line.data, ProcessStarted)
@@ -211,6 +212,8 @@ class JournalReader(RunReader):
             return True
         match line.data:
             case ProcessStarted():
+                # The first one belongs to the beginning of the attempt; after another one the program was
+                # started again.
                 return self._processes == 1
             case Paused() | IdlePrompted(stage=IdleStage.ASKED):
                 return False
@@ -279,8 +282,8 @@ class JournalReader(RunReader):
         )
 
     def _extra(self, start: _Line, data: AttemptStarted, outcome: AttemptState) -> dict[str, Json]:
-        marks = {"simulated": data.actor == SIMULATED, "mixed": {PERSON, MODEL} <= {data.actor, *self._drivers}}
-        known = Record(marks)
+        is_mixed = {PERSON, MODEL} <= {data.actor, *self._drivers}
+        known = Record({"simulated": data.actor == SIMULATED, "mixed": is_mixed})
         found = {**Record(start.stored).kept(*_IN_HEADER), **known.kept("simulated")}
         return {**found, **_confirmed(outcome), **known.kept("mixed")}
 

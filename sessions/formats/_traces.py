@@ -177,6 +177,7 @@ class TraceReader(PartsReader):
             self._unanswered += calls
             yield {**head, "part": "reply", "calls": [call.id for call in calls]}
         elif span.kind == "tool" and span.call is not None:
+            # Not every exporter gives a tool's span the id of its call.
             made = self._made(span.call)
             self._answered |= {span.call.id, made} - {""}
             self._unanswered = [call for call in self._unanswered if call.id != made]
@@ -227,6 +228,7 @@ class TraceReader(PartsReader):
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
         if name.get("part") not in ("message", "result"):
             return self.decoded(value)
+        # Decoded again, as a step keeps only the number of its message.
         asked = self.span([as_dict(value)]).asked
         number = as_int(name.get("number")) or 0
         return {"message": asked[number]} if number < len(asked) else {}
@@ -359,16 +361,17 @@ def _key(message: dict[str, Json]) -> str:
     """Return what tells a message from others, whatever form a provider repeats it in."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
+    # Providers differ in the white space between the parts of a message.
     said = "".join("".join(parts.texts).split())
     return f"{role_of(message)} {ids or said}"
 
 
 def _answered(message: dict[str, Json]) -> set[str]:
     """Return the calls that a message answers; one whose id is not known counts as a call of its own."""
-    parts = parts_of_message(message.get("content"))
-    if role_of(message) == "tool" and not parts.results:
+    results = parts_of_message(message.get("content")).results
+    if role_of(message) == "tool" and not results:
         return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}
-    return {result.call_id for result in parts.results}
+    return {result.call_id for result in results}
 
 
 def _results(message: dict[str, Json]) -> list[Result]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
+from gistpoint.sessions.formats._text_blocks import TextReader, first_group, text_lines
 from gistpoint.sessions.formats.calls import kind_of_command
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
@@ -122,14 +122,14 @@ class _Reader(TextReader):
         return step_count - 1 if joins else step_count
 
     def header(self) -> Run:
+        # aider prints its version and its models as notices when a chat starts.
         opening = _unquoted(self.probe.blob.read(0, 8192).decode("utf-8", "replace"))
-        model, version = _MODEL.search(opening), _VERSION.search(opening)
         return Run(
             self.format,
-            version[1] if version else "",
+            first_group(_VERSION, opening),
             id=self._chat.name,
             task=headline(self._chat.asked) or f"chat of {self._chat.name}",
-            model=model[1] if model else "",
+            model=first_group(_MODEL, opening),
             agent="aider",
             tokens=self._tally.tokens,
             cost=self._tally.cost,
@@ -140,6 +140,7 @@ class _Reader(TextReader):
     def part(self, index: int, number: int, value: Json) -> Json:
         text = as_str(value)
         if text.startswith("#### "):
+            # A request of several lines has the mark and the spaces on each of them.
             asked = "\n".join(line.removesuffix("  ").removeprefix("#### ") for line in text.strip("\n").split("\n"))
             return {"kind": "user", "text": asked}
         if text.startswith(">") and not text.startswith(">>"):
@@ -183,6 +184,7 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
     text = _THOUGHT.sub("", text).strip("\n")
     edits = [FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)]
     known = {edit.path for edit in edits}
+    # A file that aider says it changed, without a block in the reply that shows how.
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
     failed = bool(_FAILED.search(notices))
     return (
@@ -201,9 +203,8 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
 
 def _tests_in(notices: str) -> dict[str, Json]:
     """Return the state of a step in which aider ran tests; nothing for another."""
-    commands = (match[1] for match in _RUNNING.finditer(notices))
-    found = next((command for command in commands if kind_of_command(command) is StepKind.TEST), None)
-    return {} if found is None else {"test_run": {"command": found}}
+    tests = [command for command in _RUNNING.findall(notices) if kind_of_command(command) is StepKind.TEST]
+    return {"test_run": {"command": tests[0]}} if tests else {}
 
 
 def _started(text: str) -> str:
@@ -227,10 +228,10 @@ def _count(written: str | None) -> int | None:
 
 def _spent(notices: str) -> tuple[Tokens, float | None]:
     """Return tokens and cost of an answer from the notices after it; aider rounds them."""
-    counts, cost = _TOKENS.search(notices), _COST.search(notices)
+    counts = _TOKENS.search(notices)
     tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
     try:
-        return tokens, float(cost[1]) if cost else None
+        return tokens, float(first_group(_COST, notices))
     except ValueError:
         return tokens, None
 

@@ -78,6 +78,7 @@ class _Reader(RunReader):
             or as_str(first({"a": self.fact("trajectory_id"), "b": self.fact("session_id")}, "a", "b")),
             task=as_str(extra.get("task")) or self.request,
             model=as_str(agent.get("model_name")),
+            # Our own exports keep the name whole; ATIF has it in two members, of which it needs both.
             agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
             verdict=as_str(extra.get("verdict")),
@@ -166,6 +167,7 @@ def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
     ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
+    # ATIF needs an object of arguments: what the call had as a text is beside it.
     if ours:
         return RunCall(
             as_str(ours.get("id")),
@@ -180,6 +182,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
     ours = as_dict(extra.get("gistpoint"))
+    # A result that names no call answers the only one of its step.
     guessed = not identity and len(calls) == 1 and not ours
     identity = as_str(ours["call_id"]) if "call_id" in ours else identity
     duration = as_float(extra.get("duration_ms"))
@@ -216,6 +219,7 @@ def _restored(step: Step, ours: dict[str, Json]) -> Step:
     tokens = as_dict(ours.get("tokens"))
     return replace(
         step,
+        # A later version may have written actors and kinds that this one does not know.
         actor=Actor(as_str(ours.get("actor"))) if as_str(ours.get("actor")) in set(Actor) else step.actor,
         kind=StepKind(as_str(ours.get("kind"))) if as_str(ours.get("kind")) in set(StepKind) else step.kind,
         label=text("label", step.label),
@@ -266,6 +270,7 @@ class Atif(Format):
         """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("schema_version")).startswith("ATIF-"):
             return 1.0
+        # The version may come after the steps, of which only the beginning is read here.
         if "steps" in probe.object and as_str(probe.late("schema_version")).startswith("ATIF-"):
             return 0.95
         return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0

@@ -38,9 +38,11 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     reward = as_float(members.get("reward"))
     told = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
     told = as_dict(result.get("report")).get("resolved") if told is None else told
+    # Some data sets write 1 and 0 in place of truth values.
     solved = told == 1 if isinstance(told, bool | int) else None if reward is None else reward >= 1
     derived = {"verdict"} if solved is not None and not isinstance(told, bool) else set[str]()
     model = as_str(first(members, "model", "model_name"))
+    # The rows of OpenHands' runs name the model in the name of the run alone.
     if not model and isinstance(members.get("run_id"), str):
         model = _model_in(as_str(members["run_id"]))
         derived |= {"model"} if model else set()

@@ -77,6 +77,7 @@ class _Reader(RunReader):
 
     def _calls(self) -> Iterator[RawRecord]:
         yield from elements_below(Scanner(self.probe.blob), ("metadata", "tool_usage"))
+        # The verdict is made of the line as a whole, after the calls that are in it.
         yield RawRecord(0, self.probe.blob.size, None)
 
     def header(self) -> Run:
@@ -165,6 +166,7 @@ def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
         fields = shallow(record.fields)
+        # The summaries of the run are lines too.
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"

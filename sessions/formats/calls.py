@@ -182,11 +182,14 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 def kind_of_command(command: str) -> StepKind:
     """Guess the purpose of a shell command."""
+    # A command may hold a whole file: its beginning says what it is for, after the `cd` that many agents put
+    # first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
         return StepKind.SUBMIT
     if _PATCH in text:
         return StepKind.EDIT
+    # SWE-agent calls its editor by a command line.
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
     if _has(text, _TEST_WORDS) and _TEST.search(text):
@@ -204,6 +207,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 def command_of(call: RunCall) -> str:
     """Return the shell command of a call, without the shell that it is given to; empty if there is none."""
+    # Every agent names the argument of its shell in its own way.
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str | list):
@@ -258,6 +262,7 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
+        # A patch of OpenAI's models is an argument as a whole, or within a command of the shell.
         patch = command_of(call) or as_str(first(arguments, "input", "patch"))
         if _PATCH in patch:
             found += _patched(patch)
@@ -281,6 +286,7 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
         (change[key] for key in ("file_text", "content", "contents", "func_code") if isinstance(change.get(key), str)),
         None,
     )
+    # With `func_name` the code is that of one function: the file as a whole is not known.
     return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
 
 
@@ -318,9 +324,11 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
     """Read a call in any of the forms of chat messages: nested function, arguments as text or object."""
     item = as_dict(value)
     function = as_dict(item.get("function"))
+    # Inspect has the name of a function in place of the object that OpenAI's API has.
     name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
     name = name or item.get("toolName") or as_str(item.get("type")).removesuffix("_call")
     arguments = function.get("arguments", _arguments(item))
+    # An item of the Responses API has both: `id` is its own, and its result names `call_id`.
     ids = ("id", "call_id") if as_str(item.get("type")).endswith("tool_use") else ("call_id", "id")
     identity = as_str(first(item, *ids, "tool_call_id", "toolCallId")) or fallback_id
     if isinstance(arguments, str):

@@ -115,6 +115,8 @@ class _Reader(RunReader):
         shown: list[str] = []
         for key in _SYSTEM:
             record = self.probe.member(key, _ARRAYS)
+            # Anthropic's API has the system prompt beside the messages: it comes before them as a step of its
+            # own.
             if record is not None and isinstance(record.fields, str | list):
                 shown.append(key)
                 yield record._replace(inner=True)
@@ -122,6 +124,7 @@ class _Reader(RunReader):
             yield from _in_order(object_records(self.probe.blob, self.probe.start, (_LISTED,), self.facts, None))
         else:
             yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
+        # What a step shows is no longer a member beside the messages.
         for key in shown:
             self.facts.pop(key, None)
 
@@ -167,8 +170,8 @@ class _Reader(RunReader):
 
     def _with_totals(self, run: Run) -> Run:
         spent = self._tally
-        known = {name for name, value in (("tokens", spent.tokens), ("cost", spent.cost)) if value}
-        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known)
+        known = Record({"tokens": bool(spent.tokens), "cost": bool(spent.cost)}).kept("tokens", "cost")
+        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known.keys())
 
 
 class Chat(Format):
@@ -211,10 +214,10 @@ class Chat(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open one conversation."""
         shape = shape_of(probe) or "object"
-        if shape != "runs":
-            if id:
-                raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+        if shape != "runs" and not id:
             return _Reader(probe, shape)
+        if shape != "runs":
+            raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
         _, record = run_named(probe, id, _conversations(probe))
         return _Reader(probe.part(record), "object")
 

@@ -82,6 +82,7 @@ class _Reader(RunReader):
                 if block.get("type") == "tool_use":
                     self._calls[as_str(block.get("id"))] = self._steps[as_str(block.get("id"))] = step
             return step
+        # What a call reports while it runs joins its step, even after its result has come.
         if record.get("type") == "progress":
             return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]

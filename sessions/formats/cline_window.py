@@ -84,6 +84,7 @@ class _Reader(RunReader):
     def completed(self, value: Json) -> Json:
         """Return a record in which a text that is a JSON object is a value."""
         record = as_dict(value)
+        # Cline writes the members of a call or a request as JSON within the text.
         inner = parsed_object(as_str(record.get("text")))
         return value if inner is None else {**record, "text": inner}
 

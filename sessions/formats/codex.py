@@ -46,6 +46,10 @@ from gistpoint.sessions.records.values import (
 _HEADING = ("cwd", "originator", "forked_from_id", "agent_role")
 
 
+def _texts(payload: dict[str, Json]) -> list[str]:
+    return [as_str(part.get("text")) for part in objects(payload.get("content"))]
+
+
 class _Placing:
     """Puts records into steps: a reply of the model with its calls, their results, and what mirrors them."""
 
@@ -88,7 +92,7 @@ class _Placing:
 
     def _item(self, kind: str, payload: dict[str, Json], count: int) -> int:
         if kind == "message" and payload.get("role") != "assistant":
-            texts = [as_str(part.get("text")) for part in objects(payload.get("content"))]
+            texts = _texts(payload)
             return self._heard("item", [*texts, joined(texts)], count)
         if kind in ("message", "reasoning") or is_call(kind):
             # Some versions count the tokens of a reply before they write its calls.
@@ -100,6 +104,7 @@ class _Placing:
             if kind == "message":
                 self.last_text = hash(as_text(payload.get("content")))
             return step
+        # An output that names no call is of the reply before it.
         if is_output(kind):
             self._answered = True
             identity = call_id(payload)
@@ -154,6 +159,7 @@ class _Placing:
 
     def _count(self, info: dict[str, Json], count: int) -> int:
         total, known = info.get("total_token_usage"), self._counted
+        # The same count again belongs to the step that it was written for first.
         if not isinstance(total, dict) or total == known[0]:
             return known[1] if known[1] >= 0 else max(self._last, 0)
         step = self._of_reply(count)
@@ -172,6 +178,7 @@ class _Placing:
         """Return the step of a user's message, which an item and an event tell."""
         keys = {hash(text) for text in texts if text}
         step, sources = next((self._said[key] for key in keys if key in self._said), (count, set[str]()))
+        # A user may say the same twice: a second item of the same text is a message of its own.
         if source in sources or not sources:
             self._close()
             step, sources = count, set()
@@ -231,7 +238,7 @@ class _Reader(RunReader):
         is_message = envelope == "response_item" and kind == "message"
         if not is_message or payload.get("role") != "user":
             return ""
-        return request_in(as_str(part.get("text")) for part in objects(payload.get("content")))
+        return request_in(_texts(payload))
 
     def _learn_head(self) -> None:
         """Learn from the beginning of the file what the header of a run that is not indexed has."""

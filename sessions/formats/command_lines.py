@@ -64,6 +64,7 @@ def call_of_command(action: str) -> RunCall | None:
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
         parts = words(action)[1:]
+        # The editor of SWE-agent takes its command and its path without a name, all else as options.
         options = next((at for at, part in enumerate(parts) if part.startswith("--")), len(parts))
         parsed = dict(zip(("command", "path"), parts[:options], strict=False))
         if len(parts[:options]) > 2:
@@ -107,6 +108,7 @@ def reports_error(output: str, kind: StepKind) -> bool:
 
     A file that is read or searched may contain such words itself: then only the shell's and the tool's own count.
     """
+    # Both ends suffice: shells and tools complain at the beginning, interpreters at the end.
     text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()
     beginning, last = text[:1000], text[text.rfind("\n") + 1 :][:1000]
     if re.match(_TOOL_FAILED, beginning):

@@ -39,6 +39,7 @@ class _Reader(RunReader):
         role = message.get("role")
         if role == "tool":
             return self._calls.get(as_str(message.get("toolCallId")), step_count)
+        # A thought is an item before its reply.
         step = self._thought if role == "assistant" and self._thought is not None else step_count
         self._thought = step if role == "thinking" else None
         if role == "assistant":

@@ -255,6 +255,7 @@ def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
 
 
 def _result_text(value: Json) -> str:
+    # A result is kept as the tree of components that its prompt was rendered from.
     contents = as_list(as_dict(value).get("content"))
     return joined("".join(_leaves(as_dict(part).get("value", part))) for part in contents) or as_text(value)
 
@@ -444,6 +445,7 @@ class _Replayed:
     @cached_property
     def _whole(self) -> BytesBlob:
         state: Json = None
+        # A change of kind 0 is a whole state: it replaces all that came before it.
         for record in lines(self._probe.blob, self._probe.start):
             if record.damage:
                 continue

@@ -55,6 +55,7 @@ class _Reader(RunReader):
                 self._reply, self._called = step_count, False
             return self._reply
         if kind == "tool_call":
+            # A call has a record for its beginning and one for its end.
             self._called = True
             at = self._calls.get(as_str(record.get("call_id")), step_count if self._reply is None else self._reply)
             self._reply = at

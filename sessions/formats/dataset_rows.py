@@ -87,6 +87,7 @@ def _message(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     message: dict[str, Json] = {key: item for key, item in value.items() if item is not None}
+    # ShareGPT's names.
     if "from" in message and "value" in message:
         message["role"], message["content"] = message.pop("from"), message.pop("value")
     # The rows of nebius have the prompt of the system in a member of its own.
@@ -231,6 +232,7 @@ class DatasetRows(Format):
             return 0.0
         if _says_more(row):
             return 0.93
+        # The head may end before the members that tell a row from a conversation alone.
         if probe.array or probe.is_lines:
             row = first_row(probe)
             known = _says_more(row)
@@ -299,6 +301,7 @@ def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
     shared = ""  # of the rows of a Parquet file, which all have the same columns: looking is dear there
     for row in rows_of(probe):
         seen += [] if seen else row.fields
+        # Only a row of JSON may have its messages elsewhere than the one before it.
         key = shared if row.record is None and shared in row.fields else _key_of(row.fields)
         if key:
             shared = key

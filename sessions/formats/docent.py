@@ -112,6 +112,7 @@ def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
         run = shallow(record.fields)
+        # Each run is read as a file of its own, so that its transcripts are found by their place.
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):

@@ -87,8 +87,10 @@ class _Reader(PartsReader):
             return self._steps.setdefault(identity, step_count)
         if name.get("rewind"):
             since = self._steps.get(as_str(name["rewind"]), 0)
+            # What was taken back stays as it was: a message with one of its ids is another one from now on.
             self._taken_back |= {step for step in self._steps.values() if step >= since}
             self._steps = {id: step for id, step in self._steps.items() if step < since}
+        # An operation that only sets the time of the file joins the step before it.
         only_time = name.get("part") == "operation" and name.get("set") == "lastUpdated"
         return max(step_count - 1, 0) if only_time else step_count
 

@@ -49,6 +49,7 @@ class _Reader(RunReader):
         self._transcript = FileProbe(probe.blob)
         self._shown = ""
         of_agent = [part for part in probe.parts[1:] if part.name.startswith("agent/")]
+        # Each agent names its transcript in its own way: the first file that a reader knows is it.
         opened = any(map(self._open, of_agent[:_MOST_TRIED]))
         if not opened and any(part.name.startswith("agent/") for part in probe.parts):
             self.warnings.append("No file that the agent left is in a format that is known here.")
@@ -130,6 +131,7 @@ class _Reader(RunReader):
         if name is None and self._inner is not None:
             return self._inner.place(fields, step_count)
         own = as_str(name)
+        # What the verifier left belongs to the outcome that it found.
         joins = own.startswith("verifier/") and bool(self._own)
         at = next(iter(self._own)) if joins else step_count
         self._own.setdefault(at, []).append(own)

@@ -245,6 +245,7 @@ class Inputs:
     def __init__(self, completed: Callable[[Json], Json]) -> None:
         """`completed` replaces the references in a value by what they refer to."""
         self._complete = completed
+        # Counted, as the same message may be sent and said several times, and each is a step.
         self._heard: Counter[bytes] = Counter()
         self._results: dict[str, set[bytes]] = {}
         self._conversations: list[_Conversation] = []
@@ -331,6 +332,7 @@ class Inputs:
     def _is_new_result(self, message: dict[str, Json]) -> bool:
         texts = self._texts((message.get("content"), first(as_dict(message.get("error")), "message")))
         known = self._results.setdefault(as_str(message.get("tool_call_id")), set())
+        # A tool's own event has its result too, perhaps in another form: only new texts make a step.
         new = not texts <= known if texts else not known
         known |= texts or {b""}
         return new

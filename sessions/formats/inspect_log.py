@@ -68,6 +68,8 @@ class LazyBlob:
         if blob is None:
             blob = self._blob = self._archive.read(self.name)
             LazyBlob._open.append(self)
+            # An archive may have thousands of members: those that were read longest ago are unpacked again
+            # when needed.
             if len(LazyBlob._open) > 8:
                 LazyBlob._open.pop(0)._blob = None
         return blob.read(offset, length)
@@ -126,6 +128,7 @@ class _Sample(RunReader):
         for record in events:
             event = as_dict(record.fields)
             if event.get("event") == "model":
+                # Later logs keep each message once, in a pool, and events refer to ranges of it.
                 if event.get("input_refs"):
                     yield from self._from_pool(event["input_refs"])
                 elif isinstance(event.get("input"), list):
@@ -175,6 +178,7 @@ class _Sample(RunReader):
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        # Some logs have no event for a tool: what it brought is in the conversation alone.
         step = event_step(index, raws)
         return self._answered(step) if step.calls and not step.results else step
 
@@ -210,6 +214,7 @@ class _Sample(RunReader):
             match = _REFERENCE.match(value)
             found = self.attachment(match[1]) if match else None
             return value if found is None else found
+        # No honest value is nested this deep.
         if depth > 60:
             return value
         if isinstance(value, list):
@@ -260,9 +265,11 @@ class MonolithSample(_Sample):
         for record in self.with_messages(events, blob=blob):
             count += 1
             yield record
+        # A sample without events is shown by its messages.
         if not count:
             yield from object_records(blob, start, ("messages",), {}, None)
         else:
+            # The conversation may have messages that no event has, such as those that a solver put into it.
             yield from self.left_over(self.facts.get("input"), elements_at(blob, start, "messages"))
 
     def header(self) -> Run:
@@ -289,6 +296,7 @@ class MonolithSample(_Sample):
 
     def _pooled_places(self) -> list[RawRecord]:
         if self._pool is None:
+            # Only the places are kept: a message is decoded when it becomes a step.
             records = elements_at(self.probe.blob, self.probe.start, "events_data", "messages")
             self._pool = [record._replace(fields=None) for record in records]
         return self._pool
@@ -463,6 +471,7 @@ def _document(archive: Archive, *names: str) -> Json:
 
 
 def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
+    # A log that was not finished has its summaries in the journal, some in each file.
     listed = objects(_document(archive, "summaries.json"))
     if not listed:
         for name in archive.members:
@@ -567,6 +576,7 @@ def _log(archive: Archive) -> dict[str, Json]:
 def _samples(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for number, record in enumerate(elements_at(probe.blob, probe.start, "samples"), 1):
+        # Nothing looks into a value that is nested too deep: it counts as damaged.
         record = record._replace(fields=None) if is_deep(record.fields) else record
         fields = as_dict(record.fields)
         id = f"{as_str(fields.get('id'))}_epoch_{as_str(fields.get('epoch'))}"

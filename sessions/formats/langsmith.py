@@ -38,6 +38,7 @@ class _Reader(TraceReader):
             run = as_dict(record.fields)
             if not (record.damage or self._trace in ("", _trace_of(run))):
                 continue
+            # The outermost run names the trace.
             if not run.get("parent_run_id"):
                 self._title = self._title or as_str(run.get("name"))
             yield record
@@ -113,6 +114,7 @@ def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
+    # A batch, as the client sends it, has the runs that began and those that ended in two lists.
     if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return

@@ -121,12 +121,14 @@ def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
 def thought_text(block: dict[str, Json]) -> str:
     """Return the text of a part with a thought; its length if it is unreadable."""
     part = Record(block)
-    shown, hidden = ("reasoning", *_THOUGHT_KEYS), _HIDDEN_KEYS
+    shown: tuple[str, ...] = ("reasoning", *_THOUGHT_KEYS)
+    hidden: tuple[str, ...] = _HIDDEN_KEYS
     if block.get("redacted"):
         # Inspect writes what the provider encrypted into the member that else has the thought itself.
         shown, hidden = _THOUGHT_KEYS, (*_HIDDEN_KEYS, "reasoning")
     text = joined(dict.fromkeys(as_text(value) for value in part.kept(*shown).values()))
     unreadable = part.first(*hidden)
+    # Providers encrypt a thought so that only they can read it again.
     if text or not isinstance(unreadable, str):
         return text
     length = unreadable.length if isinstance(unreadable, CutText) else len(unreadable)

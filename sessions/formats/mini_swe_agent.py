@@ -59,6 +59,8 @@ class _Reader(RunReader):
         self._tally = Tally()
 
     def sum_up(self) -> Iterator[None]:
+        # An indented file is indexed without being decoded: its tokens are counted afterwards, from the
+        # bytes.
         if not self._tally.tokens:
             for tokens in _tokens_in(self.probe.blob):
                 self._tally.spend(tokens)
@@ -78,10 +80,13 @@ class _Reader(RunReader):
 
     def _refuses(self, reply: str, answer: str) -> bool:
         """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""
+        # mini-swe-agent refuses a reply unless it has one command.
         if len(_blocks(reply)) > 1:
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))
         template = as_text(as_dict(config.get("agent")).get("format_error_template"))
+        # The words of the refusal are settings of the run: they are looked for up to the first place to be
+        # filled in.
         words = _TEMPLATE.split(template, maxsplit=1)[0].strip()
         return _REFUSAL.search(answer[:4000]) is not None or (len(words) > 8 and words in answer)
 
@@ -155,6 +160,7 @@ class MiniSweAgent(SingleRun):
         """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
+        # The format is named at the end of the file, after the messages.
         if "messages" in probe.object or "info" in probe.object:
             if as_str(probe.late("trajectory_format")).startswith("mini-swe-agent"):
                 return 1.0

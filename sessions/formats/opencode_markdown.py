@@ -146,6 +146,7 @@ def _end(lines: list[str], begun: int) -> int:
             if not depth:
                 return at
             depth -= 1
+        # Only a fence that names a language opens another one: a bare one closes.
         elif re.fullmatch(r"```\w+", line):
             depth += 1
     return first

@@ -69,6 +69,7 @@ class EventTurns:
         """Return the step of the next event, or of the next pair of events."""
         event = as_dict(fields)
         step = self._v1(event, step_count) if "kind" in event else self._v0(event, step_count)
+        # Some histories have pairs of an action and its observation.
         if isinstance(fields, list):
             self._open = None
         return step
@@ -102,6 +103,7 @@ class EventTurns:
             return step_count
         if kind != "ActionEvent":
             return step_count
+        # One reply may make several calls, each of them an event: they are one step.
         reply = as_str(event.get("llm_response_id"))
         step = self._reply[1] if reply and reply == self._reply[0] else step_count
         self._reply = (reply, step)
@@ -341,6 +343,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shape = shape
         self.in_lines = shape == "lines"
+        # Events of version 0 are paired by two short members: the index need not decode the rest.
         if shape == "array" and "kind" not in as_dict((probe.array or [None])[0]):
             self.light = LightKeys(("id", "cause", "action", "observation"))
         self._id = id
@@ -360,6 +363,7 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
+        # Each of these events has the counts of the whole run so far: the last one counts.
         if event.get("key") == "stats":
             self._stats = as_dict(as_dict(event.get("value")).get("usage_to_metrics"))
         return self._turns.place(fields, step_count)

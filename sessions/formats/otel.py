@@ -141,6 +141,7 @@ def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
     if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
         return
+    # A file has one such object, one in each line, or an array of them.
     scanner = Scanner(blob, probe.start)
     if scanner.peek() == "[":
         yield from _each(scanner, _PATH)
@@ -206,6 +207,8 @@ def _listed(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     inner = {key: _listed(item) for key, item in value.items()}
+    # OpenInference and OpenLLMetry write a list as one attribute for each element, with its number in the
+    # name.
     if inner and all(key.isdecimal() and len(key) < 7 for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
@@ -403,6 +406,7 @@ def _fill_tool(found: TraceSpan, attributes: Record) -> None:
     """Read the call and the result of a tool's span."""
     arguments = _first_of(attributes, _ARGUMENT_PATHS)
     identity, name = _first_of(attributes, _ID_PATHS), _first_of(attributes, _NAME_PATHS)
+    # A span of a tool need not have arguments: then the call has none, not an empty object.
     call = call_of_function({"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments})
     found.call = call if arguments is not None else replace(call, arguments="")
     found.output = as_text(_first_of(attributes, _RESULT_PATHS))

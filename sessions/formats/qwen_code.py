@@ -53,6 +53,7 @@ class _Reader(RunReader):
             step = next((owner for owner in owners if owner is not None), step_count)
         elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
             step = self._replies.setdefault(identity, step_count)
+        # Counts of a request or a call; a failure that is recorded nowhere else is a step.
         elif record.get("subtype") == "ui_telemetry" and not _failure(record):
             step = self._steps.get(as_str(record.get("parentUuid")), step_count)
         else:

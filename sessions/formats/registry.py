@@ -97,10 +97,12 @@ _MOST_RECOGNISED = 4096
 
 
 def _recognised_anew(probe: FileProbe) -> Format:
+    # The formats that were certain of other files come first: the files of a folder are mostly of one format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
             _sure[format.name] = format
             return format
+    # Built-in formats, then again with a longer head; installed ones only if none of ours is certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -154,6 +156,7 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
     """Return the format; raise if the file has a format that no built-in or installed reader supports."""
     kind = foreign_kind(probe)
+    # A format of another package may read what we have no reader for.
     if kind is None or format in _installed():
         return format
     ours = [(_confidence(other, probe), number) for number, other in enumerate(_installed())]

@@ -85,6 +85,7 @@ class _Reader(RunReader):
         step = self._first_step()
         if self._history_only:
             return "history only"
+        # No version is recorded before 1.1: the members of a step differ from version to version.
         if "query" in step:
             return "1.1"
         if "messages" in step:
@@ -94,6 +95,7 @@ class _Reader(RunReader):
     def _prompt(self, problem: dict[str, Json]) -> str:
         step = self._first_step()
         for message in objects(first(step, "query", "messages")):
+            # The first messages of a user may be a demonstration of another task.
             if message.get("role") == "user" and not message.get("is_demo"):
                 return as_text(message.get("content"))
         return as_text(first(problem, "text", "problem_statement"))
@@ -146,6 +148,7 @@ def _as_object(value: Json) -> Json:
 def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
     """Return thought, text and call of a step; without a call, what the agent got back is part of the text."""
     call = call_of_command(as_text(value.get("action")))
+    # Without a call, what the agent got back is the shell's answer to its words.
     if call is None:
         return "", joined([as_text(value.get("response")), as_text(value.get("observation"))]), ()
     return *_apart(as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))), (call,)
@@ -155,6 +158,7 @@ def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
     """Return the thought of a reply, and its text without the thought and the call."""
     if thought == response:
         return "", response
+    # The reply as a whole repeats the thought and the call, which are shown apart.
     rest = response.replace(thought.strip(), "", 1)
     given = set(words(action)) | {action.strip()}
     blocks = FUNCTION.findall(rest)

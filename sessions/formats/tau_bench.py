@@ -101,6 +101,7 @@ class _Reader(RunReader):
         if "tick_id" in as_dict(raws[0].value):
             return _voiced_step(index, raws)
         step = message_step(index, raws)
+        # The simulated user talks; its task is in the file, and no message has it.
         return replace(step, kind=StepKind.MESSAGE) if step.kind is StepKind.TASK else step
 
 
@@ -138,6 +139,7 @@ def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
         for side in _SIDES:
             calls += map(call_of_function, objects(tick.get(f"{side}_tool_calls")))
             results += map(_tool_result, tick.objects(f"{side}_tool_results"))
+    # In a voice dialogue both may speak: each tick has what either said in it.
     overlap = f"[{other}, at the same time] {said[other]}" if who and said[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
     return (

@@ -66,6 +66,7 @@ class _Reader(PartsReader):
             record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
             if not part.size or part.name == _SETTINGS:
                 continue
+            # What the tests printed belongs to the score, which comes after all that the agent did.
             if _part(part.name) == "tests":
                 later.append(record)
             else:
@@ -74,6 +75,7 @@ class _Reader(PartsReader):
         yield from later
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
+        # The first prompt is the task; each later one is what the terminal showed after the reply before it.
         joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith("agent-logs/episode-0/")
         return step_count - 1 if joins or name.get("part") == "tests" else step_count
 
@@ -152,6 +154,7 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     text = as_str(raws[0].value)
     said = _json_in(text)
     typed = [as_text(first(item, "keystrokes", "command")) for item in objects(said.get("commands"))]
+    # The harness's agents write a command as an object or as a text.
     typed += [as_text(item) for item in as_list(said.get("commands")) if isinstance(item, str)]
     calls = tuple(shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1))
     thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
@@ -175,6 +178,7 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
 
 
 def _json_in(text: str) -> dict[str, Json]:
+    # Models write words around the object that they were asked for.
     begin, end = text.find("{"), text.rfind("}")
     try:
         return as_dict(json.loads(text[begin : end + 1], strict=False)) if 0 <= begin < end else {}

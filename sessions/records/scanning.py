@@ -333,12 +333,12 @@ class Scanner:
             if start >= 0:
                 if before is not None:
                     yield RawRecord(start, self._base + match.start(1) + 1, fields)
-                elif what is None or what in "{[":
-                    yield RawRecord(start, here, None, "is not closed")
-                elif what in "}]":
+                elif what is not None and what in "}]":
                     yield RawRecord(start, here + 1, fields)
                     start = -1
                     continue
+                elif what is None or what in "{[":
+                    yield RawRecord(start, here, None, "is not closed")
             if what is None:
                 self._at = match.end()
                 return
@@ -346,12 +346,16 @@ class Scanner:
                 start, fields = here, {}
                 if name is not None:
                     fields[name] = text if number is None else int(number)
-                elif self._text[match.end() : match.end() + 1] in ("}", "]"):
+                elif self._closes_at_once(match):
                     yield RawRecord(here, here + 2, {})
                     start = -1
             elif what not in "}]" and start < 0:
                 yield self._one_line(match.end() - 1)
         raise CutOffError(start if start >= 0 else self.position)
+
+    def _closes_at_once(self, match: re.Match[str]) -> bool:
+        """Whether the record that opens at a match is empty."""
+        return self._text[match.end() : match.end() + 1] in ("}", "]")
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches at the beginning of lines, only whole lines, to the end of the text."""
