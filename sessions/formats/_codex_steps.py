@@ -32,6 +32,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
+    first_known,
     in_seconds,
     joined,
     objects,
@@ -264,9 +265,9 @@ def _completed(known: Result, result: Result) -> Result:
     return Result(
         result.call_id,
         text,
-        result.is_error if known.is_error is None else known.is_error,
-        result.returncode if known.returncode is None else known.returncode,
-        result.duration_s if known.duration_s is None else known.duration_s,
+        first_known((known.is_error, result.is_error)),
+        first_known((known.returncode, result.returncode)),
+        first_known((known.duration_s, result.duration_s)),
     )
 
 

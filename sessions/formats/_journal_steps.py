@@ -295,7 +295,7 @@ class JournalReader(RunReader):
             driver = self._of_driver.get(made.call_id)
             return _turn(index, raws, events, made, _actor(driver) if driver else actor)
         unfolded = [event for event in events if not event.folded]
-        main = unfolded[0] if unfolded else events[0]
+        main = (unfolded or events)[0]
         if isinstance(main.data, ModelTurn):
             return _reply(index, raws, main, main.data, actor)
         if main.type not in EVENTS:
@@ -465,7 +465,8 @@ def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, 
         .span(events[0].at, answers[-1].at if answers else None)
         .spent(Tokens(*counts), as_float(made.extra.get("cost")))
         .state(_state_of_call(stored, replacement))
-        .flag(*(["refused", "error"] if refused else []))
+        .flag_if(refused, "refused")
+        .flag_if(refused, "error")
         .id(as_str(events[0].fields.get("seq")))
         .build()
     )

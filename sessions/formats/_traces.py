@@ -26,7 +26,18 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded
-from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, as_text, compact, first, joined, objects
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    compact,
+    first,
+    first_known,
+    joined,
+    objects,
+)
 
 _TRACE_ID = re.compile(rb'"(?:traceId|trace_id)"\s*:\s*"([^"\\]{1,200})"')
 _OVERLAP = 256
@@ -114,7 +125,7 @@ class TraceReader(PartsReader):
     def _meet(self, record: RawRecord, count: int) -> None:
         """Learn where a span is, and when it began: one that was written when it opened is written again at its end."""
         span = self.span([as_dict(record.fields)])
-        order = (float("inf") if span.started is None else span.started, count)
+        order = (first_known((span.started, float("inf"))), count)
         known = self._spans.get(span.id)
         if known is None:
             self._spans[span.id] = _Known([(record.start, record.end)], order, span.kind, span.parent)
@@ -219,7 +230,7 @@ class TraceReader(PartsReader):
         if part == "result":
             return next((self._calls[id] for id in ids if id in self._calls), step_count)
         if part == "tool":
-            return step_count if of_call is None else of_call
+            return first_known((of_call, step_count))
         if part == "reply" and self._first_reply is None:
             self._first_reply = step_count
         self._calls.update(dict.fromkeys(ids, step_count))
@@ -277,7 +288,7 @@ class TraceReader(PartsReader):
         return (
             StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)
             .text(span.text, span.error)
-            .over([span.ended if span.started is None else span.started])
+            .over([first_known((span.started, span.ended))])
             .model(span.model)
             .flag_if(span.error, "error")
             .flag_if(self._is_side(span), "side")

@@ -118,7 +118,6 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
     kind = _kind(source, calls, value, index)
     naive = is_naive(value.get("timestamp"))
     derived = {"kind"} | ({"results.call_id"} if any(guess for _, _, guess in pairs) else set())
-    derived |= {"started"} if naive else set()
     results = tuple(result for result, _, _ in pairs)
     started = when(value.get("timestamp"))
     step = (
@@ -136,6 +135,7 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
         .model(as_str(value.get("model_name")))
         .flag(*(_flags(value, extra, results)))
         .derived(*derived)
+        .derived_if(naive, "started")
         .links((link for _, links, _ in pairs for link in links))
         .id(as_str(value.get("step_id")))
         .naive_if(naive)

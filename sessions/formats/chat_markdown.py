@@ -102,7 +102,10 @@ class _Reader(TextReader):
             .results(results)
             .at(_time_in(what))
             .flag_if("sidechain" in what, "side")
-            .derived("kind", *(["results.call_id"] if tools else []))
+            .derived(
+                "kind",
+            )
+            .derived_if(tools, "results.call_id")
             .build()
         )
 

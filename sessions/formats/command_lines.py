@@ -85,9 +85,15 @@ def _options(parts: list[str]) -> dict[str, Json]:
             found.setdefault(name, []).append(part)
     read: dict[str, Json] = {}
     for name, values in found.items():
-        typed: list[Json] = [int(v) if name in _NUMBERS and _NUMBER.fullmatch(v) else v for v in values]
-        read[name or "arguments"] = typed if len(typed) > 1 or name == "view_range" else typed[0] if typed else ""
+        typed: list[Json] = [_typed(name, value) for value in values]
+        # A range of lines stays a list, even if only its beginning is given.
+        is_list = len(typed) > 1 or name == "view_range"
+        read[name or "arguments"] = typed if is_list else next(iter(typed), "")
     return read
+
+
+def _typed(name: str, value: str) -> Json:
+    return int(value) if name in _NUMBERS and _NUMBER.fullmatch(value) else value
 
 
 def calls_in_functions(text: str) -> tuple[RunCall, ...]:

@@ -39,6 +39,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     compact,
+    first_known,
     joined,
     objects,
     when,
@@ -118,7 +119,7 @@ class _Reader(PartsReader):
             model=self._seen.get("model", ""),
             agent=as_str(self.fact("responderUsername")) or "GitHub Copilot",
             tokens=tally.tokens,
-            started=created if tally.started is None else tally.started,
+            started=first_known((tally.started, created)),
             # Of one time alone, nothing is known of how long the chat took.
             duration_s=tally.duration_s if tally.times > 1 else None,
             derived=frozenset({"duration_s", "tokens"}),

@@ -206,7 +206,11 @@ def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
         .edits(edits_of(calls))
         .spent(Tokens(value.whole("token_usage_prompt"), value.whole("token_usage_completion")))
         .flag_if(failed, "error")
-        .derived("kind", "calls", *(["results.is_error"] if failed else []))
+        .derived(
+            "kind",
+            "calls",
+        )
+        .derived_if(failed, "results.is_error")
         .build()
     )
 

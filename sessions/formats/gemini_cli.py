@@ -24,6 +24,7 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
+    first_known,
     joined,
     objects,
     when,
@@ -134,7 +135,7 @@ class _Reader(PartsReader):
             model=tally.models[-1] if tally.models else head.word("meta", "model"),
             agent="gemini-cli side agent" if head.get("kind") == "subagent" else "gemini-cli",
             tokens=sum(self._tokens.values(), start=Tokens()),
-            started=tally.started if begun is None else begun,
+            started=first_known((begun, tally.started)),
             duration_s=spent,
             links=tuple(map(self._file_of, dict.fromkeys(self._agents))),
             extra={key: as_str(value) for key, value in head.kept("summary", "projectHash").items()},
@@ -172,7 +173,10 @@ def _message_step(
         .model(message.word("model"))
         .flag_if(taken_back, "taken back")
         .flag_if(any_failed(results), "error")
-        .derived("kind", *(["results.returncode"] if coded else []))
+        .derived(
+            "kind",
+        )
+        .derived_if(coded, "results.returncode")
         .links(file_of(agent) for agent in words_of(tools, "agentId") if agent)
         .id(message.word("id"))
         .build()

@@ -28,6 +28,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     dumped,
+    first_known,
     joined,
 )
 
@@ -176,7 +177,7 @@ class _Reader(RunReader):
         cost = spent.number("cost_usd")
         agent = result.inner("agent_info")
         acted = result.time("agent_execution", "started_at")
-        begun = result.time("started_at") if acted is None else acted
+        begun = first_known((acted, result.time("started_at")))
         whole = replace(
             run,
             format=self.format,
@@ -189,8 +190,8 @@ class _Reader(RunReader):
             score=reward,
             exit_status=result.word("exception_info", "exception_type") or run.exit_status,
             tokens=tokens or run.tokens,
-            cost=run.cost if cost is None else cost,
-            started=run.started if begun is None else begun,
+            cost=first_known((cost, run.cost)),
+            started=first_known((begun, run.started)),
             # How long the agent took; the trial as a whole also built the task's container.
             duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
         )
@@ -201,7 +202,7 @@ class _Reader(RunReader):
 
 def _with_omissions(reader: RunReader, known: Format) -> RunReader:
     """Return the reader of a run within the trial, which names what that run's own format does not show."""
-    reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
+    reader.not_shown = first_known((reader.not_shown, known.not_shown))
     return reader
 
 
@@ -249,7 +250,7 @@ def _reward(result: dict[str, Json]) -> float | None:
     rewards = Record(_rewards(Record(result)))
     named = as_float(rewards.first("reward", "overall"))
     if named is not None or rewards.has("reward"):
-        return rewards.number("reward") if named is None else named
+        return first_known((named, rewards.number("reward")))
     numbers = [as_float(value) for value in rewards.members.values() if as_bool(value) is None]
     return numbers[0] if len(numbers) == 1 else None
 

@@ -35,6 +35,7 @@ from gistpoint.sessions.records.values import (
     as_list,
     as_str,
     as_text,
+    first_known,
     is_deep,
     objects,
     total,
@@ -213,7 +214,7 @@ class _Sample(RunReader):
         if isinstance(value, str):
             match = _REFERENCE.match(value)
             found = self.attachment(match[1]) if match else None
-            return value if found is None else found
+            return first_known((found, value))
         # No honest value is nested this deep.
         if depth > 60:
             return value
@@ -236,12 +237,10 @@ class _Sample(RunReader):
         tally = self._turns.tally
         derived = set(run.derived)
         if run.duration_s is None and tally.duration_s is not None:
-            run = replace(
-                run, duration_s=tally.duration_s, started=tally.started if run.started is None else run.started
-            )
+            run = replace(run, duration_s=tally.duration_s, started=first_known((run.started, tally.started)))
             derived.add("duration_s")
         if tally.tokens and not run.tokens:
-            run = replace(run, tokens=tally.tokens, cost=tally.cost if run.cost is None else run.cost)
+            run = replace(run, tokens=tally.tokens, cost=first_known((run.cost, tally.cost)))
             derived.add("tokens")
         return replace(run, derived=frozenset(derived))
 

@@ -15,6 +15,7 @@ from gistpoint.sessions.records.scanning import RawRecord, guarded, object_recor
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
+    first_known,
     is_deep,
     joined,
     objects,
@@ -81,7 +82,7 @@ class _Reader(TraceReader):
             exit_status=self.ending,
             tokens=tally.tokens,
             cost=tally.cost,
-            started=trace.time("timestamp") if tally.started is None else tally.started,
+            started=first_known((tally.started, trace.time("timestamp"))),
             duration_s=tally.duration_s,
             extra={**({"scores": scores} if scores else {}), **trace.kept("sessionId")},
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),

@@ -17,6 +17,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    first_known,
     joined,
 )
 
@@ -93,7 +94,7 @@ class _Reader(TraceReader):
             model=self.tally.model,
             exit_status=self.ending,
             tokens=self.tally.tokens,
-            cost=self.whole_cost if self.tally.cost is None else self.tally.cost,
+            cost=first_known((self.tally.cost, self.whole_cost)),
             started=self.tally.started,
             duration_s=self.tally.duration_s,
             derived=frozenset(derived),
@@ -222,7 +223,7 @@ def _tokens(run: Record, back: Record) -> Tokens:
     return Tokens(
         tokens.prompt,
         tokens.completion,
-        found.whole("input_token_details", "cache_read") if tokens.cached is None else tokens.cached,
+        first_known((tokens.cached, found.whole("input_token_details", "cache_read"))),
         found.whole("output_token_details", "reasoning"),
     )
 

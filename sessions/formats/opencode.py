@@ -28,6 +28,7 @@ from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
     as_list,
+    first_known,
     joined,
     total,
 )
@@ -68,7 +69,7 @@ class _Reader(RunReader):
             exit_status=self._end,
             tokens=tally.tokens,
             cost=tally.cost or None,  # 0 for all that a subscription pays
-            started=info.time("time", "created") if tally.started is None else tally.started,
+            started=first_known((tally.started, info.time("time", "created"))),
             duration_s=tally.duration_s,
             links=tuple(self._links),
             extra=info.kept("directory", "summary", "parentID"),

@@ -43,6 +43,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
+    first_known,
     joined,
     objects,
     recoded,
@@ -78,7 +79,7 @@ class EventTurns:
         if "observation" in event:
             paired = self._cause_of(event)
             self._open = None
-            return step_count if paired is None else paired
+            return first_known((paired, step_count))
         self._open = step_count if "action" in event else None
         identity = as_str(event.get("id"))
         if identity:
@@ -153,7 +154,10 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         .spent(_spent(reply))
         .model(reply.word("model"))
         .flag_if(any_failed(results), "error")
-        .derived("kind", *(["started", "ended"] if head.naive("timestamp") else []))
+        .derived(
+            "kind",
+        )
+        .derived_if(head.naive("timestamp"), "started", "ended")
         .id(head.word("id"))
         .build()
     )
@@ -270,7 +274,7 @@ def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         .flag_if(kind is StepKind.TOOL, "unpaired")
         .flag_if(kind is StepKind.ERROR, "error")
         .flag_if(kind is StepKind.UNKNOWN, "unknown")
-        .derived(*(["started"] if head.naive("timestamp") else []))
+        .derived_if(head.naive("timestamp"), "started")
         .id(head.word("id"))
         .build()
     )
@@ -308,7 +312,10 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .naive(head.get("timestamp"))
         .state(head.kept("summary"))
         .flag_if(any_failed(results), "error")
-        .derived("kind", *(["started", "ended"] if head.naive("timestamp") else []))
+        .derived(
+            "kind",
+        )
+        .derived_if(head.naive("timestamp"), "started", "ended")
         .id(head.first_word("llm_response_id", "id"))
         .build()
     )
@@ -410,7 +417,7 @@ def header_of(line: dict[str, Json], id: str) -> Run:
     success = record.truth("success")
     solved = as_bool(record.inner("test_result", "report").first("resolved"))
     # Benchmarks report what the tests said, the resolver of issues what a model said of the result.
-    solved = success if solved is None else solved
+    solved = first_known((solved, success))
     config = Record(record.get("metadata", "llm_config") or record.get("metadata", "llm"))
     usage = record.inner("metrics", "accumulated_token_usage")
     return Run(

@@ -134,7 +134,11 @@ class _Reader(RunReader):
             .edits(edits_of(calls))
             .state(known.without("diff"))
             .flag_if(failed, "error")
-            .derived("kind", *(["calls.tool"] if calls else []), *(["results.is_error"] if failed else []))
+            .derived(
+                "kind",
+            )
+            .derived_if(calls, "calls.tool")
+            .derived_if(failed, "results.is_error")
             .diff_so_far(diff if isinstance(diff, str) else None)
             .build()
         )

@@ -28,7 +28,7 @@ class StepBuilder:
     Each method returns the builder, so that a step is one expression that ends in `build()`.
     """
 
-    __slots__ = ("_fields", "_flags", "_index", "_raws")
+    __slots__ = ("_derived", "_fields", "_flags", "_index", "_raws")
 
     def __init__(self, index: int, raws: Sequence[Raw], actor: Actor, kind: StepKind, label: str = "") -> None:
         """Begin step `index`, which `raws` belong to."""
@@ -36,6 +36,7 @@ class StepBuilder:
         self._raws = raws
         self._fields: dict[str, Any] = {"actor": actor, "kind": kind, "label": label}
         self._flags: list[str] = []
+        self._derived: list[str] = []
 
     def kind(self, kind: StepKind) -> StepBuilder:
         """Change the kind."""
@@ -135,8 +136,14 @@ class StepBuilder:
         return self
 
     def derived(self, *names: str) -> StepBuilder:
-        """Name the fields that were inferred."""
-        self._fields["derived"] = frozenset(names)
+        """Name fields that were inferred."""
+        self._derived += names
+        return self
+
+    def derived_if(self, condition: object, *names: str) -> StepBuilder:
+        """Name fields that were inferred if something is so."""
+        if condition:
+            self._derived += names
         return self
 
     def links(self, links: Iterable[str]) -> StepBuilder:
@@ -157,6 +164,7 @@ class StepBuilder:
             raw=raws[0].range,
             records=tuple([raw.range for raw in raws]),
             flags=frozenset(self._flags),
+            derived=frozenset(self._derived),
             **self._fields,
         )
 
