@@ -125,7 +125,7 @@ class TraceReader(PartsReader):
     def _meet(self, record: RawRecord, count: int) -> None:
         """Learn where a span is, and when it began: one that was written when it opened is written again at its end."""
         span = self.span([as_dict(record.fields)])
-        order = (first_known((span.started, float("inf"))), count)
+        order = (float("inf") if span.started is None else span.started, count)
         known = self._spans.get(span.id)
         if known is None:
             self._spans[span.id] = _Known([(record.start, record.end)], order, span.kind, span.parent)
@@ -230,7 +230,7 @@ class TraceReader(PartsReader):
         if part == "result":
             return next((self._calls[id] for id in ids if id in self._calls), step_count)
         if part == "tool":
-            return first_known((of_call, step_count))
+            return step_count if of_call is None else of_call
         if part == "reply" and self._first_reply is None:
             self._first_reply = step_count
         self._calls.update(dict.fromkeys(ids, step_count))

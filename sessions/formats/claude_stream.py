@@ -120,7 +120,7 @@ class _Reader(RunReader):
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
         known = first_known(owners)
         self._prompted = self._prompted or (record.get("type") == "user" and known is None)
-        return first_known((known, step_count))
+        return step_count if known is None else known
 
     def _of_reply(self, name: str, step_count: int) -> int:
         return self._replies.setdefault(name, step_count) if name else step_count

@@ -101,7 +101,7 @@ class _Reader(RunReader):
         if known is None and any(map(_RESULT.match, _texts(message))):
             known = self._reply
         self._reply = None if known is None else self._reply
-        return first_known((known, step_count))
+        return step_count if known is None else known
 
     def _replied(self, message: dict[str, Json], step: int) -> None:
         self._reply = step

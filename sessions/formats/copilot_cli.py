@@ -22,7 +22,6 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
-    first_known,
     joined,
     objects,
     recoded,
@@ -73,10 +72,10 @@ class _Reader(RunReader):
         name, data = as_str(event.get("type")), as_dict(event.get("data"))
         self._learn(name, event, data)
         if name in _OPENING:
-            self._open = first_known((self._open, step_count))
+            self._open = step_count if self._open is None else self._open
             return self._open
         if name == "assistant.message":
-            self._reply = first_known((self._open, step_count))
+            self._reply = step_count if self._open is None else self._open
             self._open = None
             for request in objects(data.get("toolRequests")):
                 self._calls[as_str(request.get("toolCallId"))] = self._reply

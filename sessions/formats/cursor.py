@@ -23,7 +23,6 @@ from gistpoint.sessions.records.values import (
     as_str,
     compact,
     dumped,
-    first_known,
     joined,
     objects,
     when,
@@ -58,7 +57,7 @@ class _Reader(RunReader):
         if kind == "tool_call":
             # A call has a record for its beginning and one for its end.
             self._called = True
-            at = self._calls.get(as_str(record.get("call_id")), first_known((self._reply, step_count)))
+            at = self._calls.get(as_str(record.get("call_id")), step_count if self._reply is None else self._reply)
             self._reply = at
             self._calls[as_str(record.get("call_id"))] = at
             return at

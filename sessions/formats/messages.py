@@ -153,7 +153,7 @@ class Turns:
         known = self._owner(ids)
         if known is not None:
             return known
-        return first_known((self._reply, step_count))
+        return step_count if self._reply is None else self._reply
 
     def _user(self, message: dict[str, Json], step_count: int) -> int:
         """Return the step of a user's message, which may have results, or make calls in a two-sided dialogue."""

@@ -79,7 +79,7 @@ class EventTurns:
         if "observation" in event:
             paired = self._cause_of(event)
             self._open = None
-            return first_known((paired, step_count))
+            return step_count if paired is None else paired
         self._open = step_count if "action" in event else None
         identity = as_str(event.get("id"))
         if identity:
