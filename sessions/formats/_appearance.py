@@ -13,17 +13,24 @@ _ROWS = "Write it as Parquet, or its rows as JSON lines."
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"version https://git-lfs", "a pointer of Git LFS, which stands for the file", "Fetch the file: git lfs pull."),
     (b"SQLite format 3\0", "an SQLite database", "Export the conversation with the program that keeps it."),
-    (b"ARROW1", "an Arrow file", _ROWS), (b"Obj\x01", "an Avro file", _ROWS), (b"ORC", "an ORC file", _ROWS),
+    (b"ARROW1", "an Arrow file", _ROWS),
+    (b"Obj\x01", "an Avro file", _ROWS),
+    (b"ORC", "an ORC file", _ROWS),
     (b"\x89HDF", "an HDF5 file", _ROWS),
     (b"\x80\x04", "a pickle", "Write it as JSON where you trust it: loading a pickle runs code."),
     (b"\x80\x05", "a pickle", "Write it as JSON where you trust it: loading a pickle runs code."),
-    (b"BZh", "a file packed by bzip2", _UNPACK), (b"\xfd7zXZ", "a file packed by xz", _UNPACK),
-    (b"7z\xbc\xaf", "a 7z archive", _UNPACK), (b"Rar!", "a RAR archive", _UNPACK),
-    (b"%PDF", "a PDF document", ""), (b"\x89PNG", "a picture", ""), (b"\xff\xd8\xff", "a picture", ""),
-    (b"GIF8", "a picture", ""), (b"\x7fELF", "a program", ""),
+    (b"BZh", "a file packed by bzip2", _UNPACK),
+    (b"\xfd7zXZ", "a file packed by xz", _UNPACK),
+    (b"7z\xbc\xaf", "a 7z archive", _UNPACK),
+    (b"Rar!", "a RAR archive", _UNPACK),
+    (b"%PDF", "a PDF document", ""),
+    (b"\x89PNG", "a picture", ""),
+    (b"\xff\xd8\xff", "a picture", ""),
+    (b"GIF8", "a picture", ""),
+    (b"\x7fELF", "a program", ""),
     (b"\xff\xfe", "UTF-16 text", "Convert it to UTF-8 first."),
     (b"\xfe\xff", "UTF-16 text", "Convert it to UTF-8 first."),
-)  # fmt: skip
+)
 _PAGE = re.compile(r"\s*<(?:!doctype|html|\?xml)", re.I)
 _YAML = re.compile(r"(?:---\n|(?:#[^\n]*\n)*[\w-]+:(?:\n[ -]| [^\n{\[]*\n(?:[\w-]+:|[ -])))")
 _MARKDOWN = re.compile(r"(?:^#{1,4} \S|^```|^[*-] \S)", re.M)

@@ -8,11 +8,19 @@ from gistpoint.sessions.records.model import Json, Tokens
 from gistpoint.sessions.records.values import as_dict, as_int, as_str, as_text, first
 
 ENVELOPES = frozenset(
-    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
-     "inter_agent_communication_metadata")
-)  # fmt: skip
+    (
+        "session_meta",
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication_metadata",
+    )
+)
 _ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output", "local_shell_call"))
-"""The items that stood in no envelope until September 2025."""
+"""The items that had no envelope until September 2025."""
+_OPENING = ("instructions", "git", "cwd")
 REPLIES = frozenset(("agent_message", "agent_reasoning", "agent_reasoning_raw_content"))
 ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "stream_error"))
 
@@ -20,15 +28,18 @@ ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "st
 def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
     """Return the envelope, the type and the payload of a record; empty if it is none of Codex's."""
     record = as_dict(value)
-    envelope, kind = as_str(record.get("type")), as_str(record.get("type"))
-    if envelope in ENVELOPES or ("payload" in record and "timestamp" in record):
+    kind = as_str(record.get("type"))
+    # An envelope of a later version is one too, if it has the same members.
+    if kind in ENVELOPES or ("payload" in record and "timestamp" in record):
         payload = as_dict(record.get("payload"))
-        return envelope, as_str(payload.get("type")) or envelope, payload
+        return kind, as_str(payload.get("type")) or kind, payload
     if "record_type" in record:
         return "state", "state", record
     if kind in _ITEMS:
         return "response_item", kind, record
-    if {"id", "timestamp"} <= record.keys() and ({"instructions", "git", "cwd"} & record.keys()):
+    # The first record of the earliest versions, which has neither an envelope nor a type.
+    opens = "id" in record and "timestamp" in record
+    if opens and not record.keys().isdisjoint(_OPENING):
         return "session_meta", "session_meta", record
     return "", kind, record
 
@@ -60,7 +71,7 @@ def item_type(item: dict[str, Json]) -> str:
 
 
 def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
-    """Whether a record tells what the model said or called."""
+    """Whether a record has what the model said or called."""
     if envelope == "response_item":
         return kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
     if kind == "item_completed":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from gistpoint.sessions.formats._codex_records import (
     ENDS,
@@ -18,32 +18,50 @@ from gistpoint.sessions.formats._codex_records import (
     tokens_of,
 )
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import actor_of, thought_text
+from gistpoint.sessions.formats.message_parts import thought_text
+from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.record import Record, texts_of, times_of
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
     compact,
     dumped,
-    first,
-    is_naive,
+    first_known,
+    in_seconds,
     joined,
     objects,
-    when,
 )
 
 _STATES = frozenset(
-    ("state", "ghost_snapshot", "task_started", "turn_started", "thread_settings_applied", "thread_name_updated",
-     "thread_goal_updated", "thread_rolled_back", "undo_completed", "inter_agent_communication_metadata",
-     "sub_agent_activity", "world_state", "turn_context", "token_count", "guardian_assessment", "warning",
-     "background_event", "plan_delta")
-)  # fmt: skip
+    (
+        "state",
+        "ghost_snapshot",
+        "task_started",
+        "turn_started",
+        "thread_settings_applied",
+        "thread_name_updated",
+        "thread_goal_updated",
+        "thread_rolled_back",
+        "undo_completed",
+        "inter_agent_communication_metadata",
+        "sub_agent_activity",
+        "world_state",
+        "turn_context",
+        "token_count",
+        "guardian_assessment",
+        "warning",
+        "background_event",
+        "plan_delta",
+    )
+)
 _NOTES = frozenset(("entered_review_mode", "exited_review_mode"))
+_CONDENSED = ("context_compacted", "compaction", "compaction_summary")
 _INJECTED = re.compile(r"\s*(?:<([a-z_]{3,60})>.*</\1>\s*\Z|# AGENTS\.md )", re.S)
 _INSTRUCTIONS = ("instructions", "base_instructions", "user_instructions")
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.M)
@@ -58,20 +76,29 @@ _Record = tuple[str, str, dict[str, Json], dict[str, Json]]
 def reply_step(index: int, raws: Sequence[Raw], records: list[_Record], model: str) -> Step:
     """Return the step of a reply: a record is its envelope, type and payload, and the whole."""
     reply = _Reply()
+    links: dict[str, None] = {}
     for envelope, kind, payload, _ in records:
         reply.add(envelope, kind, payload)
-    times = [at for at in (when(record.get("timestamp")) for *_, record in records) if at is not None]
-    failed = any(result.is_error or result.returncode for result in reply.results) or reply.failed
-    return Step(
-        index, Actor.AGENT, kind_of(tuple(reply.calls)), raws[0].range, tuple(raw.range for raw in raws),
-        label="assistant", thought=joined(reply.thoughts), text=joined(reply.texts), calls=tuple(reply.calls),
-        results=tuple(reply.results), started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(records[0][3].get("timestamp")), tokens=reply.tokens, model=model,
-        diff="\n".join(reply.made(reply.diffs)) or None,
-        edits=tuple(reply.made(reply.edits)) or edits_of(tuple(reply.calls)),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "ended", *reply.derived}),
-        links=tuple(dict.fromkeys(link for *_, payload, _ in records for link in links_of(payload))),
-    )  # fmt: skip
+        links |= dict.fromkeys(links_of(payload))
+    wholes = [Record(whole) for *_, whole in records]
+    calls = tuple(reply.calls)
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*reply.thoughts)
+        .text(*reply.texts)
+        .calls(calls)
+        .results(reply.results)
+        .edits(reply.made(reply.edits) or edits_of(calls))
+        .diffs(reply.made(reply.diffs))
+        .over(times_of(wholes, "timestamp"))
+        .naive(wholes[0].get("timestamp"))
+        .spent(reply.tokens)
+        .model(model)
+        .flag_if(any_failed(reply.results), "error")
+        .derived("kind", "ended", *reply.derived)
+        .links(links)
+        .build()
+    )
 
 
 class _Reply:
@@ -86,9 +113,8 @@ class _Reply:
         """The diffs that events tell, as `edits` with the id of the call that made them."""
         self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
-        self.failed = False
         self.derived: set[str] = set()
-        self._totals: list[Json] = []
+        self._counted: list[Json] = []
 
     def made(self, told: list[tuple[str, _T]]) -> list[_T]:
         """Return what events tell of changes, without those of calls that failed."""
@@ -114,6 +140,7 @@ class _Reply:
             _once(self.thoughts, thought_text(payload))
         elif kind == "message":
             _once(self.texts, as_text(payload.get("content")))
+        # An event may have come first and have made the call: the item has it as the model wrote it.
         elif is_call(kind):
             call = call_of_function(payload)
             known = next((at for at, other in enumerate(self.calls) if call.id and other.id == call.id), None)
@@ -126,40 +153,40 @@ class _Reply:
 
     def _output(self, payload: dict[str, Json]) -> Result:
         """Return an output: a text, parts, or a text that holds an object with the output and the exit code."""
-        output = first(payload, "output", "tools", "result")
-        text = as_text(output)
-        facts = as_dict(as_dict(output).get("metadata"))
+        record = Record(payload)
+        output = record.first("output", "tools", "result")
+        inner = Record(output)
+        facts = inner.inner("metadata")
         if facts:
-            text = as_text(as_dict(output).get("output"))
-            return Result(call_id(payload), text, None, as_int(facts.get("exit_code")),
-                          as_float(facts.get("duration_seconds")))  # fmt: skip
-        code, wall = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
-        self.derived |= {"results.returncode"} if code else set()
-        told = as_dict(output)
-        failed = told.get("success") is False or told.get("isError") is True
-        failed = failed or payload.get("status") in ("failed", "incomplete")
-        return Result(call_id(payload), text, failed or None, int(code[1]) if code else None,
-                      float(wall[1]) if wall else None)  # fmt: skip
+            code, spent = facts.whole("exit_code"), facts.number("duration_seconds")
+            return Result(call_id(payload), inner.text("output"), None, code, spent)
+        text = as_text(output)
+        # Later versions write what the command came to above its output, in words.
+        code_line, wall_line = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
+        self.derived |= {"results.returncode"} if code_line else set()
+        reports_failure = inner.get("success") is False or inner.get("isError") is True
+        failed = reports_failure or record.get("status") in ("failed", "incomplete")
+        return Result(
+            call_id(payload),
+            text,
+            failed or None,
+            int(code_line[1]) if code_line else None,
+            float(wall_line[1]) if wall_line else None,
+        )
 
     def _result(self, result: Result) -> None:
         """Keep a result; what an event said of the same call before is completed by it."""
         for at, known in enumerate(self.results):
             if result.call_id and known.call_id == result.call_id:
-                self.results[at] = Result(
-                    result.call_id,
-                    result.text if known.text in result.text else known.text if result.text in known.text
-                    else joined([result.text, known.text]),
-                    result.is_error if known.is_error is None else known.is_error,
-                    result.returncode if known.returncode is None else known.returncode,
-                    result.duration_s if known.duration_s is None else known.duration_s,
-                )  # fmt: skip
+                self.results[at] = _completed(known, result)
                 return
         self.results.append(result)
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        if isinstance(total, dict) and total not in self._totals:
-            self._totals.append(total)
+        # A total that was counted before is the same count, written again.
+        if isinstance(total, dict) and total not in self._counted:
+            self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
 
     def _completed(self, item: dict[str, Json]) -> None:
@@ -174,44 +201,74 @@ class _Reply:
 
     def _report(self, identity: str, kind: str, report: dict[str, Json]) -> None:
         """Add what an event says of a call; of one that no item makes, the call too."""
-        invocation = as_dict(report.get("invocation")) or report
-        if not any(call.id == identity for call in self.calls) and not self._same_command(report):
-            asked = first(invocation, "arguments", "command", "query", "prompt", "path", "changes")
-            name = as_str(first(invocation, "tool", "tool_name")) or _snake(kind)
-            arguments: dict[str, Json] = asked if isinstance(asked, dict) else {_ARGUMENT.get(name, "input"): asked}
-            self.calls.append(
-                RunCall(identity, name, compact(arguments), arguments) if asked else RunCall(identity, name)
+        if not self._has(identity) and not self._same_command(report):
+            self.calls.append(_reported_call(identity, kind, report))
+        for path, value in as_dict(report.get("changes")).items():
+            change = Record(value)
+            self.edits.append(
+                (identity, FileEdit(path, None, change.text("content") if change.has("content") else None))
             )
-        for path, change in as_dict(report.get("changes")).items():
-            diff = as_text(as_dict(change).get("unified_diff"))
-            whole = as_text(as_dict(change)["content"]) if "content" in as_dict(change) else None
-            self.edits.append((identity, FileEdit(path, None, whole)))
+            diff = change.text("unified_diff")
             if diff:
+                # Codex writes the hunks alone: without a heading no reader of diffs knows the file.
                 heading = "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
                 self.diffs.append((identity, heading + diff))
-        if kind.endswith(("_begin", "_request")):
-            return
-        if any(call.id == identity for call in self.calls):
-            result = _reported(identity, report)
+        if self._has(identity) and not kind.endswith(("_begin", "_request")):
+            result = _reported(identity, Record(report))
             if result is not None:
                 self._result(result)
 
+    def _has(self, identity: str) -> bool:
+        return any(call.id == identity for call in self.calls)
+
     def _same_command(self, report: dict[str, Json]) -> bool:
         """Whether a command or a search is that of a call which has another id; what came of it is then the call's."""
-        query = as_str(report.get("query"))
+        record = Record(report)
+        query = record.word("query")
         searched = next((call for call in self.calls if query and (call.parsed or {}).get("query") == query), None)
         if searched is not None:
-            found = _reported(searched.id, report)
+            found = _reported(searched.id, record)
             self.results += [found] if found else []
             return True
-        command = " ".join(map(as_str, as_list(report.get("command")))) or as_str(report.get("command"))
+        command = _as_line(record.get("command"))
         for call in self.calls if command else ():
-            asked = (call.parsed or {}).get("command", (call.parsed or {}).get("cmd"))
-            wanted = " ".join(map(as_str, as_list(asked))) or as_str(asked)
+            asked = call.parsed or {}
+            wanted = _as_line(asked.get("command", asked.get("cmd")))
             if wanted and wanted in command:
-                self._result(Result(call.id, "", None, as_int(report.get("exit_code")), _seconds(report)))
+                self._result(Result(call.id, "", None, record.whole("exit_code"), _seconds(record)))
                 return True
         return False
+
+
+def _as_line(command: Json) -> str:
+    """Return a command, which Codex writes as a text or as a list of words, as one line."""
+    return " ".join(map(as_str, as_list(command))) or as_str(command)
+
+
+def _reported_call(identity: str, kind: str, report: dict[str, Json]) -> RunCall:
+    invocation = Record(as_dict(report.get("invocation")) or report)
+    name = invocation.first_word("tool", "tool_name") or _snake(kind)
+    asked = invocation.first("arguments", "command", "query", "prompt", "path", "changes")
+    if not asked:
+        return RunCall(identity, name)
+    arguments: dict[str, Json] = asked if isinstance(asked, dict) else {_ARGUMENT.get(name, "input"): asked}
+    return RunCall(identity, name, compact(arguments), arguments)
+
+
+def _completed(known: Result, result: Result) -> Result:
+    """Return a result with what was known of it before, which counts where both have a value."""
+    text = joined([result.text, known.text])
+    if known.text in result.text:
+        text = result.text
+    elif result.text in known.text:
+        text = known.text
+    return Result(
+        result.call_id,
+        text,
+        first_known((known.is_error, result.is_error)),
+        first_known((known.returncode, result.returncode)),
+        first_known((known.duration_s, result.duration_s)),
+    )
 
 
 _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_apply": "changes"}
@@ -219,40 +276,41 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+    # The name of an event is the only name that such a call has.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain
 
 
-def _seconds(report: dict[str, Json]) -> float | None:
-    duration = as_dict(report.get("duration"))
-    seconds, rest = as_float(duration.get("secs")), as_float(duration.get("nanos"))
-    milliseconds = as_float(first(report, "duration_ms", "durationMs"))
+def _seconds(report: Record) -> float | None:
+    seconds, rest = report.number("duration", "secs"), report.number("duration", "nanos")
     if seconds is None:
-        return None if milliseconds is None else milliseconds / 1000
+        return in_seconds(as_float(report.first("duration_ms", "durationMs")))
     return seconds + (rest or 0.0) / 1e9
 
 
-def _reported(identity: str, report: dict[str, Json]) -> Result | None:
-    """Return the result that an event or a completed item tells, None if it tells none."""
-    outcome = as_dict(report.get("result"))
-    told = first(report, "aggregated_output", "formatted_output", "content_items", "results", "error")
-    texts = [as_text(told)] if told else [as_text(report.get(key)) for key in ("stdout", "stderr")]
+_TOLD = ("aggregated_output", "formatted_output", "content_items", "results", "error")
+_ENDED_BADLY = ("failed", "declined", "errored")
+
+
+def _reported(identity: str, report: Record) -> Result | None:
+    """Return the result that an event or a completed item has, None if it has none."""
+    outcome = report.inner("result")
+    told = report.first(*_TOLD)
+    texts = [as_text(told)] if told else report.texts("stdout", "stderr")
+    failure = report.get("success") is False or report.get("error")
     if outcome:
+        # Rust's Result, as its serializer writes it: `Ok` or `Err` around the value.
         failure = outcome.get("Err")
-        inner = as_dict(first(outcome, "Ok")) or outcome
-        texts = [as_text(failure) if failure else as_text(inner.get("content")), *texts]
-        failed = True if failure or inner.get("isError") or inner.get("is_error") else None
+        inner = Record(outcome.first("Ok")) or outcome
+        texts.insert(0, as_text(failure) if failure else inner.text("content"))
+        failure = failure or inner.get("isError") or inner.get("is_error")
     else:
-        texts += [as_text(report.get("result"))]
-        failed = True if report.get("success") is False or report.get("error") else None
-    if report.get("status") in ("failed", "declined", "errored"):
-        failed = True
-    code = as_int(report.get("exit_code"))
-    text = joined(dict.fromkeys(texts))
-    if not text and failed is None and code is None and _seconds(report) is None:
-        return None
-    return Result(identity, text, failed, code, _seconds(report))
+        texts.append(report.text("result"))
+    failed = error_if(failure or report.get("status") in _ENDED_BADLY)
+    code, spent, text = report.whole("exit_code"), _seconds(report), joined(dict.fromkeys(texts))
+    nothing_known = failed is None and code is None and spent is None
+    return None if nothing_known and not text else Result(identity, text, failed, code, spent)
 
 
 def _once(texts: list[str], text: str) -> None:
@@ -262,53 +320,69 @@ def _once(texts: list[str], text: str) -> None:
         texts.append(text)
 
 
+_Shown: TypeAlias = tuple[Actor, StepKind, str]
+"""Who acted, for what purpose, and the text of a step."""
+
+
 def other_step(index: int, raws: Sequence[Raw], records: list[_Record]) -> Step:
     """Return the step of records that are not the model's."""
-    envelope, kind, payload, record = records[0]
-    actor, step_kind, flags, text = Actor.SYSTEM, StepKind.STATE, set[str](), ""
-    results: tuple[Result, ...] = ()
-    if kind in ("message", "user_message") or (kind == "item_completed"):
-        actor, step_kind, text = _spoken(index, records)
+    envelope, kind, payload, whole = records[0]
+    links: dict[str, None] = {}
+    for _, _, one, _ in records:
+        links |= dict.fromkeys(links_of(one))
+    results: list[Result] = []
+    if kind in ("message", "user_message", "item_completed"):
+        shown = _spoken(index, records)
     elif kind == "agent_message":
-        actor, step_kind = Actor.ENVIRONMENT, StepKind.MESSAGE
-        text = joined([as_text([part]) for part in objects(payload.get("content")) if part.get("text")])
-    elif any(one[0] == "compacted" for one in records):
-        compacted = next(one[2] for one in records if one[0] == "compacted")
-        step_kind = StepKind.CONTEXT
-        history = objects(compacted.get("replacement_history"))
-        text = joined([as_text(compacted.get("message")), *(as_text(item.get("content")) for item in history)], "\n\n")
-    elif kind in ("context_compacted", "compaction", "compaction_summary"):
-        step_kind = StepKind.CONTEXT
-    elif kind in ENDS:
-        broken = kind.endswith("error") or bool(payload.get("error"))
-        step_kind = StepKind.ERROR if broken else StepKind.END
-        flags |= {"error"} if broken else set()
-        failure = as_dict(payload.get("error")).get("message")
-        text = joined(as_text(one) for one in (
-            payload.get("message"), failure, payload.get("reason"), payload.get("last_agent_message")
-        ))  # fmt: skip
-    elif is_output(kind):
-        actor, step_kind, flags = Actor.ENVIRONMENT, StepKind.TOOL, {"unpaired"}
+        parts = [part for part in objects(payload.get("content")) if part.get("text")]
+        shown = Actor.ENVIRONMENT, StepKind.MESSAGE, joined(as_text([part]) for part in parts)
+    elif compacted := [one for envelope, _, one, _ in records if envelope == "compacted"]:
+        shown = Actor.SYSTEM, StepKind.CONTEXT, _condensed(Record(compacted[0]))
+    elif is_output(kind) and kind not in ENDS:
         reply = _Reply()
         reply.add(envelope, kind, payload)
-        results = tuple(reply.results)
-    elif envelope == "session_meta":
-        step_kind = StepKind.SYSTEM
-        told = [as_text(payload.get(key)) for key in _INSTRUCTIONS]
-        rest = {key: value for key, value in payload.items() if key not in (*_INSTRUCTIONS, "dynamic_tools")}
-        text = joined([dumped(rest), *told], "\n\n")
-    elif kind in _NOTES or kind in _STATES:
-        step_kind = StepKind.NOTE if kind in _NOTES else StepKind.STATE
-        text = dumped({key: value for key, value in payload.items() if key != "type"})
+        results = reply.results
+        shown = Actor.ENVIRONMENT, StepKind.TOOL, ""
     else:
+        shown = _of_program(envelope, kind, Record(payload))
+    actor, step_kind, text = shown
+    if step_kind is StepKind.UNKNOWN:
         return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
-    at = when(record.get("timestamp"))
-    return Step(
-        index, actor, step_kind, raws[0].range, tuple(raw.range for raw in raws), label=kind, text=text,
-        results=results, started=at, naive=is_naive(record.get("timestamp")), flags=frozenset(flags),
-        derived=frozenset({"kind"}), id=as_str(payload.get("id")) if envelope == "response_item" else "",
-        links=tuple(dict.fromkeys(link for *_, one, _ in records for link in links_of(one))),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, step_kind, kind)
+        .text(text)
+        .results(results)
+        .at(whole.get("timestamp"))
+        .flag_if(step_kind is StepKind.TOOL, "unpaired")
+        .flag_if(step_kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .links(links)
+        .id(as_str(payload.get("id")) if envelope == "response_item" else "")
+        .build()
+    )
+
+
+def _condensed(compacted: Record) -> str:
+    history = texts_of(compacted.objects("replacement_history"), "content")
+    return joined([compacted.text("message"), *history], "\n\n")
+
+
+def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
+    """Return what a record of the program's own says."""
+    if kind in _CONDENSED:
+        return Actor.SYSTEM, StepKind.CONTEXT, ""
+    if kind in ENDS:
+        broken = kind.endswith("error") or payload.get("error")
+        failure = payload.text("error", "message")
+        text = joined([payload.text("message"), failure, *payload.texts("reason", "last_agent_message")])
+        return Actor.SYSTEM, StepKind.ERROR if broken else StepKind.END, text
+    if envelope == "session_meta":
+        rest = payload.without(*_INSTRUCTIONS, "dynamic_tools")
+        return Actor.SYSTEM, StepKind.SYSTEM, joined([dumped(rest), *payload.texts(*_INSTRUCTIONS)], "\n\n")
+    if kind in _NOTES or kind in _STATES:
+        step_kind = StepKind.NOTE if kind in _NOTES else StepKind.STATE
+        return Actor.SYSTEM, step_kind, dumped(payload.without("type"))
+    return Actor.SYSTEM, StepKind.UNKNOWN, ""
 
 
 def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
@@ -324,6 +398,9 @@ def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
         else:
             _once(texts, as_text(payload.get("message")))
     text = joined(texts)
-    if role != "user" or _INJECTED.match(text):
-        return Actor.SYSTEM if role == "user" else actor_of(role), StepKind.SYSTEM, text
-    return Actor.USER, StepKind.TASK if index < 8 else StepKind.MESSAGE, text
+    if role != "user":
+        return actor_of(role), StepKind.SYSTEM, text
+    # Codex sends the instructions and the surroundings as messages of the user.
+    if _INJECTED.match(text):
+        return Actor.SYSTEM, StepKind.SYSTEM, text
+    return Actor.USER, asking_kind(index, 8), text

@@ -48,6 +48,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.records.archives import Blob, FileBlob
+from gistpoint.sessions.records.building import StepBuilder, Tally, duration
 from gistpoint.sessions.records.format import Raw, RunReader, unknown_step
 from gistpoint.sessions.records.model import (
     UNSOLVED,
@@ -62,6 +63,7 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -70,20 +72,36 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
-    first,
+    in_seconds,
+    joined,
     when,
 )
 
 _KINDS = {
-    "attempt_started": StepKind.TASK, "process_started": StepKind.STATE, "view": StepKind.STATE,
-    "test_run": StepKind.TEST, "score": StepKind.SCORE, "pause": StepKind.PAUSE, "resume": StepKind.PAUSE,
-    "idle_prompt": StepKind.PAUSE, "note": StepKind.NOTE, "edit_buffer": StepKind.STATE, "comfort": StepKind.STATE,
-    "suspect": StepKind.NOTE, "heartbeat": StepKind.STATE, "questionnaire": StepKind.NOTE,
-    "correction": StepKind.NOTE, "crash": StepKind.ERROR, "attempt_ended": StepKind.END,
-    "model_turn": StepKind.MESSAGE, "handover": StepKind.PAUSE,
-    "assist_asked": StepKind.MESSAGE, "assist_answered": StepKind.MESSAGE, "assist_inserted": StepKind.STATE,
+    "attempt_started": StepKind.TASK,
+    "process_started": StepKind.STATE,
+    "view": StepKind.STATE,
+    "test_run": StepKind.TEST,
+    "score": StepKind.SCORE,
+    "pause": StepKind.PAUSE,
+    "resume": StepKind.PAUSE,
+    "idle_prompt": StepKind.PAUSE,
+    "note": StepKind.NOTE,
+    "edit_buffer": StepKind.STATE,
+    "comfort": StepKind.STATE,
+    "suspect": StepKind.NOTE,
+    "heartbeat": StepKind.STATE,
+    "questionnaire": StepKind.NOTE,
+    "correction": StepKind.NOTE,
+    "crash": StepKind.ERROR,
+    "attempt_ended": StepKind.END,
+    "model_turn": StepKind.MESSAGE,
+    "handover": StepKind.PAUSE,
+    "assist_asked": StepKind.MESSAGE,
+    "assist_answered": StepKind.MESSAGE,
+    "assist_inserted": StepKind.STATE,
     "confirmation": StepKind.SCORE,
-}  # fmt: skip
+}
 _GIST = "gist.py"
 """The path under which a gist is shown: it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
@@ -153,8 +171,7 @@ class JournalReader(RunReader):
         self._code = ""
         self._times: tuple[float, float] | None = None
         self._processes = 0
-        self._tokens = Tokens()
-        self._cost: float | None = None
+        self._tally = Tally()
         self._drivers: list[str] = []
         """Who took over, in order."""
         self._of_driver: dict[str, str] = {}
@@ -171,9 +188,11 @@ class JournalReader(RunReader):
         if isinstance(line.data, PassConfirmed):
             self._confirm(line.data)
         at = line.at
-        if at is not None and not isinstance(line.data, PassConfirmed):  # it comes after the end, perhaps much later
+        # A confirmation comes after the end, perhaps much later.
+        if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
+            # The events of a call may come between others, and join its step wherever they are.
             self._group = ""
             return self._calls.setdefault(line.data.call_id, step_count)
         self._processes += isinstance(line.data, ProcessStarted)
@@ -193,6 +212,8 @@ class JournalReader(RunReader):
             return True
         match line.data:
             case ProcessStarted():
+                # The first one belongs to the beginning of the attempt; after another one the program was
+                # started again.
                 return self._processes == 1
             case Paused() | IdlePrompted(stage=IdleStage.ASKED):
                 return False
@@ -210,9 +231,7 @@ class JournalReader(RunReader):
             case AttemptEnded() as data:
                 self._ending = data
             case ModelTurn() as data:
-                tokens, cost = _cost(data)
-                self._tokens += tokens
-                self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
+                self._tally.spend(*_cost(data))
             case HandedOver() as data:
                 self._drivers.append(data.to)
             case CallMade() as data if self._drivers:
@@ -234,9 +253,11 @@ class JournalReader(RunReader):
         start = self._start or _line(opening)
         data = start.data if isinstance(start.data, AttemptStarted) else AttemptStarted()
         outcome = AttemptState(header=data, submissions=tuple(self._passed.values()))
-        suspicious = outcome.suspicious
+        begun, ended = self._times or (None, None)
         passed = bool(self._passed) and not self._fault
-        verdict = result_of(True, suspicious).value if passed else UNSOLVED if self._ending else ""
+        verdict = UNSOLVED if self._ending else ""
+        if passed:
+            verdict = result_of(True, outcome.suspicious).value
         return Run(
             self.format,
             as_str(data.schema or ""),
@@ -246,24 +267,25 @@ class JournalReader(RunReader):
             agent=data.participant or _client(data),
             actor=_actor(data.actor),
             verdict=verdict,
-            suspicious=suspicious,
+            suspicious=outcome.suspicious,
             confirmation=confirmation_words(outcome) if passed else "",
             score=self._score,
             exit_status=self._ending.reason if self._ending else "",
             submissions=self._submissions if self._times else None,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            started=begun,
+            duration_s=duration(begun, ended),
             submission=self._code,
-            tokens=self._tokens,
-            cost=self._cost,
-            extra={
-                **{name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
-                **({"simulated": True} if data.actor == SIMULATED else {}),
-                **_confirmed(outcome),
-                **({"mixed": True} if {PERSON, MODEL} <= {data.actor, *self._drivers} else {}),
-            },
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            extra=self._extra(start, data, outcome),
             derived=frozenset({"duration_s"}),
         )
+
+    def _extra(self, start: _Line, data: AttemptStarted, outcome: AttemptState) -> dict[str, Json]:
+        is_mixed = {PERSON, MODEL} <= {data.actor, *self._drivers}
+        known = Record({"simulated": data.actor == SIMULATED, "mixed": is_mixed})
+        found = {**Record(start.stored).kept(*_IN_HEADER), **known.kept("simulated")}
+        return {**found, **_confirmed(outcome), **known.kept("mixed")}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         events = [_line(raw.value) for raw in raws]
@@ -273,17 +295,26 @@ class JournalReader(RunReader):
             driver = self._of_driver.get(made.call_id)
             return _turn(index, raws, events, made, _actor(driver) if driver else actor)
         unfolded = [event for event in events if not event.folded]
-        main = unfolded[0] if unfolded else events[0]
+        main = (unfolded or events)[0]
         if isinstance(main.data, ModelTurn):
             return _reply(index, raws, main, main.data, actor)
         if main.type not in EVENTS:
             return unknown_step(index, raws, main.type or "event", dumped(raws[0].value))
-        return Step(
-            index, actor if isinstance(main.data, _OF_PERSON) else Actor.SYSTEM, _KINDS.get(main.type, StepKind.TOOL),
-            raws[0].range, tuple(raw.range for raw in raws), label=main.type, text=_words(unfolded or [main], events),
-            started=main.at, state=_state(events, main),
-            flags=frozenset({"error"} if main.type == Crashed.type else ()), id=as_str(events[0].fields.get("seq")),
-        )  # fmt: skip
+        return (
+            StepBuilder(
+                index,
+                raws,
+                actor if isinstance(main.data, _OF_PERSON) else Actor.SYSTEM,
+                _KINDS.get(main.type, StepKind.TOOL),
+                main.type,
+            )
+            .text(_words(unfolded or [main], events))
+            .span(main.at)
+            .state(_state(events, main))
+            .flag_if(main.type == Crashed.type, "error")
+            .id(as_str(events[0].fields.get("seq")))
+            .build()
+        )
 
 
 def _confirmed(outcome: AttemptState) -> dict[str, Json]:
@@ -298,8 +329,8 @@ def _confirmed(outcome: AttemptState) -> dict[str, Json]:
 
 def _client(data: AttemptStarted) -> str:
     """Return the name and version that a client of the task's server gave of itself; empty for other solvers."""
-    client = as_dict((data.solver or {}).get("client"))
-    return " ".join(filter(None, (as_str(client.get("name")), as_str(client.get("version")))))
+    client = Record((data.solver or {}).get("client"))
+    return joined([client.word("name"), client.word("version")], " ")
 
 
 def _actor(kind: str) -> Actor:
@@ -322,13 +353,23 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
         case ProcessStarted():
             return "the program was started again"
         case NotesWritten():
-            return next((event.data.text for event in reversed(unfolded) if isinstance(event.data, NotesWritten)), "")
-        case Paused() | Resumed() as data:
-            end = next((event for event in events if isinstance(event.data, Resumed)), None)
-            why = (data.reason.replace("_", " "), data.text) if isinstance(data, Paused) else ()
-            return _joined(*why, _span(events[0], end))
+            return _last_note(unfolded)
+        case Paused(reason=reason, text=text):
+            return _joined(reason.replace("_", " "), text, _until_resumed(events))
+        case Resumed():
+            return _until_resumed(events)
         case IdlePrompted():
-            return _idle_words([event.data for event in unfolded if isinstance(event.data, IdlePrompted)], events[-1])
+            return _idle_words(unfolded, events[-1])
+        case PassConfirmed() as data:
+            return "\n".join(confirmation_lines(data.confirmation))
+        case AttemptEnded() as data:
+            return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
+    return _words_of(unfolded[0])
+
+
+def _words_of(event: _Line) -> str:
+    """Return the text of one event of a kind that does not form groups."""
+    match event.data:
         case HandedOver(to=to, by=by, note=note):
             return _joined(f"to the {to}", by, note)
         case SuspectMarked(function=function, marked=marked):
@@ -337,25 +378,34 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
             shown = "shown before" if paste.shown else "never shown"
             place = "from outside" if paste.outside else "copied here"
             return f"{paste.characters or 0} characters pasted, {shown}, {place}\nsha256 {paste.sha256 or ''}"
-        case PassConfirmed() as data:
-            return "\n".join(confirmation_lines(data.confirmation))
-        case AttemptEnded() as data:
-            return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
-    stored = unfolded[0].stored
-    return as_text(stored.get("text")) if set(stored) == {"text"} else dumped(stored) if stored else ""
+    stored = event.stored
+    if set(stored) == {"text"}:
+        return as_text(stored.get("text"))
+    return dumped(stored) if stored else ""
+
+
+def _until_resumed(events: list[_Line]) -> str:
+    return _span(events[0], next((event for event in events if isinstance(event.data, Resumed)), None))
 
 
 def _joined(*words: str) -> str:
     return "\n".join(word for word in words if word)
 
 
-def _idle_words(prompts: list[IdlePrompted], last: _Line) -> str:
+def _last_note(unfolded: list[_Line]) -> str:
+    # Each note is written whole again: the last one of a group is what the person left.
+    notes = [event.data.text for event in unfolded if isinstance(event.data, NotesWritten)]
+    return notes[-1] if notes else ""
+
+
+def _idle_words(unfolded: list[_Line], last: _Line) -> str:
+    prompts = [event.data for event in unfolded if isinstance(event.data, IdlePrompted)]
     answer = next((prompt.answer for prompt in prompts if prompt.answer), "")
     ms = next((as_float(prompt.idle_ms) for prompt in prompts if prompt.idle_ms is not UNSET), None)
     asked = prompts[0].since_mono_ms
     if ms is None and asked is not UNSET:
         since, until = as_float(asked), as_float(last.fields.get("mono_ms"))
-        ms = None if since is None or until is None else until - since
+        ms = duration(since, until)
     phrase = {"worked": "answered: I was working", "away": "answered: I was away"}.get(answer, "not answered: idle")
     return _joined(f"for {ms / 1000:,.0f} s" if ms is not None else "", phrase)
 
@@ -368,14 +418,20 @@ def _span(first: _Line, last: _Line | None) -> str:
 def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:
     """Return the step of a model's reply; the calls that it asks for are steps of their own, which follow."""
     tokens, cost = _cost(turn)
-    state: dict[str, Json] = {name: main.stored[name] for name in _OF_REPLY if main.stored.get(name)}
+    state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
-    return Step(
-        index, actor, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label=main.type,
-        thought=turn.reasoning or "", text=_joined(turn.content, turn.refusal or ""), started=main.at, tokens=tokens,
-        cost=cost, model=turn.model, state=state, id=as_str(main.fields.get("seq")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, StepKind.MESSAGE, main.type)
+        .thought(turn.reasoning or "")
+        .text(_joined(turn.content, turn.refusal or ""))
+        .span(main.at)
+        .spent(tokens, cost)
+        .model(turn.model)
+        .state(state)
+        .id(as_str(main.fields.get("seq")))
+        .build()
+    )
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
@@ -389,34 +445,51 @@ def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
 
 
 def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, actor: Actor) -> Step:
-    stored = {event.type: event.stored for event in events}
-    parsed = None if made.arguments is UNSET else made.arguments
-    calls = (RunCall(made.call_id, made.tool, made.raw or "" if parsed is None else compact(parsed), parsed),)
-    results: tuple[Result, ...] = ()
-    refused, ended = False, None
-    for event in events:
-        if isinstance(event.data, CallAnswered):
-            ms, refused, ended = as_float(event.data.duration_ms), event.data.refused, event.at
-            results = (Result(made.call_id, event.data.text, refused, None, None if ms is None else ms / 1000),)
-    answer, call = stored.get(CallAnswered.type, {}), stored[CallMade.type]
-    state: dict[str, Json] = {"budget": answer["budget"]} if "budget" in answer else {}
-    state.update({name: call[name] for name in ("automatic", "typed", "malformed") if call.get(name)})
+    stored = {event.type: Record(event.stored) for event in events}
+    calls = (_call(made),)
+    answers = [event for event in events if isinstance(event.data, CallAnswered)]
+    results = [_answer(made, event.data) for event in answers if isinstance(event.data, CallAnswered)]
+    refused = bool(results) and bool(results[-1].is_error)
+    submitted = SubmissionMade.type in stored
+    replacement = stored.get(SubmissionMade.type, Record()).inner("replacement")
+    # A repair hands in the code of a function in a file of the repository, not a gist.
+    edits = (FileEdit(replacement.word("path"), None, None),) if replacement else _edits(calls)
+    tokens = Record(made.extra.get("tokens"))
+    counts = (as_int(tokens.first(key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))
+    return (
+        StepBuilder(index, raws, actor, StepKind.SUBMIT if submitted else kind_of(calls), made.tool)
+        .thought(made.thought or "")
+        .calls(calls)
+        .results(results[-1:])
+        .edits(edits)
+        .span(events[0].at, answers[-1].at if answers else None)
+        .spent(Tokens(*counts), as_float(made.extra.get("cost")))
+        .state(_state_of_call(stored, replacement))
+        .flag_if(refused, "refused")
+        .flag_if(refused, "error")
+        .id(as_str(events[0].fields.get("seq")))
+        .build()
+    )
+
+
+def _call(made: CallMade) -> RunCall:
+    if made.arguments is UNSET or made.arguments is None:
+        return RunCall(made.call_id, made.tool, made.raw or "")
+    return RunCall(made.call_id, made.tool, compact(made.arguments), made.arguments)
+
+
+def _answer(made: CallMade, data: CallAnswered) -> Result:
+    return Result(made.call_id, data.text, data.refused, None, in_seconds(as_float(data.duration_ms)))
+
+
+def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, Json]:
+    answer = stored.get(CallAnswered.type, Record())
+    state: dict[str, Json] = {"budget": answer.get("budget")} if answer.has("budget") else {}
+    state |= stored[CallMade.type].kept("automatic", "typed", "malformed")
     for kind in (SubmissionRun.type, SubmissionScored.type):
         if kind in stored:
-            state[kind] = {name: value for name, value in stored[kind].items() if name != "call_id"}
-    edits = _edits(calls)
-    replacement = as_dict(stored.get(SubmissionMade.type, {}).get("replacement"))
-    if replacement:
-        state["replacement"], edits = replacement, (FileEdit(as_str(replacement.get("path")), None, None),)
-    tokens = as_dict(made.extra.get("tokens"))
-    return Step(
-        index, actor, StepKind.SUBMIT if SubmissionMade.type in stored else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label=made.tool, thought=made.thought or "", calls=calls, results=results,
-        started=events[0].at, ended=ended,
-        tokens=Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
-        cost=as_float(made.extra.get("cost")), state=state, edits=edits,
-        flags=frozenset({"refused", "error"} if refused else ()), id=as_str(events[0].fields.get("seq")),
-    )  # fmt: skip
+            state[kind] = stored[kind].without("call_id")
+    return {**state, "replacement": replacement.members} if replacement else state
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:

@@ -77,6 +77,7 @@ class PartsReader(RunReader):
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         """Return the value of a record; it is kept for the next step that is made of it."""
         place = (blob.name, start, end)
+        # The steps of one record are shown one after the other, and a record may be large.
         if self._loaded[0] != place:
             self._loaded = (place, super().load(blob, start, end))
         return self._loaded[1]

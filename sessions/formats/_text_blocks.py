@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 
@@ -22,11 +23,29 @@ def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
             yield at + begun, at + found + 1, window[begun:found].rstrip(b"\r").decode("utf-8", "replace")
             begun = found + 1
         at, kept = at + begun, window[begun:]
+        # A file without line breaks must not be held in memory as one line.
         if len(kept) > limits.CHUNK:
             yield at, at + len(kept), kept.decode("utf-8", "replace")
             at, kept = at + len(kept), b""
     if kept:
         yield at, at + len(kept), kept.decode("utf-8", "replace")
+
+
+def first_group(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first group of a pattern's first match in a text; empty if there is none."""
+    found = pattern.search(text)
+    return found[1] if found else ""
+
+
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a log that are shown."""
+
+
+def text_of(blob: Blob) -> str:
+    """Return the beginning of a text file, and how much of it is left out."""
+    text = blob.read(0, _LONGEST_TEXT).decode("utf-8", "replace")
+    left = blob.size - _LONGEST_TEXT
+    return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
 
 
 class TextReader(RunReader):

@@ -12,22 +12,37 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import Parts, Totals, actor_of, parts_of_message, parts_of_reply, role_of
+from gistpoint.sessions.formats.message_parts import merged, parts_of_message
+from gistpoint.sessions.formats.messages import actor_of, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded
-from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, as_text, compact, first, joined, objects
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    compact,
+    first,
+    first_known,
+    joined,
+    objects,
+)
 
 _TRACE_ID = re.compile(rb'"(?:traceId|trace_id)"\s*:\s*"([^"\\]{1,200})"')
 _OVERLAP = 256
+_Named: TypeAlias = tuple[Raw, dict[str, Json]]
+"""A part of a record, and its name."""
 SpanKind = Literal["model", "tool", "agent", "other"]
 
 
@@ -75,11 +90,9 @@ class TraceReader(PartsReader):
         self._unanswered: list[RunCall] = []
         self._answered: set[str] = set()
         self._first_reply: int | None = None
-        self.totals = Totals()
+        self.tally = Tally()
         self.whole_cost: float | None = None
-        """What the outermost span says of all within it."""
-        self.times: list[float] = []
-        self.models: list[str] = []
+        """What the outermost span counts for all within it."""
         self.ending = ""
 
     @abstractmethod
@@ -98,34 +111,40 @@ class TraceReader(PartsReader):
         return ()
 
     def records(self) -> Iterator[RawRecord]:
+        """Yield the parts of the spans, which a first pass has put into the order in which they began."""
         for count, record in enumerate(map(self.sound, self.found())):
             if record.damage:
                 yield record
-                continue
-            span = self.span([as_dict(record.fields)])
-            known = self._spans.get(span.id)
-            at = float("inf") if span.started is None else span.started
-            if known is None:
-                self._spans[span.id] = _Known([(record.start, record.end)], (at, count), span.kind, span.parent)
             else:
-                known.places.append((record.start, record.end))
-                known.order = min(known.order, (at, count))
-                known.kind = span.kind if known.kind == "other" else known.kind
-        self._wrappers = {
-            above for id, known in self._spans.items() if known.kind == "model" for above in self._above(id)
-        }
+                self._meet(record, count)
+        models = [id for id, known in self._spans.items() if known.kind == "model"]
+        self._wrappers = {above for id in models for above in self._above(id)}
         for id in sorted(self._spans, key=lambda id: self._spans[id].order):
-            known = self._spans[id]
-            values = [as_dict(load_record(self.probe.blob, *place)[0]) for place in known.places]
-            span = self._settled(self.span(values))
-            self._learn(span)
-            asking = next((number for number, value in enumerate(values) if self.span([value]).asked), 0)
-            for name in self._names(span):
-                if name["part"] in ("message", "result"):
-                    yield RawRecord(*known.places[asking], name)
-                    continue
-                for number, (start, end) in enumerate(known.places):
-                    yield RawRecord(start, end, {**name, "joins": number > 0})
+            yield from self._parted(self._spans[id])
+
+    def _meet(self, record: RawRecord, count: int) -> None:
+        """Learn where a span is, and when it began: one that was written when it opened is written again at its end."""
+        span = self.span([as_dict(record.fields)])
+        order = (float("inf") if span.started is None else span.started, count)
+        known = self._spans.get(span.id)
+        if known is None:
+            self._spans[span.id] = _Known([(record.start, record.end)], order, span.kind, span.parent)
+            return
+        known.places.append((record.start, record.end))
+        known.order = min(known.order, order)
+        known.kind = span.kind if known.kind == "other" else known.kind
+
+    def _parted(self, known: _Known) -> Iterator[RawRecord]:
+        values = [as_dict(load_record(self.probe.blob, *place)[0]) for place in known.places]
+        span = self._settled(self.span(values))
+        self._learn(span)
+        asking = next((number for number, value in enumerate(values) if self.span([value]).asked), 0)
+        for name in self._names(span):
+            if name["part"] in ("message", "result"):
+                yield RawRecord(*known.places[asking], name)
+                continue
+            for number, (start, end) in enumerate(known.places):
+                yield RawRecord(start, end, {**name, "joins": number > 0})
 
     def _above(self, id: str) -> Iterator[str]:
         """Yield the spans around a span."""
@@ -137,20 +156,21 @@ class TraceReader(PartsReader):
             above = self._spans[above].parent
 
     def _settled(self, span: TraceSpan) -> TraceSpan:
-        """Return the span; a model's that has others of models within it only stands around them."""
+        """Return the span; a model's that has others of models within it only surrounds them.
+
+        Such a span repeats the messages and the tokens of those within it, which would count twice.
+        """
         if span.kind == "model" and span.id in self._wrappers:
             span.kind, span.tokens, span.cost = "other", Tokens(), None
             span.text = ""
         return span
 
     def _learn(self, span: TraceSpan) -> None:
-        for at in (span.started, span.ended):
-            if at is not None:
-                self.times = [min(at, *self.times), max(at, *self.times)] if self.times else [at, at]
+        self.tally.see(span.started)
+        self.tally.see(span.ended)
         if span.kind == "model":
-            self.totals.add(span.tokens, span.cost)
-            if span.model and span.model not in self.models:
-                self.models.append(span.model)
+            self.tally.spend(span.tokens, span.cost)
+            self.tally.meet(span.model)
         elif not span.parent:
             self.whole_cost = span.cost
         if span.error:
@@ -160,31 +180,37 @@ class TraceReader(PartsReader):
         """Name the parts of a span: a step for each new message, and its own."""
         head: dict[str, Json] = {"span": span.id}
         if span.kind == "model":
-            counted = Counter[str]()
-            for number, message in enumerate(span.asked):
-                answered = _answered(message)
-                if answered:
-                    if not answered <= self._answered:
-                        self._answered |= answered
-                        yield {**head, "part": "result", "number": number, "calls": list(answered)}
-                    continue
-                key = _key(message)
-                counted[key] += 1
-                if counted[key] > self._said[key]:
-                    self._said[key] += 1
-                    yield {**head, "part": "message", "number": number}
+            yield from self._new_messages(span, head)
+            calls: list[RunCall] = []
             for message in span.replied:
                 self._said[_key(message)] += 1
-            calls = [call for message in span.replied for call in parts_of_reply(message).calls]
+                calls += parts_of_reply(message).calls
             self._unanswered += calls
             yield {**head, "part": "reply", "calls": [call.id for call in calls]}
         elif span.kind == "tool" and span.call is not None:
+            # Not every exporter gives a tool's span the id of its call.
             made = self._made(span.call)
             self._answered |= {span.call.id, made} - {""}
             self._unanswered = [call for call in self._unanswered if call.id != made]
             yield {**head, "part": "tool", "call": made or None}
         else:
             yield {**head, "part": "span"}
+
+    def _new_messages(self, span: TraceSpan, head: dict[str, Json]) -> Iterator[dict[str, Json]]:
+        """Name the messages that a model was sent and that no span before it had, as often as they are new."""
+        counted = Counter[str]()
+        for number, message in enumerate(span.asked):
+            answered = _answered(message)
+            if answered:
+                if not answered <= self._answered:
+                    self._answered |= answered
+                    yield {**head, "part": "result", "number": number, "calls": list(answered)}
+                continue
+            key = _key(message)
+            counted[key] += 1
+            if counted[key] > self._said[key]:
+                self._said[key] += 1
+                yield {**head, "part": "message", "number": number}
 
     def _made(self, call: RunCall) -> str:
         """Return the id of the reply's call that a tool's span runs: by id, else the first open one of the tool."""
@@ -196,23 +222,24 @@ class TraceReader(PartsReader):
         return ""
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
+        part, of_call = name.get("part"), self._calls.get(as_str(name.get("call")))
         if name.get("joins"):
-            by_call = self._calls.get(as_str(name.get("call"))) if name.get("part") == "tool" else None
-            return step_count - 1 if by_call is None else by_call
+            # A span's later records belong to its first one, wherever that is.
+            return of_call if part == "tool" and of_call is not None else step_count - 1
         ids = [as_str(id) for id in as_list(name.get("calls"))]
-        if name.get("part") == "result":
+        if part == "result":
             return next((self._calls[id] for id in ids if id in self._calls), step_count)
-        if name.get("part") == "tool":
-            return self._calls.get(as_str(name.get("call")), step_count)
-        if name.get("part") == "reply" and self._first_reply is None:
+        if part == "tool":
+            return step_count if of_call is None else of_call
+        if part == "reply" and self._first_reply is None:
             self._first_reply = step_count
-        for id in ids:
-            self._calls[id] = step_count
+        self._calls.update(dict.fromkeys(ids, step_count))
         return step_count
 
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
         if name.get("part") not in ("message", "result"):
             return self.decoded(value)
+        # Decoded again, as a step keeps only the number of its message.
         asked = self.span([as_dict(value)]).asked
         number = as_int(name.get("number")) or 0
         return {"message": asked[number]} if number < len(asked) else {}
@@ -223,55 +250,70 @@ class TraceReader(PartsReader):
             return self._message(index, raws)
         pairs = list(zip(raws, names, strict=True))
         own = [as_dict(raw.value) for raw, name in pairs if name.get("part") in ("reply", "span")]
-        span = self._settled(self.span(own)) if own else None
-        results: list[Result] = []
-        calls: list[RunCall] = []
-        errors = [span.error] if span is not None and span.error else []
-        times = [at for at in ((span.started, span.ended) if span is not None else ()) if at is not None]
-        if span is not None and span.kind != "model":
-            times = times[:1]  # what it surrounds has the time
-        replies = [parts_of_reply(message) for message in span.replied] if span is not None else []
-        if span is not None and span.kind == "model":
-            calls = [call for reply in replies for call in reply.calls]
-        tools: dict[str, list[dict[str, Json]]] = {}
-        for raw, name in pairs:
-            if name.get("part") == "result":
-                results += _results(as_dict(as_dict(raw.value).get("message")))
-            elif name.get("part") == "tool":
-                tools.setdefault(as_str(name.get("span")), []).append(as_dict(raw.value))
-        wanted = {as_str(name.get("span")): as_str(name.get("call")) for name in names}
-        for identity, values in tools.items():
-            tool = self.span(values)
-            call = next((call for call in calls if call.id and call.id == wanted[identity]), None) or tool.call
-            calls += [call] if call is not None and call not in calls else []
-            spent = None if tool.started is None or tool.ended is None else tool.ended - tool.started
-            text = joined([tool.output, tool.error])
-            if text or tool.ended is not None:
-                results.append(Result(call.id if call else "", text, True if tool.error else None, None, spent))
-            times += [at for at in (tool.started, tool.ended) if at is not None]
-        return self._made_of(index, raws, span, replies, calls, results, errors, times)
+        if not own:
+            return self._of_tools(index, raws, pairs)
+        span = self._settled(self.span(own))
+        if span.kind == "model":
+            return self._of_model(index, raws, pairs, span)
+        return self._around(index, raws, span)
 
-    def _made_of(
-        self, index: int, raws: Sequence[Raw], span: TraceSpan | None, replies: list[Parts], calls: list[RunCall],
-        results: list[Result], errors: list[str], times: list[float],
-    ) -> Step:  # fmt: skip
-        made = tuple(calls)
-        is_model = span is None or span.kind == "model"
-        failed = bool(errors) or any(result.is_error for result in results)
-        around = StepKind.DELEGATE if span and span.kind == "agent" else StepKind.STATE
-        kind = kind_of(made) if is_model or made else around
-        said = [text for reply in replies for text in reply.texts] if is_model else [span.text if span else ""]
-        above = [self._spans[id].kind for id in self._above(span.id)] if span and span.id in self._spans else []
-        flags = {name for name, is_so in (("error", failed), ("side", "tool" in above)) if is_so}
-        return Step(
-            index, Actor.AGENT if is_model else Actor.SYSTEM, StepKind.ERROR if errors and not made else kind,
-            raws[0].range, tuple(raw.range for raw in raws), label=span.name if span else "tool",
-            thought=joined(text for reply in replies for text in reply.thought) if is_model else "",
-            text=joined([*said, *errors]), calls=made, results=tuple(_once(results)), started=min(times, default=None),
-            ended=max(times, default=None), tokens=span.tokens if span and is_model else Tokens(),
-            cost=span.cost if span and is_model else None, model=span.model if span else "", edits=edits_of(made),
-            flags=frozenset(flags), derived=frozenset({"kind"}), id=span.id if span else "",
-        )  # fmt: skip
+    def _of_model(self, index: int, raws: Sequence[Raw], pairs: list[_Named], span: TraceSpan) -> Step:
+        """Return the step of a model's reply, with the spans of its calls and the results that it was sent later."""
+        parts = merged(map(parts_of_reply, span.replied))
+        work = _Work(calls=parts.calls, times=[span.started, span.ended])
+        self._add_tools(work, pairs)
+        kind = StepKind.ERROR if span.error and not work.calls else kind_of(tuple(work.calls))
+        return (
+            work.builder(index, raws, kind, span.name)
+            .thought(*parts.thought)
+            .text(parts.text, span.error)
+            .spent(span.tokens, span.cost)
+            .model(span.model)
+            .flag_if(span.error or any_error(work.results), "error")
+            .flag_if(self._is_side(span), "side")
+            .id(span.id)
+            .build()
+        )
+
+    def _of_tools(self, index: int, raws: Sequence[Raw], pairs: list[_Named]) -> Step:
+        """Return the step of the spans of tools that no reply in the trace called."""
+        work = _Work()
+        self._add_tools(work, pairs)
+        builder = work.builder(index, raws, kind_of(tuple(work.calls)), "tool")
+        return builder.flag_if(any_error(work.results), "error").build()
+
+    def _around(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
+        """Return the step of a span around others, with its beginning alone: what it surrounds has the time."""
+        kind = StepKind.DELEGATE if span.kind == "agent" else StepKind.STATE
+        return (
+            StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)
+            .text(span.text, span.error)
+            .over([first_known((span.started, span.ended))])
+            .model(span.model)
+            .flag_if(span.error, "error")
+            .flag_if(self._is_side(span), "side")
+            .derived("kind")
+            .id(span.id)
+            .build()
+        )
+
+    def _is_side(self, span: TraceSpan) -> bool:
+        """Whether a tool ran the agent whose span it is."""
+        around = self._above(span.id) if span.id in self._spans else ()
+        return any(self._spans[id].kind == "tool" for id in around)
+
+    def _add_tools(self, work: _Work, pairs: list[_Named]) -> None:
+        tools: dict[str, list[dict[str, Json]]] = {}
+        wanted: dict[str, str] = {}
+        for raw, name in pairs:
+            span = as_str(name.get("span"))
+            wanted[span] = as_str(name.get("call"))
+            if name.get("part") == "result":
+                work.results += _results(as_dict(as_dict(raw.value).get("message")))
+            elif name.get("part") == "tool":
+                tools.setdefault(span, []).append(as_dict(raw.value))
+        for identity, values in tools.items():
+            work.add(self.span(values), wanted[identity])
 
     def _message(self, index: int, raws: Sequence[Raw]) -> Step:
         """Return the step of a message that a model was sent, and that is none of the replies before."""
@@ -279,41 +321,75 @@ class TraceReader(PartsReader):
         role = role_of(message)
         parts = parts_of_message(message.get("content"))
         results = _results(message) if _answered(message) else []
-        kind = {"system": StepKind.SYSTEM, "developer": StepKind.SYSTEM, "user": StepKind.MESSAGE}.get(
-            role, StepKind.TOOL if results else StepKind.CONTEXT
-        )
-        if role == "user" and (self._first_reply is None or index < self._first_reply):
+        kind = _ROLE_KINDS.get(role, StepKind.TOOL if results else StepKind.CONTEXT)
+        before_reply = self._first_reply is None or index < self._first_reply
+        if before_reply and role == "user":
             kind = StepKind.TASK
-        calls = tuple(parts_of_reply(message).calls) if role == "assistant" else ()
-        return Step(
-            index, Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role), kind, raws[0].range,
-            tuple(raw.range for raw in raws), label=role or "message",
-            thought=joined(parts.thought), text="" if results else joined(parts.texts), calls=calls,
-            results=tuple(results), flags=frozenset({"unpaired"} if results else ()), derived=frozenset({"kind"}),
-        )  # fmt: skip
+        # A reply that no span of the trace made: it was copied here from another conversation.
+        actor = Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role)
+        return (
+            StepBuilder(index, raws, actor, kind, role or "message")
+            .thought(*parts.thought)
+            .text("" if results else parts.text)
+            .calls(parts_of_reply(message).calls if role == "assistant" else ())
+            .results(results)
+            .flag_if(results, "unpaired")
+            .derived("kind")
+            .build()
+        )
+
+
+_ROLE_KINDS = {"system": StepKind.SYSTEM, "developer": StepKind.SYSTEM, "user": StepKind.MESSAGE}
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a step of a reply has of the spans of tools: calls, what they brought, and when."""
+
+    calls: list[RunCall] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+
+    def add(self, tool: TraceSpan, wanted: str) -> None:
+        """Add the span of a tool, which runs the call `wanted` if the reply has it."""
+        call = next((call for call in self.calls if call.id and call.id == wanted), None) or tool.call
+        if call is not None and call not in self.calls:
+            self.calls.append(call)
+        text = joined([tool.output, tool.error])
+        if text or tool.ended is not None:
+            spent = duration(tool.started, tool.ended)
+            self.results.append(Result(call.id if call else "", text, error_if(tool.error), None, spent))
+        self.times += [tool.started, tool.ended]
+
+    def builder(self, index: int, raws: Sequence[Raw], kind: StepKind, label: str) -> StepBuilder:
+        """Begin the step."""
+        made = tuple(self.calls)
+        builder = StepBuilder(index, raws, Actor.AGENT, kind, label).calls(made).results(_once(self.results))
+        return builder.edits(edits_of(made)).over(self.times).derived("kind")
 
 
 def _key(message: dict[str, Json]) -> str:
     """Return what tells a message from others, whatever form a provider repeats it in."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
+    # Providers differ in the white space between the parts of a message.
     said = "".join("".join(parts.texts).split())
     return f"{role_of(message)} {ids or said}"
 
 
 def _answered(message: dict[str, Json]) -> set[str]:
     """Return the calls that a message answers; one whose id is not known counts as a call of its own."""
-    parts = parts_of_message(message.get("content"))
-    if role_of(message) == "tool" and not parts.results:
+    results = parts_of_message(message.get("content")).results
+    if role_of(message) == "tool" and not results:
         return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}
-    return {result.call_id for result in parts.results}
+    return {result.call_id for result in results}
 
 
 def _results(message: dict[str, Json]) -> list[Result]:
     parts = parts_of_message(message.get("content"))
     if parts.results:
         return parts.results
-    failed = True if as_str(message.get("status")) == "error" else None
+    failed = error_if(as_str(message.get("status")) == "error")
     return [Result(as_str(first(message, "tool_call_id", "toolCallId")), as_text(message.get("content")), failed)]
 
 
@@ -354,14 +430,14 @@ class TraceFormat(Format):
         """Open a trace by its id, or the only one."""
         found = guarded(self.spans(probe), probe.blob, [])
         if id and not any(self.trace_of(record.fields) == id for record in found):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+            raise no_such_run(probe, id)
         return self.reader(probe, id)
 
 
 def traces_in(blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]) -> list[str]:
     """Return the ids of the traces in a file, in their order.
 
-    Most files hold one, which the bytes tell much faster than the spans, of which then none is decoded.
+    Most files hold one, which the bytes show much faster than the spans, of which then none is decoded.
     """
     seen: set[bytes] = set()
     at, kept = start, b""

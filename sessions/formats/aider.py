@@ -11,20 +11,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
+from gistpoint.sessions.formats._text_blocks import TextReader, first_group, text_lines
 from gistpoint.sessions.formats.calls import kind_of_command
-from gistpoint.sessions.formats.messages import Totals
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import records_of, texts_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord
-from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, when
+from gistpoint.sessions.records.values import as_str, joined, when
 
 _CHAT = "# aider chat started at "
-_TOKENS = re.compile(r"Tokens: ([\d.,]+[kM]?) sent,(?: ([\d.,]+[kM]?) cache write,)?(?: ([\d.,]+[kM]?) cache hit,)?"
-                     r" ([\d.,]+[kM]?) received")  # fmt: skip
+_TOKENS = re.compile(
+    r"Tokens: ([\d.,]+[kM]?) sent,(?: ([\d.,]+[kM]?) cache write,)?(?: ([\d.,]+[kM]?) cache hit,)?"
+    r" ([\d.,]+[kM]?) received"
+)
 _COST = re.compile(r"Cost: \$([\d.]+) (?:message|request|send)")
 _MODEL = re.compile(r"^(?:Main model|Models?): ([^\s,]+)", re.M)
 _VERSION = re.compile(r"^Aider v(\S+)", re.M)
@@ -47,7 +49,7 @@ _BLOCK = re.compile(
 
 
 class _Lines:
-    """Tells what the lines of a chat are."""
+    """Decides what the lines of a chat are."""
 
     def __init__(self) -> None:
         self._open = False
@@ -60,20 +62,36 @@ class _Lines:
         if line.startswith(_CHAT):
             self._open = False
             return "chat"
-        if line.startswith("#### ") and (ends or kind != "reply" or blanks > 1):
+        # A heading of the model's has one blank line before it, and no spaces at its end.
+        asks = ends or kind != "reply" or blanks > 1
+        if asks and line.startswith("#### "):
             self._open = False
             return "user" if blanks or kind != "user" else ""
-        if line.startswith("> ") or line == ">":
-            begun = bool(following.strip()) or (kind == "notice" and not blanks)
-            goes_on = not ends and begun and not following.startswith(("> ", "#### ", _CHAT))
-            if ends or goes_on or kind == "notice" or line == ">":
-                self._open = goes_on or (self._open and not ends)
-                return "" if kind == "notice" else "notice"
+        if line == ">" or line.startswith("> "):
+            fresh = self._notice(line, following, kind, blanks)
+            if fresh is not None:
+                return fresh
         if self._open:
             self._open = not ends
             return ""
-        goes_on = kind == "notice" and (not blanks or line[:1].isspace())
-        return "reply" if line.strip() and kind != "reply" and not goes_on else ""
+        return "" if self._goes_on(line, kind, blanks) else "reply"
+
+    def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
+        """Return the kind of block that a line with a notice's mark begins; None if the model quotes something."""
+        ends = line.endswith("  ")
+        begun = bool(following.strip()) or (kind == "notice" and not blanks)
+        goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
+        is_notice = ends or goes_on or kind == "notice"
+        if not is_notice and line != ">":
+            return None
+        self._open = goes_on or (self._open and not ends)
+        return "" if kind == "notice" else "notice"
+
+    def _goes_on(self, line: str, kind: str, blanks: int) -> bool:
+        """Whether a line without a mark goes on with the block before it."""
+        if kind == "notice":
+            return not blanks or line[:1].isspace() or not line.strip()
+        return kind == "reply" or not line.strip()
 
 
 class _Reader(TextReader):
@@ -84,7 +102,7 @@ class _Reader(TextReader):
         self._chat = chat
         self._lines = _Lines()
         self._kind = ""
-        self._totals = Totals()
+        self._tally = Tally()
 
     def begins(self, line: str, following: str, kind: str) -> str:
         return self._lines.begins(line, following, kind)
@@ -93,26 +111,28 @@ class _Reader(TextReader):
         for record in super().records():
             if record.fields == "notice":
                 notices = as_str(self.load(self.probe.blob, record.start, record.end)[0])
-                self._totals.add(*_spent(notices))
+                self._tally.spend(*_spent(notices))
             yield record
 
     def place(self, fields: Json, step_count: int) -> int:
-        joins = step_count and ((fields == "notice" and self._kind in ("reply", "chat")) or not fields)
+        # What aider says after a reply is of that reply: its tokens, its edits, its tests.
+        follows = fields == "notice" and self._kind in ("reply", "chat")
+        joins = step_count and (follows or not fields)
         self._kind = self._kind if joins else as_str(fields)
         return step_count - 1 if joins else step_count
 
     def header(self) -> Run:
+        # aider prints its version and its models as notices when a chat starts.
         opening = _unquoted(self.probe.blob.read(0, 8192).decode("utf-8", "replace"))
-        model, version = _MODEL.search(opening), _VERSION.search(opening)
         return Run(
             self.format,
-            version[1] if version else "",
+            first_group(_VERSION, opening),
             id=self._chat.name,
             task=headline(self._chat.asked) or f"chat of {self._chat.name}",
-            model=model[1] if model else "",
+            model=first_group(_MODEL, opening),
             agent="aider",
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
             started=when(_started(opening)),
             derived=frozenset({"tokens", "cost"}),
         )
@@ -120,6 +140,7 @@ class _Reader(TextReader):
     def part(self, index: int, number: int, value: Json) -> Json:
         text = as_str(value)
         if text.startswith("#### "):
+            # A request of several lines has the mark and the spaces on each of them.
             asked = "\n".join(line.removesuffix("  ").removeprefix("#### ") for line in text.strip("\n").split("\n"))
             return {"kind": "user", "text": asked}
         if text.startswith(">") and not text.startswith(">>"):
@@ -127,27 +148,34 @@ class _Reader(TextReader):
         return {"kind": "chat" if text.startswith(_CHAT) else "reply", "text": text.strip("\n")}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        blocks = [as_dict(raw.value) for raw in raws]
-        kind, text = as_str(blocks[0].get("kind")), as_text(blocks[0].get("text"))
-        notices = joined(as_text(block.get("text")) for block in blocks[1:])
-        ranges = tuple(raw.range for raw in raws)
+        block, *notes = records_of(raws)
+        kind, text = block.word("kind"), block.text("text")
+        notices = joined(texts_of(notes, "text"))
         if kind == "reply":
             return _reply(index, raws, text, notices)
-        if kind == "user" and (ran := _RAN.match(text)):
-            return Step(index, Actor.USER, kind_of_command(ran[2]), raws[0].range, ranges, label="user", text=ran[1],
-                        results=(Result("", joined([ran[3].strip("\n"), notices])),),
-                        derived=frozenset({"kind"}))  # fmt: skip
         if kind == "user":
-            command = text.startswith(("/", "!"))
-            purpose = StepKind.NOTE if command else StepKind.TASK if index < 3 else StepKind.MESSAGE
-            return Step(index, Actor.USER, purpose, raws[0].range, ranges, label="command" if command else "user",
-                        text=text, derived=frozenset({"kind"}))  # fmt: skip
-        unanswered = kind == "notice" and bool(_UNANSWERED.search(text))
-        purpose = StepKind.STATE if kind == "chat" else StepKind.ERROR if unanswered else StepKind.NOTE
-        return Step(index, Actor.ENVIRONMENT, purpose, raws[0].range, ranges, label=kind, text=joined([text, notices]),
-                    started=when(_started(text)), naive=kind == "chat", state=_tests_in(text),
-                    flags=frozenset({"error"} if unanswered else ()),
-                    derived=frozenset({"kind"} if unanswered else ()))  # fmt: skip
+            return _asked(index, raws, text, notices)
+        if kind == "chat":
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.STATE, kind)
+            return builder.text(text, notices).span(when(_started(text))).naive_if(True).state(_tests_in(text)).build()
+        # A request that failed has no reply: the notice is all that came of it.
+        unanswered = _UNANSWERED.search(text) is not None
+        purpose = StepKind.ERROR if unanswered else StepKind.NOTE
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind).text(text, notices).state(_tests_in(text))
+        return builder.flag("error").derived("kind").build() if unanswered else builder.build()
+
+
+def _asked(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
+    ran = _RAN.match(text)
+    if ran is not None:
+        builder = StepBuilder(index, raws, Actor.USER, kind_of_command(ran[2]), "user").text(ran[1])
+        output = joined([ran[3].strip("\n"), notices])
+        return builder.results([Result("", output)]).derived("kind").build()
+    if text.startswith(("/", "!")):
+        builder = StepBuilder(index, raws, Actor.USER, StepKind.NOTE, "command")
+    else:
+        builder = StepBuilder(index, raws, Actor.USER, asking_kind(index), "user")
+    return builder.text(text).derived("kind").build()
 
 
 def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
@@ -156,23 +184,27 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
     text = _THOUGHT.sub("", text).strip("\n")
     edits = [FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)]
     known = {edit.path for edit in edits}
+    # A file that aider says it changed, without a block in the reply that shows how.
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
     failed = bool(_FAILED.search(notices))
-    return Step(
-        index, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, raws[0].range,
-        tuple(raw.range for raw in raws), label="reply", thought=thought, text=text,
-        results=(Result("", notices, failed or None),) if notices.strip() else (),
-        tokens=tokens, cost=cost, state=_tests_in(notices), edits=tuple(edits),
-        flags=frozenset({"error"} if failed else ()),
-        derived=frozenset({"kind", "edits", "results.is_error"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, "reply")
+        .thought(thought)
+        .text(text)
+        .results((Result("", notices, failed or None),) if notices.strip() else ())
+        .edits(edits)
+        .spent(tokens, cost)
+        .state(_tests_in(notices))
+        .flag_if(failed, "error")
+        .derived("kind", "edits", "results.is_error")
+        .build()
+    )
 
 
 def _tests_in(notices: str) -> dict[str, Json]:
     """Return the state of a step in which aider ran tests; nothing for another."""
-    commands = (match[1] for match in _RUNNING.finditer(notices))
-    found = next((command for command in commands if kind_of_command(command) is StepKind.TEST), None)
-    return {} if found is None else {"test_run": {"command": found}}
+    tests = [command for command in _RUNNING.findall(notices) if kind_of_command(command) is StepKind.TEST]
+    return {"test_run": {"command": tests[0]}} if tests else {}
 
 
 def _started(text: str) -> str:
@@ -196,10 +228,10 @@ def _count(written: str | None) -> int | None:
 
 def _spent(notices: str) -> tuple[Tokens, float | None]:
     """Return tokens and cost of an answer from the notices after it; aider rounds them."""
-    counts, cost = _TOKENS.search(notices), _COST.search(notices)
+    counts = _TOKENS.search(notices)
     tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
     try:
-        return tokens, float(cost[1]) if cost else None
+        return tokens, float(first_group(_COST, notices))
     except ValueError:
         return tokens, None
 
@@ -214,11 +246,22 @@ class _Chat:
     said: bool = False
     asked: str = ""
     lines: _Lines = field(default_factory=_Lines)
+    kind: str = "chat"
+
+    def learn(self, line: str, following: str) -> None:
+        """Learn whether a line is a request or a reply; a command to aider itself is neither."""
+        fresh = self.lines.begins(line, following, self.kind)
+        self.kind = fresh or self.kind
+        asks = line.startswith("#### ") and not line.startswith(("#### /", "#### !"))
+        if asks and not self.asked:
+            self.asked = line.removeprefix("#### ")
+        if fresh == "reply" or (asks and self.kind == "user"):
+            self.said = True
 
 
 def _chats(probe: FileProbe) -> Iterator[_Chat]:
     """Yield the chats in which somebody asked or answered."""
-    chat, kind = None, ""
+    chat: _Chat | None = None
     found = text_lines(probe.blob, probe.start)
     line = next(found, None)
     names = RunNames()
@@ -228,14 +271,10 @@ def _chats(probe: FileProbe) -> Iterator[_Chat]:
         if text.startswith(_CHAT):
             if chat is not None and chat.said:
                 yield chat
-            chat, kind = _Chat(start, end, names.name(_started(text) or str(start))), "chat"
+            chat = _Chat(start, end, names.name(_started(text) or str(start)))
         if chat is not None:
-            fresh = chat.lines.begins(text, following[2] if following else "", kind)
-            kind = fresh or kind
-            asked = text.startswith("#### ") and not text.startswith(("#### /", "#### !"))
-            chat.asked = chat.asked or (text.removeprefix("#### ") if asked else "")
-            chat.said = chat.said or fresh == "reply" or (kind == "user" and asked)
             chat.end = end
+            chat.learn(text, following[2] if following else "")
         line = following
     if chat is not None and chat.said:
         yield chat
@@ -260,10 +299,7 @@ class Aider(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a chat by the time at which it started, or the only one."""
-        for chat in _chats(probe):
-            if chat.name == id or not id:
-                return _open(probe, chat)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        return _open(probe, run_named(probe, id, ((chat.name, chat) for chat in _chats(probe)))[1])
 
 
 def _open(probe: FileProbe, chat: _Chat) -> _Reader:

@@ -10,24 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats._parts import PartsReader
-from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, tokens_of, usage_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, Tally
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, no_such_run
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded, lines, one_record
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_list,
     as_str,
-    as_text,
     dumped,
     first,
     is_deep,
     joined,
     objects,
     parsed_object,
+    shallow,
     when,
 )
 
@@ -50,9 +51,8 @@ class _Reader(PartsReader):
         self._start = 0
         self._turns = Turns()
         self._system: Json = None
-        self._totals = Totals()
+        self._tally = Tally()
         self._names = {"model": "", "task": "", "error": ""}
-        self._times: list[float] = []
 
     def wholes(self) -> Iterator[RawRecord]:
         left_out = 0
@@ -70,9 +70,12 @@ class _Reader(PartsReader):
 
         conversations = Conversations()
         for record in self._all():
-            request, reply = ({}, {}) if record.damage or is_deep(record.fields) else sides_of(record.fields)
-            conversation, start = conversations.place(request, reply) if request or reply else (-1, 0)
-            yield record, conversation + 1, start
+            request, reply = sides_of(shallow(record.fields))
+            if request or reply:
+                conversation, start = conversations.place(request, reply)
+                yield record, conversation + 1, start
+            else:
+                yield record, 0, 0
 
     def _all(self) -> Iterator[RawRecord]:
         blob, start = self.probe.blob, self.probe.start
@@ -105,13 +108,14 @@ class _Reader(PartsReader):
         exchange = as_dict(fields)
         request, reply = sides_of(fields)
         usage = usage_of(reply)
-        self._totals.add(tokens_of(usage), cost_of(reply, usage))
+        self._tally.spend(tokens_of(usage), cost_of(reply, usage))
         self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
         self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
-        ended = as_str(reply.get("status"))
-        ended = ended if ended in _UNFINISHED else ""
-        self._names["error"] = "error" if reply.get("error") else ended
-        self._times += [at for at in (_asked_at(exchange), _answered_at(exchange)) if at is not None]
+        status = as_str(reply.get("status"))
+        unfinished = status if status in _UNFINISHED else ""
+        self._names["error"] = "error" if reply.get("error") else unfinished
+        self._tally.see(_asked_at(Record(exchange)))
+        self._tally.see(_answered_at(Record(exchange)))
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         if name["part"] in ("message", "reply"):
@@ -122,14 +126,15 @@ class _Reader(PartsReader):
         from gistpoint.sessions.formats._api_bodies import asked_in, message_of, sides_of, system_of
 
         request, reply = sides_of(value)
-        exchange = as_dict(value)
-        if name["part"] == "system":
-            return {"role": "system", "content": system_of(request)}
-        if name["part"] == "error":
-            return {"error": reply.get("error"), "timestamp": _answered_at(exchange)}
-        if name["part"] == "reply":
-            return {**message_of(reply), "timestamp": _answered_at(exchange)}
-        number = name["number"]
+        exchange = Record(value)
+        number = name.get("number")
+        match name["part"]:
+            case "system":
+                return {"role": "system", "content": system_of(request)}
+            case "error":
+                return {"error": reply.get("error"), "timestamp": _answered_at(exchange)}
+            case "reply":
+                return {**message_of(reply), "timestamp": _answered_at(exchange)}
         return {**asked_in(request)[number if isinstance(number, int) else 0], "timestamp": _asked_at(exchange)}
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
@@ -140,58 +145,64 @@ class _Reader(PartsReader):
         return value, damage
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        names = self.names(index)
-        value = as_dict(raws[0].value)
-        if names[0].get("part") == "error":
-            error = value.get("error")
-            text = as_text(as_dict(error).get("message")) or (error if isinstance(error, str) else dumped(error))
-            return Step(
-                index, Actor.ENVIRONMENT, StepKind.ERROR, raws[0].range, tuple(raw.range for raw in raws),
-                label="error", text=text, started=when(value.get("timestamp")), flags=frozenset({"error"}),
-                derived=frozenset({"kind"}),
-            )  # fmt: skip
+        value = Record(raws[0].value)
+        error = value.get("error")
+        if self.names(index)[0].get("part") == "error":
+            text = value.text("error", "message") or (error if isinstance(error, str) else dumped(error))
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR, "error").text(text)
+            return builder.span(value.time("timestamp")).flag("error").derived("kind").build()
         step = message_step(index, raws)
-        ended = {key: value[key] for key in ("stop_reason", "stop_details", "incomplete_details") if value.get(key)}
-        if value.get("status") == "failed" or value.get("error"):
-            text = joined([step.text, as_text(as_dict(value.get("error")).get("message"))])
+        ended = value.kept("stop_reason", "stop_details", "incomplete_details")
+        if error or value.get("status") == "failed":
+            text = joined([step.text, value.text("error", "message")])
             return replace(step, text=text, state=ended, flags=step.flags | {"error"})
         return replace(step, state=ended) if ended else step
 
     def header(self) -> Run:
-        spent, times = self._totals, self._times
+        tally = self._tally
         return Run(
-            self.format, id=self._id, task=self._names["task"], model=self._names["model"],
+            self.format,
+            id=self._id,
+            task=self._names["task"],
+            model=self._names["model"],
             exit_status=self._names["error"],
-            tokens=spent.tokens, cost=spent.cost, started=min(times, default=None),
-            duration_s=max(times) - min(times) if times else None,
+            tokens=tally.tokens,
+            cost=tally.cost,
+            started=tally.started,
+            duration_s=tally.duration_s,
             derived=frozenset({"tokens", "cost", "duration_s"}),
-        )  # fmt: skip
+        )
+
+
+_OF_MESSAGE = ("role", "type", "object", "call_id", "tool_call_id", "id")
+_OF_PART = ("type", "id", "call_id", "tool_use_id")
 
 
 def _light(message: dict[str, Json]) -> dict[str, Json]:
     """Return what decides where a message belongs: its role and the ids of its calls and results."""
-    kept: dict[str, Json] = {key: message[key] for key in ("role", "type", "object", "call_id", "tool_call_id", "id")
-                             if key in message}  # fmt: skip
+    kept = _only(message, _OF_MESSAGE)
     for key in ("content", "tool_calls", "output"):
-        inner = objects(message.get(key)) if isinstance(message.get(key), list) else []
-        named: list[Json] = [
-            {name: part[name] for name in ("type", "id", "call_id", "tool_use_id") if name in part} for part in inner
-        ]
+        named: list[Json] = [_only(part, _OF_PART) for part in objects(message.get(key))]
         if named:
             kept[key] = named
     return kept
 
 
-def _asked_at(exchange: dict[str, Json]) -> float | None:
-    return when(first(as_dict(exchange.get("request")), *_TIMES) or first(exchange, *_TIMES))
+def _only(members: dict[str, Json], names: Sequence[str]) -> dict[str, Json]:
+    return {name: members[name] for name in names if name in members}
 
 
-def _answered_at(exchange: dict[str, Json]) -> float | None:
-    at = when(first(as_dict(exchange.get("response")), *_TIMES) or first(exchange, *_ENDS))
-    milliseconds, asked = exchange.get("time"), _asked_at(exchange)
-    if at is None and asked is not None and isinstance(milliseconds, int | float) and "startedDateTime" in exchange:
-        return asked + milliseconds / 1000
-    return at
+def _asked_at(exchange: Record) -> float | None:
+    return when(exchange.inner("request").first(*_TIMES) or exchange.first(*_TIMES))
+
+
+def _answered_at(exchange: Record) -> float | None:
+    at = when(exchange.inner("response").first(*_TIMES) or exchange.first(*_ENDS))
+    if at is not None or not exchange.has("startedDateTime"):
+        return at
+    # A HAR file, as browsers write it, has how long an exchange took in milliseconds.
+    asked, spent = _asked_at(exchange), exchange.get("time")
+    return asked + spent / 1000 if asked is not None and isinstance(spent, int | float) else None
 
 
 class ApiLog(Format):
@@ -201,25 +212,27 @@ class ApiLog(Format):
     words_in_records = True
     parted_by = (b"delta",)  # a reply in a stream of events
     not_shown: Sequence[NotShown] = (
-        NotShown(("request", "response", "url", "method", "headers", "status"),
-                 "how an exchange was sent; the messages of its bodies are shown, each once"),
-        NotShown(("usage", "stop_reason", "status", "output.status", "content.cache_control"),
-                 "counts and settings of the provider; the model, the tokens and the reason of the end are shown"),
-    )  # fmt: skip
+        NotShown(
+            ("request", "response", "url", "method", "headers", "status"),
+            "how an exchange was sent; the messages of its bodies are shown, each once",
+        ),
+        NotShown(
+            ("usage", "stop_reason", "status", "output.status", "content.cache_control"),
+            "counts and settings of the provider; the model, the tokens and the reason of the end are shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        found = objects(probe.array) or probe.lines or [probe.object]
-        entries = as_list(as_dict(probe.object.get("log")).get("entries"))
-        for key in _ARRAYS:
-            entries = entries or as_list(probe.object.get(key))
-        likely = [one for one in [*found[:20], *objects(entries)[:3]]
-                  if _KEYS & one.keys() or one.get("object") == "response"]  # fmt: skip
+        whole = Record(probe.object)
+        listed = [whole.items("log", "entries"), *map(whole.items, _ARRAYS)]
+        entries = records_in(next(filter(None, listed), []))[:3]
+        likely = [one for one in (*probe.records(), *entries) if one.has(*_KEYS) or one.get("object") == "response"]
         if not likely:
             return 0.0
         from gistpoint.sessions.formats._api_bodies import sides_of
 
-        return 0.92 if any(any(sides_of(one)) for one in likely) else 0.0
+        return 0.92 if any(any(sides_of(one.members)) for one in likely) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the conversations, in the order in which they began."""
@@ -233,7 +246,7 @@ class ApiLog(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a conversation by its number."""
         if not id.isdecimal():
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
 
 

@@ -6,8 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind
+from gistpoint.sessions.records.format import (
+    Format,
+    Raw,
+    RunEntry,
+    RunNames,
+    RunReader,
+    run_named,
+    unknown_step,
+)
 from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
@@ -33,10 +41,14 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
+    in_seconds,
     is_naive,
     objects,
     when,
 )
+
+_DEEPEST = 8
+_STEP_KEYS = ("source", "message", "observation", "tool_calls")
 
 
 class _Reader(RunReader):
@@ -66,6 +78,7 @@ class _Reader(RunReader):
             or as_str(first({"a": self.fact("trajectory_id"), "b": self.fact("session_id")}, "a", "b")),
             task=as_str(extra.get("task")) or self.request,
             model=as_str(agent.get("model_name")),
+            # Our own exports keep the name whole; ATIF has it in two members, of which it needs both.
             agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
             verdict=as_str(extra.get("verdict")),
@@ -90,7 +103,7 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         value = raws[0].value
-        if not isinstance(value, dict) or not {"source", "message", "observation", "tool_calls"} & value.keys():
+        if not isinstance(value, dict) or value.keys().isdisjoint(_STEP_KEYS):
             return unknown_step(index, raws, "step", as_text(value))
         return _step(index, value, raws)
 
@@ -105,18 +118,29 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
     kind = _kind(source, calls, value, index)
     naive = is_naive(value.get("timestamp"))
     derived = {"kind"} | ({"results.call_id"} if any(guess for _, _, guess in pairs) else set())
-    derived |= {"started"} if naive else set()
     results = tuple(result for result, _, _ in pairs)
     started = when(value.get("timestamp"))
-    step = Step(
-        index, actor_of(source), kind, raws[0].range, tuple(raw.range for raw in raws), label=source,
-        thought=as_text(value.get("reasoning_content")), text=as_text(value.get("message")), calls=calls,
-        results=results, started=started, naive=naive,
-        tokens=Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
-        cost=as_float(metrics.get("cost_usd")), model=as_str(value.get("model_name")), edits=edits_of(calls),
-        flags=frozenset(_flags(value, extra, results)), derived=frozenset(derived),
-        links=tuple(link for _, links, _ in pairs for link in links), id=as_str(value.get("step_id")),
-    )  # fmt: skip
+    step = (
+        StepBuilder(index, raws, actor_of(source), kind, source)
+        .thought(as_text(value.get("reasoning_content")))
+        .text(as_text(value.get("message")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(started)
+        .spent(
+            Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
+            as_float(metrics.get("cost_usd")),
+        )
+        .model(as_str(value.get("model_name")))
+        .flag(*(_flags(value, extra, results)))
+        .derived(*derived)
+        .derived_if(naive, "started")
+        .links((link for _, links, _ in pairs for link in links))
+        .id(as_str(value.get("step_id")))
+        .naive_if(naive)
+        .build()
+    )
     return _restored(step, ours) if ours else step
 
 
@@ -126,7 +150,7 @@ def _kind(source: str, calls: tuple[RunCall, ...], value: dict[str, Json], index
     if source == "agent":
         return kind_of(calls)
     if source == "user":
-        return StepKind.TASK if index < 2 else StepKind.MESSAGE
+        return asking_kind(index, 2)
     return StepKind.SYSTEM if source == "system" else StepKind.UNKNOWN
 
 
@@ -134,7 +158,7 @@ def _flags(value: dict[str, Json], extra: dict[str, Json], results: tuple[Result
     flags = {"copied"} if value.get("is_copied_context") else set[str]()
     if extra.get("is_sidechain"):
         flags.add("side")
-    if any(result.is_error or result.returncode for result in results):
+    if any_failed(results):
         flags.add("error")
     return flags
 
@@ -143,6 +167,7 @@ def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
     ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
+    # ATIF needs an object of arguments: what the call had as a text is beside it.
     if ours:
         return RunCall(
             as_str(ours.get("id")),
@@ -157,6 +182,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
     ours = as_dict(extra.get("gistpoint"))
+    # A result that names no call answers the only one of its step.
     guessed = not identity and len(calls) == 1 and not ours
     identity = as_str(ours["call_id"]) if "call_id" in ours else identity
     duration = as_float(extra.get("duration_ms"))
@@ -165,7 +191,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
         as_text(item.get("content")),
         as_bool(extra.get("is_error")),
         as_int(extra.get("returncode")),
-        duration / 1000 if duration is not None else None,
+        in_seconds(duration),
     )
     links = []
     for reference in objects(item.get("subagent_trajectory_ref")):
@@ -183,13 +209,17 @@ def _restored(step: Step, ours: dict[str, Json]) -> Step:
         return as_text(ours[key]) if key in ours else default
 
     edits = tuple(
-        FileEdit(as_str(item.get("path")), None if item.get("old") is None else as_text(item.get("old")),
-             None if item.get("new") is None else as_text(item.get("new")))
+        FileEdit(
+            as_str(item.get("path")),
+            None if item.get("old") is None else as_text(item.get("old")),
+            None if item.get("new") is None else as_text(item.get("new")),
+        )
         for item in objects(ours.get("edits"))
-    )  # fmt: skip
+    )
     tokens = as_dict(ours.get("tokens"))
     return replace(
         step,
+        # A later version may have written actors and kinds that this one does not know.
         actor=Actor(as_str(ours.get("actor"))) if as_str(ours.get("actor")) in set(Actor) else step.actor,
         kind=StepKind(as_str(ours.get("kind"))) if as_str(ours.get("kind")) in set(StepKind) else step.kind,
         label=text("label", step.label),
@@ -227,17 +257,20 @@ class Atif(Format):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("source",), "who acted, which heads the step"),
-        NotShown(("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
-                 "what gistpoint wrote beside a step; the step is made of it"),
+        NotShown(
+            ("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
+            "what gistpoint wrote beside a step; the step is made of it",
+        ),
         NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
         NotShown(("subagent_trajectories",), "runs of their own, listed beside this one", of_run=True),
         NotShown(("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("schema_version")).startswith("ATIF-"):
             return 1.0
+        # The version may come after the steps, of which only the beginning is read here.
         if "steps" in probe.object and as_str(probe.late("schema_version")).startswith("ATIF-"):
             return 0.95
         return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0
@@ -250,20 +283,16 @@ class Atif(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or an embedded one by its `trajectory_id`."""
-        if not id:
-            return _Reader(probe)
-        for known, part in _embedded(probe):
-            if known == id:
-                return _Reader(part, id)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        return _Reader(run_named(probe, id, _embedded(probe))[1], id) if id else _Reader(probe)
 
 
 def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:
-    if depth > 8 or not (
-        b'"subagent_trajectories"' in probe.head or b'"subagent_trajectories"' in probe.tail or depth == 0
-    ):
+    ends = probe.head + probe.tail
+    has_between = probe.blob.size > len(ends)
+    # A whole scan for each trajectory would take as long as reading it: the key is at one of its ends.
+    if depth > _DEEPEST or (depth and b'"subagent_trajectories"' not in ends):
         return
-    if probe.blob.size > len(probe.head) + len(probe.tail) and b'"subagent' not in probe.head + probe.tail:
+    if has_between and b'"subagent' not in ends:
         return
     names = RunNames()
     for number, record in enumerate(elements_at(probe.blob, probe.start, "subagent_trajectories"), 1):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.building import StepBuilder
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
 from gistpoint.sessions.records.model import UNSOLVED, Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -19,8 +20,8 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
-    is_deep,
     objects,
+    shallow,
 )
 
 
@@ -50,15 +51,17 @@ def _header(line: dict[str, Json], id: str) -> Run:
         extra={
             key: value
             for key, value in {
-                "mode": config.get("mode"), "file": metadata.get("file_path"),
+                "mode": config.get("mode"),
+                "file": metadata.get("file_path"),
                 "tool_uses": config.get("max_iterations"),
-                "test_runs": config.get("test_budget"), "right_function": bool(metadata.get("right_function")),
+                "test_runs": config.get("test_budget"),
+                "right_function": bool(metadata.get("right_function")),
                 "corruptions": metadata.get("num_corruptions"),
             }.items()
             if value is not None
         },
         derived=frozenset({"verdict"}),
-    )  # fmt: skip
+    )
 
 
 class _Reader(RunReader):
@@ -74,6 +77,7 @@ class _Reader(RunReader):
 
     def _calls(self) -> Iterator[RawRecord]:
         yield from elements_below(Scanner(self.probe.blob), ("metadata", "tool_usage"))
+        # The verdict is made of the line as a whole, after the calls that are in it.
         yield RawRecord(0, self.probe.blob.size, None)
 
     def header(self) -> Run:
@@ -81,7 +85,6 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         value = as_dict(raws[0].value)
-        ranges = tuple(raw.range for raw in raws)
         if "problem" in value and "tool" not in value:
             return self._verdict(index, value, raws)
         if "tool" not in value:
@@ -91,10 +94,14 @@ class _Reader(RunReader):
         calls = (
             RunCall("", as_str(value["tool"]), arguments if isinstance(arguments, str) else compact(arguments), parsed),
         )
-        return Step(
-            index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label=calls[0].tool, calls=calls,
-            edits=edits_of(calls), flags=frozenset({"result-not-recorded"}), derived=frozenset({"kind"}),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.AGENT, kind_of(calls), calls[0].tool)
+            .calls(calls)
+            .edits(edits_of(calls))
+            .flag("result-not-recorded")
+            .derived("kind")
+            .build()
+        )
 
     def _verdict(self, index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
         tests = as_dict(as_dict(value.get("metadata")).get("test_info"))
@@ -106,12 +113,14 @@ class _Reader(RunReader):
             key: as_int(tests.get(key)) for key in ("passed", "failed", "deselected") if key in tests
         }
         failed = bool(tests.get("failed") or tests.get("had_execution_error"))
-        return Step(
-            index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="result",
-            text=f"score {as_str(value.get('score')) or 'none'}", state=counts,
-            results=(Result("", "\n".join(part for part in shown if part), failed),),
-            flags=frozenset({"error"} if failed else ()),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.SCORE, "result")
+            .text(f"score {as_str(value.get('score')) or 'none'}")
+            .results((Result("", "\n".join(part for part in shown if part), failed),))
+            .state(counts)
+            .flag_if(failed, "error")
+            .build()
+        )
 
 
 def _is_problem(line: dict[str, Json]) -> bool:
@@ -141,13 +150,13 @@ class BreakpointResults(Format):
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the problems; summaries are not runs."""
         for id, record in _problems(probe):
-            yield RunEntry(id, _header({} if is_deep(record.fields) else as_dict(record.fields), id))
+            yield RunEntry(id, _header(shallow(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a problem by its name, the first one without a name."""
         for known, record in _problems(probe):
             if known == id or not id:
-                line = {} if is_deep(record.fields) else as_dict(record.fields)
+                line = shallow(record.fields)
                 return _Reader(probe.part(record), known, line)
         where = probe.name or "The file"
         raise RunFileError(f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem.")
@@ -156,7 +165,8 @@ class BreakpointResults(Format):
 def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
-        fields = {} if is_deep(record.fields) else as_dict(record.fields)
+        fields = shallow(record.fields)
+        # The summaries of the run are lines too.
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"

@@ -11,46 +11,152 @@ from gistpoint.sessions.records.values import as_dict, as_str, compact, first, o
 
 _NAMES: dict[StepKind, tuple[str, ...]] = {
     StepKind.VIEW: (
-        "read", "view", "open", "goto", "scroll_up", "scroll_down", "ls", "notebookread", "view_file", "cat",
-        "read_file", "read_files", "readfile", "list", "list_dir", "list_files", "copilot_readfile",
-        "copilot_listdirectory", "copilot_geterrors", "view_image", "read_many_files",
-        "listfilestoplevel", "listfilesrecursive",
+        "read",
+        "view",
+        "open",
+        "goto",
+        "scroll_up",
+        "scroll_down",
+        "ls",
+        "notebookread",
+        "view_file",
+        "cat",
+        "read_file",
+        "read_files",
+        "readfile",
+        "list",
+        "list_dir",
+        "list_files",
+        "copilot_readfile",
+        "copilot_listdirectory",
+        "copilot_geterrors",
+        "view_image",
+        "read_many_files",
+        "listfilestoplevel",
+        "listfilesrecursive",
     ),
     StepKind.SEARCH: (
-        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch", "web_search",
-        "fetch", "file_search", "grep_search", "semantic_search", "codebase_search", "search_files", "find",
-        "list_code_definition_names", "copilot_findtextinfiles", "copilot_findfiles", "copilot_searchcodebase",
-        "file_glob_search", "copilot_fetchwebpage", "fetch_webpage", "web_fetch", "google_web_search",
-        "search_file_content", "tool_search", "searchfiles", "codebasesearch", "listcodedefinitionnames",
+        "grep",
+        "glob",
+        "search",
+        "search_dir",
+        "search_file",
+        "find_file",
+        "websearch",
+        "webfetch",
+        "web_search",
+        "fetch",
+        "file_search",
+        "grep_search",
+        "semantic_search",
+        "codebase_search",
+        "search_files",
+        "find",
+        "list_code_definition_names",
+        "copilot_findtextinfiles",
+        "copilot_findfiles",
+        "copilot_searchcodebase",
+        "file_glob_search",
+        "copilot_fetchwebpage",
+        "fetch_webpage",
+        "web_fetch",
+        "google_web_search",
+        "search_file_content",
+        "tool_search",
+        "searchfiles",
+        "codebasesearch",
+        "listcodedefinitionnames",
     ),
     StepKind.EDIT: (
-        "edit", "write", "multiedit", "create", "insert", "append", "notebookedit", "apply_patch", "rewrite",
-        "str_replace", "undo_edit", "create_file", "write_file", "write_to_file", "replace_in_file", "apply_diff",
-        "insert_content", "search_and_replace", "search_replace", "replace_string_in_file", "insert_edit_into_file",
-        "multi_replace_string_in_file", "editor", "patch", "copilot_createfile", "copilot_replacestring",
-        "copilot_insertedit", "copilot_applypatch", "replace", "file_change", "create_new_file", "multi_edit",
-        "edit_existing_file", "single_find_and_replace", "newfilecreated", "editedexistingfile", "applieddiff",
+        "edit",
+        "write",
+        "multiedit",
+        "create",
+        "insert",
+        "append",
+        "notebookedit",
+        "apply_patch",
+        "rewrite",
+        "str_replace",
+        "undo_edit",
+        "create_file",
+        "write_file",
+        "write_to_file",
+        "replace_in_file",
+        "apply_diff",
+        "insert_content",
+        "search_and_replace",
+        "search_replace",
+        "replace_string_in_file",
+        "insert_edit_into_file",
+        "multi_replace_string_in_file",
+        "editor",
+        "patch",
+        "copilot_createfile",
+        "copilot_replacestring",
+        "copilot_insertedit",
+        "copilot_applypatch",
+        "replace",
+        "file_change",
+        "create_new_file",
+        "multi_edit",
+        "edit_existing_file",
+        "single_find_and_replace",
+        "newfilecreated",
+        "editedexistingfile",
+        "applieddiff",
     ),
     StepKind.SUBMIT: ("submit", "finish", "submit_review", "attempt_completion", "exit_forfeit"),
     StepKind.DELEGATE: ("task", "agent", "delegate", "spawn_agent"),
     StepKind.MESSAGE: ("think", "todowrite", "task_tracking", "update_plan", "write_todos", "todo_write"),
     StepKind.TEST: ("eval", "test"),
-}  # fmt: skip
+}
 """The tools of agents, in lower case, by what they are for."""
 _SHELLS = frozenset(
-    ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
-     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython", "run_in_terminal", "run_terminal_cmd",
-     "execute_command", "run_commands", "run_shell_command", "shell_command",
-     "run_terminal_command", "command_execution", "code_interpreter")
-)  # fmt: skip
+    (
+        "bash",
+        "shell",
+        "sh",
+        "terminal",
+        "execute_bash",
+        "bash_command",
+        "run",
+        "run_command",
+        "exec_command",
+        "local_shell",
+        "swe_agent_action",
+        "cmd_run",
+        "execute",
+        "run_ipython",
+        "run_in_terminal",
+        "run_terminal_cmd",
+        "execute_command",
+        "run_commands",
+        "run_shell_command",
+        "shell_command",
+        "run_terminal_command",
+        "command_execution",
+        "code_interpreter",
+    )
+)
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
     r"|\bmake (check|test)\b"
 )
 _TEST_WORDS = (
-    "pytest", "py.test", "tox", "nox", "unittest", "runtests.py", "bin/test", "npm ", "go test", "cargo test", "ctest",
+    "pytest",
+    "py.test",
+    "tox",
+    "nox",
+    "unittest",
+    "runtests.py",
+    "bin/test",
+    "npm ",
+    "go test",
+    "cargo test",
+    "ctest",
     "make ",
-)  # fmt: skip
+)
 """One of these is in every match of `_TEST`, as one of `_EDIT_WORDS` is in every match of `_EDIT`: most commands have
 none, and a regular expression takes ten times as long to find that out."""
 _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
@@ -76,11 +182,14 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 def kind_of_command(command: str) -> StepKind:
     """Guess the purpose of a shell command."""
+    # A command may hold a whole file: its beginning says what it is for, after the `cd` that many agents put
+    # first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
         return StepKind.SUBMIT
     if _PATCH in text:
         return StepKind.EDIT
+    # SWE-agent calls its editor by a command line.
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
     if _has(text, _TEST_WORDS) and _TEST.search(text):
@@ -98,6 +207,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 def command_of(call: RunCall) -> str:
     """Return the shell command of a call, without the shell that it is given to; empty if there is none."""
+    # Every agent names the argument of its shell in its own way.
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str | list):
@@ -117,9 +227,16 @@ def kind_of(calls: tuple[RunCall, ...]) -> StepKind:
     """Guess the purpose of a step from its calls: the most important one decides."""
     kinds = {_kind(call) for call in calls}
     weight = (
-        StepKind.SUBMIT, StepKind.EDIT, StepKind.TEST, StepKind.DELEGATE, StepKind.EXECUTE,
-        StepKind.SEARCH, StepKind.VIEW, StepKind.TOOL, StepKind.MESSAGE,
-    )  # fmt: skip
+        StepKind.SUBMIT,
+        StepKind.EDIT,
+        StepKind.TEST,
+        StepKind.DELEGATE,
+        StepKind.EXECUTE,
+        StepKind.SEARCH,
+        StepKind.VIEW,
+        StepKind.TOOL,
+        StepKind.MESSAGE,
+    )
     return next((kind for kind in weight if kind in kinds), StepKind.MESSAGE)
 
 
@@ -145,6 +262,7 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
+        # A patch of OpenAI's models is an argument as a whole, or within a command of the shell.
         patch = command_of(call) or as_str(first(arguments, "input", "patch"))
         if _PATCH in patch:
             found += _patched(patch)
@@ -168,6 +286,7 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
         (change[key] for key in ("file_text", "content", "contents", "func_code") if isinstance(change.get(key), str)),
         None,
     )
+    # With `func_name` the code is that of one function: the file as a whole is not known.
     return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
 
 
@@ -178,27 +297,38 @@ def _patched(patch: str) -> Iterator[FileEdit]:
         lines = body.strip("\n").split("\n")
         if verb == "Add":
             yield FileEdit(path.strip(), None, "".join(f"{line[1:]}\n" for line in lines if line[:1] == "+"))
-        hunks: list[list[str]] = [[]]
-        for line in lines if verb == "Update" else []:
-            if line.startswith("@@"):
-                hunks.append([])
-            elif line[:1] in (" ", "-", "+"):
-                hunks[-1].append(line)
-        changes = [hunk for hunk in hunks if hunk]
+            continue
+        changes = list(_hunks(lines)) if verb == "Update" else []
         for hunk in changes:
             old, new = ("".join(f"{line[1:]}\n" for line in hunk if line[0] != sign) for sign in "+-")
             yield FileEdit(path.strip(), old, new)
-        if verb != "Add" and not changes:
+        if not changes:
             yield FileEdit(path.strip())
+
+
+def _hunks(lines: list[str]) -> Iterator[list[str]]:
+    """Yield the lines of each hunk that has any."""
+    hunk: list[str] = []
+    for line in lines:
+        if line.startswith("@@"):
+            if hunk:
+                yield hunk
+            hunk = []
+        elif line[:1] in (" ", "-", "+"):
+            hunk.append(line)
+    if hunk:
+        yield hunk
 
 
 def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
     """Read a call in any of the forms of chat messages: nested function, arguments as text or object."""
     item = as_dict(value)
     function = as_dict(item.get("function"))
+    # Inspect has the name of a function in place of the object that OpenAI's API has.
     name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
     name = name or item.get("toolName") or as_str(item.get("type")).removesuffix("_call")
     arguments = function.get("arguments", _arguments(item))
+    # An item of the Responses API has both: `id` is its own, and its result names `call_id`.
     ids = ("id", "call_id") if as_str(item.get("type")).endswith("tool_use") else ("call_id", "id")
     identity = as_str(first(item, *ids, "tool_call_id", "toolCallId")) or fallback_id
     if isinstance(arguments, str):

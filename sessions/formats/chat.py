@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Literal
 
 from gistpoint.sessions.formats.benchmarks import HEADER, row_header
+from gistpoint.sessions.formats.message_parts import is_call
 from gistpoint.sessions.formats.messages import (
-    Totals,
     Turns,
     cost_of,
-    is_call,
     message_step,
     message_texts,
     results_in,
@@ -20,13 +19,17 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.building import StepBuilder, Tally
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, dumped, first, objects, recoded, when
 
 Shape = Literal["object", "array", "lines", "runs"]
+_CONTENTS = ("content", "tool_calls", "output", "text", "call_id", "summary")
+"""A message or an item of the Responses API has at least one of these."""
 _ARRAYS = ("messages",)
 _LISTED = "data"
 """The key of the items of a list that OpenAI's API returned."""
@@ -38,13 +41,8 @@ _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
 
 
 def _is_message(value: Json) -> bool:
-    return (
-        isinstance(value, dict)
-        and bool(role_of(value))
-        and (
-            bool({"content", "tool_calls", "output", "text"} & value.keys()) or "call_id" in value or "summary" in value
-        )
-    )
+    message = Record(value)
+    return message.has(*_CONTENTS) and bool(role_of(message.members))
 
 
 def _is_head(line: dict[str, Json]) -> bool:
@@ -63,27 +61,35 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
     items = [as_dict(record.fields) for record in found]
     places = {as_str(item.get("call_id")): at for at, item in enumerate(items) if is_call(as_str(item.get("type")))}
     for at, item in enumerate(items):
-        if role_of(item) == "tool" and (called := places.get(as_str(item.get("call_id")))) is not None:
+        called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
+        if called is not None:
             return found[::-1] if at < called else found
-    asked = [role_of(item) != "assistant" for item in items]
-    return found[::-1] if asked and asked[-1] and not asked[0] else found
+    # Without a call and its result: a conversation begins with a question, and need not end with one.
+    replied = [role_of(item) == "assistant" for item in items]
+    newest_first = bool(replied) and replied[0] and not replied[-1]
+    return found[::-1] if newest_first else found
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
     """Return how the messages are arranged in the file, None if there are none."""
     if probe.array:
-        if _messages(as_dict(probe.array[0])) is not None:
-            return "runs"
-        return "array" if _is_message(probe.array[0]) else None
+        return _shape_of_array(probe.array[0])
     if probe.is_lines and any(_messages(line) is not None for line in probe.lines):
         return "runs"
     messages = _messages(probe.object)
     if messages is not None:
-        return "object" if not messages or isinstance(messages[0], dict) else None
+        return "object" if all(isinstance(message, dict) for message in messages[:1]) else None
     if probe.object.keys() >= _HERMES and not probe.is_lines:
         return "object"
-    said = probe.lines[1:2] if probe.lines and _is_head(probe.lines[0]) else probe.lines[:1]
-    return "lines" if said and _is_message(said[0]) else None
+    opening = probe.lines[:2]
+    said = opening[1:] if any(map(_is_head, opening[:1])) else opening[:1]
+    return "lines" if any(map(_is_message, said)) else None
+
+
+def _shape_of_array(opening: Json) -> Shape | None:
+    if _messages(as_dict(opening)) is not None:
+        return "runs"
+    return "array" if _is_message(opening) else None
 
 
 class _Reader(RunReader):
@@ -96,7 +102,7 @@ class _Reader(RunReader):
         self._shape = shape
         self.in_lines = shape == "lines"
         self._turns = Turns()
-        self._totals = Totals()
+        self._tally = Tally()
         self._systems = 0
         self._model = as_str(probe.lines[0].get("model")) if probe.lines and _is_head(probe.lines[0]) else ""
 
@@ -109,6 +115,8 @@ class _Reader(RunReader):
         shown: list[str] = []
         for key in _SYSTEM:
             record = self.probe.member(key, _ARRAYS)
+            # Anthropic's API has the system prompt beside the messages: it comes before them as a step of its
+            # own.
             if record is not None and isinstance(record.fields, str | list):
                 shown.append(key)
                 yield record._replace(inner=True)
@@ -116,17 +124,21 @@ class _Reader(RunReader):
             yield from _in_order(object_records(self.probe.blob, self.probe.start, (_LISTED,), self.facts, None))
         else:
             yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
+        # What a step shows is no longer a member beside the messages.
         for key in shown:
             self.facts.pop(key, None)
 
     def place(self, fields: Json, step_count: int) -> int:
-        if isinstance(fields, str | list) and step_count == self._systems and self._shape == "object":
+        # The system prompt is a member of the object, and comes before the messages.
+        is_prompt = self._shape == "object" and isinstance(fields, str | list)
+        if is_prompt and step_count == self._systems:
             self._systems += 1
             return step_count
         message = as_dict(fields)
-        if (message.get("usage") or message.get("metrics")) and role_of(message) == "assistant":
+        counts = message.get("usage") or message.get("metrics")
+        if counts and role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
+            self._tally.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(fields, step_count)
 
     def had_a_step(self, fields: Json) -> bool:
@@ -139,8 +151,12 @@ class _Reader(RunReader):
         head = as_dict(raws[0].value)
         if _is_head(head):
             told = {key: value for key, value in head.items() if key != "tools"}
-            return Step(index, Actor.SYSTEM, StepKind.STATE, raws[0].range, tuple(raw.range for raw in raws),
-                        label="session", text=dumped(told), started=when(head.get("timestamp")))  # fmt: skip
+            return (
+                StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "session")
+                .text(dumped(told))
+                .span(when(head.get("timestamp")))
+                .build()
+            )
         return message_step(index, raws)
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
@@ -153,9 +169,9 @@ class _Reader(RunReader):
         return self._with_totals(row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER}))
 
     def _with_totals(self, run: Run) -> Run:
-        spent = self._totals
-        known = {name for name, value in (("tokens", spent.tokens), ("cost", spent.cost)) if value}
-        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known)
+        spent = self._tally
+        known = Record({"tokens": bool(spent.tokens), "cost": bool(spent.cost)}).kept("tokens", "cost")
+        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known.keys())
 
 
 class Chat(Format):
@@ -166,10 +182,12 @@ class Chat(Format):
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
         NotShown(("tools",), "what the model could call"),
-        NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
-                 "counts and settings of the provider; the model and the tokens are shown"),
+        NotShown(
+            ("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
+            "counts and settings of the provider; the model and the tokens are shown",
+        ),
         NotShown(("status",), "whether an item is complete; one that failed is an error"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -177,9 +195,9 @@ class Chat(Format):
         if shape is None:
             return 0.0
         if shape in ("object", "runs"):
-            holder = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
-            messages = objects(_messages(holder))
-            return 0.5 if messages and all(role_of(message) for message in messages[:3]) else 0.1
+            holder = probe.opening.members
+            messages = objects(_messages(holder))[:3]
+            return 0.5 if messages and all(map(role_of, messages)) else 0.1
         return 0.5
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
@@ -196,14 +214,12 @@ class Chat(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open one conversation."""
         shape = shape_of(probe) or "object"
-        if shape != "runs":
-            if id:
-                raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+        if shape != "runs" and not id:
             return _Reader(probe, shape)
-        for known, record in _conversations(probe):
-            if known == id or not id:
-                return _Reader(probe.part(record), "object")
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        if shape != "runs":
+            raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+        _, record = run_named(probe, id, _conversations(probe))
+        return _Reader(probe.part(record), "object")
 
 
 def _conversations(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:

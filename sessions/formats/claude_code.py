@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
-from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
-    as_text,
     dumped,
-    first,
-    is_naive,
-    joined,
     objects,
     when,
 )
@@ -28,10 +27,30 @@ _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
 """The records that name the session and their names' key; what a person wrote is before what the model wrote."""
 _TYPES = frozenset(
-    ("user", "assistant", "system", "summary", "queue-operation", "file-history-snapshot", "attachment", "progress",
-     "permission-mode", "mode", "last-prompt", "agent-name", "agent-color", "tag", "pr-link", "frame-link",
-     "worktree-state", "relocated", "bridge-session", "atis-latch", *_TITLES)
-)  # fmt: skip
+    (
+        "user",
+        "assistant",
+        "system",
+        "summary",
+        "queue-operation",
+        "file-history-snapshot",
+        "attachment",
+        "progress",
+        "permission-mode",
+        "mode",
+        "last-prompt",
+        "agent-name",
+        "agent-color",
+        "tag",
+        "pr-link",
+        "frame-link",
+        "worktree-state",
+        "relocated",
+        "bridge-session",
+        "atis-latch",
+        *_TITLES,
+    )
+)
 
 
 class _Reader(RunReader):
@@ -48,7 +67,7 @@ class _Reader(RunReader):
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
-        self._times: list[float] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -57,13 +76,13 @@ class _Reader(RunReader):
         blocks = objects(message.get("content"))
         if record.get("type") == "assistant":
             name = as_str(message.get("id"))
-            step = self._replies.get(name, step_count) if name else step_count
-            if name:
-                self._replies[name] = step
+            # A reply is split over records, between which those of other replies and answers may be.
+            step = self._replies.setdefault(name, step_count) if name else step_count
             for block in blocks:
                 if block.get("type") == "tool_use":
                     self._calls[as_str(block.get("id"))] = self._steps[as_str(block.get("id"))] = step
             return step
+        # What a call reports while it runs joins its step, even after its result has come.
         if record.get("type") == "progress":
             return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
@@ -86,14 +105,12 @@ class _Reader(RunReader):
             self._usage[as_str(message.get("id")) or as_str(record.get("uuid"))] = {
                 key: value for key, value in usage.items() if key.endswith("tokens")
             }
-        at = when(record.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp")))
 
     def header(self) -> Run:
         for record in () if self._seen else self.probe.lines:
             self._learn_head(record)
-        counts = [tokens_of(usage) for usage in self._usage.values()]
+        counts = [tokens_of(Record(usage)) for usage in self._usage.values()]
         return Run(
             self.format,
             as_str(self._seen.get("version")),
@@ -102,18 +119,20 @@ class _Reader(RunReader):
             model=as_str(self._seen.get("model")),
             agent="claude-code" + (" side agent" if self._agent else ""),
             tokens=sum(counts, start=Tokens()),
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             links=tuple(f"agent-{agent}.jsonl" for agent in sorted(self._agents)),
-            extra={key: value for key, value in (("title", self._title), ("cwd", self._seen.get("cwd"))) if value},
+            extra=Record({"title": self._title, "cwd": self._seen.get("cwd")}).kept("title", "cwd"),
             derived=frozenset({"task", "tokens", "duration_s"}),
         )
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        if record.get("type") != "user" or record.get("isMeta") or record.get("isCompactSummary"):
+        of_program = record.get("isMeta") or record.get("isCompactSummary")
+        if of_program or record.get("type") != "user":
             return ""
-        beside = record.get("isSidechain") and not self._agent
-        return "" if beside else joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
+        # The prompt of a side agent whose records are among those of the main session.
+        of_agent = record.get("isSidechain") and not self._agent
+        return "" if of_agent else parts_of_message(as_dict(record.get("message")).get("content")).text
 
     @property
     def _agent(self) -> str:
@@ -133,7 +152,9 @@ class _Reader(RunReader):
         kind = as_str(record.get("type"))
         if kind in _TITLES:
             self._seen[kind] = as_str(record.get(_TITLES[kind]))
-        if "sessionId" not in self._seen and record.get("sessionId") and record.get("agentId"):
+        opens = "sessionId" not in self._seen and record.get("sessionId")
+        if opens and record.get("agentId"):
+            # Only a side agent's own file names it in its first record.
             self._seen["agentId"] = record["agentId"]
         for key in ("sessionId", "version"):
             if record.get(key):
@@ -146,48 +167,67 @@ class _Reader(RunReader):
             self._seen.setdefault("model", model)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        records = [as_dict(raw.value) for raw in raws]
-        replies = [record for record in records if record.get("type") == "assistant"]
-        return reply_step(index, raws, records, replies) if replies else _other(index, raws, records[0])
+        records = records_of(raws)
+        if of_type(records, "assistant"):
+            return reply_step(index, raws, records)
+        return _other(index, raws, records[0])
 
 
-def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
-    kind_name = as_str(record.get("type"))
-    parts = parts_of_message(as_dict(record.get("message")).get("content"))
-    actor, kind, flags = Actor.SYSTEM, StepKind.STATE, set[str]()
-    text = as_text(first(record, "content", "summary"))
-    if kind_name == "user":
-        actor = Actor.USER
-        kind = StepKind.CONTEXT if record.get("isCompactSummary") else StepKind.TASK if index < 4 else StepKind.MESSAGE
-        text = joined([*parts.texts, *parts.thought])
-        if parts.results:
-            kind, flags = StepKind.TOOL, {"unpaired"}
-    elif kind_name == "system":
-        kind = StepKind.CONTEXT if record.get("subtype") == "compact_boundary" else StepKind.SYSTEM
-        if as_str(record.get("level")) == "error" or record.get("error"):
-            kind, flags = StepKind.ERROR, {"error"}
-    elif kind_name == "attachment":
-        beside = as_dict(record.get("attachment"))
-        if beside.get("type") == "queued_command":
-            said = parts_of_message(beside.get("prompt"))
-            actor, kind, text = Actor.USER, StepKind.MESSAGE, joined(said.texts)
-        elif as_str(beside.get("type")).endswith("_error"):
-            kind, flags = StepKind.ERROR, {"error"}
-    elif kind_name not in _TYPES:
-        kind, flags = StepKind.UNKNOWN, {"unknown"}
-    if record.get("isSidechain"):
-        flags.add("side")
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=kind_name or "record",
-        text=text or ("" if parts.results else dumped(_without_place(record))), calls=tuple(parts.calls),
-        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
-        flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
-    )  # fmt: skip
+_Shown: TypeAlias = tuple[Actor, StepKind, str]
+"""Who acted in a record that is no reply, for what purpose, and a text to show in place of the record."""
 
 
-def _without_place(record: dict[str, Json]) -> dict[str, Json]:
-    """Return a record of the program's without what stands in every one of them."""
-    return {key: value for key, value in record.items() if key not in _PLACE and key not in _CHAIN}
+def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
+    name = record.word("type")
+    parts = parts_of_message(record.get("message", "content"))
+    actor, kind, text = _purpose(index, record, parts)
+    if not text and not parts.results:
+        text = dumped(record.without(*_PLACE, *_CHAIN))
+    return (
+        StepBuilder(index, raws, actor, kind, name or "record")
+        .text(text)
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(record.get("timestamp"))
+        .flag_if(name == "user" and parts.results, "unpaired")
+        .flag_if(kind is StepKind.ERROR, "error")
+        .flag_if(kind is StepKind.UNKNOWN, "unknown")
+        .flag_if(record.get("isSidechain"), "side")
+        .derived("kind")
+        .id(record.word("uuid"))
+        .build()
+    )
+
+
+def _purpose(index: int, record: Record, parts: Parts) -> _Shown:
+    text = record.first_text("content", "summary")
+    match record.word("type"):
+        case "user":
+            return _of_user(index, record, parts)
+        case "system":
+            kind = StepKind.CONTEXT if record.get("subtype") == "compact_boundary" else StepKind.SYSTEM
+            failed = record.word("level") == "error" or record.get("error")
+            return Actor.SYSTEM, StepKind.ERROR if failed else kind, text
+        case "attachment":
+            return _attached(record.inner("attachment"), text)
+        case name:
+            return Actor.SYSTEM, StepKind.STATE if name in _TYPES else StepKind.UNKNOWN, text
+
+
+def _of_user(index: int, record: Record, parts: Parts) -> _Shown:
+    if parts.results:
+        return Actor.USER, StepKind.TOOL, parts.said
+    # After a conversation was condensed, its summary is written as if the user had said it.
+    condensed = record.get("isCompactSummary")
+    return Actor.USER, StepKind.CONTEXT if condensed else asking_kind(index, 4), parts.said
+
+
+def _attached(attachment: Record, text: str) -> _Shown:
+    if attachment.get("type") == "queued_command":
+        # What the user typed while the model was at work is recorded as an attachment to its next request.
+        return Actor.USER, StepKind.MESSAGE, parts_of_message(attachment.get("prompt")).text
+    failed = attachment.word("type").endswith("_error")
+    return Actor.SYSTEM, StepKind.ERROR if failed else StepKind.STATE, text
 
 
 class ClaudeCode(SingleRun):
@@ -198,34 +238,42 @@ class ClaudeCode(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown((*_PLACE, "permissionMode"), "where and how the program ran, the same in every record"),
-        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
-                  "message.context_management"),
-                 "counts and settings of the provider; the tokens are shown"),
-        NotShown(("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
-                 "files and lists as they were before, and as a result has them with line numbers"),
-        NotShown(("data.message", "data.normalizedMessages", "data.prompt"),
-                 "what a side agent did while its call ran: its own session has it"),
-        NotShown(("data.output", "data.fullOutput"),
-                 "what a command had printed so far: its result has it, or the file that the result names"),
+        NotShown(
+            ("message.usage", "message.stop_reason", "message.content.cache_control", "message.context_management"),
+            "counts and settings of the provider; the tokens are shown",
+        ),
+        NotShown(
+            ("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
+            "files and lists as they were before, and as a result has them with line numbers",
+        ),
+        NotShown(
+            ("data.message", "data.normalizedMessages", "data.prompt"),
+            "what a side agent did while its call ran: its own session has it",
+        ),
+        NotShown(
+            ("data.output", "data.fullOutput"),
+            "what a command had printed so far: its result has it, or the file that the result names",
+        ),
         NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         if objects(probe.object.get("loglines")):
             return 0.9
-        sure = 0.0
-        for record in probe.lines[:20]:
-            known = as_str(record.get("type")) in _TYPES
-            if known and ({"sessionId", "parentUuid", "leafUuid"} & record.keys()):
-                return 0.95
-            if known and "uuid" in record and isinstance(record.get("message"), dict):
-                sure = 0.85
-        return sure
+        return max(map(_likeness, probe.first_lines(20)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
+
+
+def _likeness(record: Record) -> float:
+    if record.word("type") not in _TYPES:
+        return 0.0
+    if record.has("sessionId", "parentUuid", "leafUuid"):
+        return 0.95
+    return 0.85 if record.has("uuid") and isinstance(record.get("message"), dict) else 0.0
 
 
 FORMAT = ClaudeCode()

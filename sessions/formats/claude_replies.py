@@ -6,95 +6,95 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import parts_of_message, stopped
+from gistpoint.sessions.formats.message_parts import merged, parts_of_message
+from gistpoint.sessions.formats.messages import stopped
+from gistpoint.sessions.records.building import StepBuilder, any_error, spoken_result
 from gistpoint.sessions.records.format import Raw
-from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, FileEdit, Result, Step, StepKind, Tokens
+from gistpoint.sessions.records.record import Record, of_type, times_of, words_of
 from gistpoint.sessions.records.values import (
-    as_dict,
     as_float,
-    as_int,
     as_str,
     as_text,
-    first,
-    is_naive,
-    joined,
-    objects,
+    in_seconds,
     total,
-    when,
 )
 
 
-def tokens_of(usage: dict[str, Json]) -> Tokens:
+def tokens_of(usage: Record) -> Tokens:
     """Return the tokens of a reply; the prompt's include those from a cache."""
-    cached = as_int(usage.get("cache_read_input_tokens"))
-    prompt = total([as_int(usage.get("input_tokens")), cached, as_int(usage.get("cache_creation_input_tokens"))])
-    return Tokens(prompt, as_int(usage.get("output_tokens")), cached)
+    cached = usage.whole("cache_read_input_tokens")
+    prompt = total([usage.whole("input_tokens"), cached, usage.whole("cache_creation_input_tokens")])
+    return Tokens(prompt, usage.whole("output_tokens"), cached)
 
 
-def reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], replies: list[dict[str, Json]]) -> Step:
-    """Return the step of a reply: `replies` are those of its records that the model wrote."""
-    messages = [as_dict(record.get("message")) for record in replies]
-    parts = [parts_of_message(message.get("content")) for message in messages]
-    calls = tuple(call for part in parts for call in part.calls)
+def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
+    """Return the step of a reply: those of its records that the model wrote, and the answers to its calls."""
+    replies = of_type(records, "assistant")
     answers = [record for record in records if record.get("type") != "assistant"]
-    results = [result for part in parts for result in part.results]
-    results += [result for record in answers for result in _results(record)]
-    rich = [as_dict(record.get("toolUseResult")) for record in answers]
-    times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
-    broken = any(record.get("isApiErrorMessage") for record in replies)
-    flags = {"error"} if broken or any(result.is_error for result in results) else set[str]()
-    flags |= stopped(messages)
-    if replies[0].get("isSidechain"):
-        flags.add("side")
-    diffs = [diff for diff in (_diff(item) for item in rich) if diff]
-    edits = tuple(edit for item in rich for edit in _edits(item)) or edits_of(calls)
-    usage = as_dict(messages[-1].get("usage"))
-    return Step(
-        index, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(text for part in parts for text in part.thought),
-        text=joined(text for part in parts for text in part.texts),
-        calls=calls, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(replies[0].get("timestamp")),
-        tokens=tokens_of(usage) if usage else Tokens(), model=as_str(messages[0].get("model")),
-        state={"cwd": replies[0]["cwd"]} if replies[0].get("cwd") else {}, diff="\n".join(diffs) or None, edits=edits,
-        flags=frozenset(flags), derived=frozenset({"kind", "ended"}),
-        links=tuple(f"agent-{as_str(item['agentId'])}.jsonl" for item in rich if item.get("agentId")),
-        id=as_str(first(messages[0], "id") or replies[0].get("uuid")),
-    )  # fmt: skip
+    messages = [reply.inner("message") for reply in replies]
+    parts = merged(parts_of_message(message.get("content")) for message in messages)
+    calls, results = tuple(parts.calls), parts.results
+    edits: list[FileEdit] = []
+    # What the program itself knows of a result: the model was sent less of it.
+    known = [answer.inner("toolUseResult") for answer in answers]
+    for answer, outcome in zip(answers, known, strict=True):
+        results += _results(answer)
+        edits += _edits(outcome)
+    broken = any(reply.get("isApiErrorMessage") for reply in replies)
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), "assistant")
+        .thought(*parts.thought)
+        .text(parts.text)
+        .calls(calls)
+        .results(results)
+        .edits(edits or edits_of(calls))
+        .diffs(map(_diff, known))
+        .over(times_of(records, "timestamp"))
+        .naive(replies[0].get("timestamp"))
+        # Each record of a reply repeats its usage, as far as it was counted when the record was written.
+        .spent(tokens_of(messages[-1].inner("usage")))
+        .model(messages[0].word("model"))
+        .state(replies[0].kept("cwd"))
+        .flag(*stopped([message.members for message in messages]))
+        .flag_if(broken or any_error(results), "error")
+        .flag_if(replies[0].get("isSidechain"), "side")
+        .derived("kind", "ended")
+        .links(f"agent-{agent}.jsonl" for agent in words_of(known, "agentId") if agent)
+        .id(as_str(messages[0].first("id") or replies[0].get("uuid")))
+        .build()
+    )
 
 
-def _results(record: dict[str, Json]) -> list[Result]:
+def _results(record: Record) -> list[Result]:
     """Return the results in a user's record; other text in it is a result without a call."""
-    parts = parts_of_message(as_dict(record.get("message")).get("content"))
-    duration = as_float(first(as_dict(record.get("toolUseResult")), "durationMs", "totalDurationMs"))
-    seconds = duration / 1000 if duration is not None else None
-    spoken = joined([*parts.texts, *parts.thought])
-    return [
-        *(replace(result, duration_s=seconds) for result in parts.results),
-        *([Result("", spoken)] if spoken else []),
-    ]
+    parts = parts_of_message(record.get("message", "content"))
+    spent = in_seconds(as_float(record.inner("toolUseResult").first("durationMs", "totalDurationMs")))
+    return [*(replace(result, duration_s=spent) for result in parts.results), *spoken_result(parts.said)]
 
 
-def _diff(rich: dict[str, Json]) -> str:
+def _diff(outcome: Record) -> str:
     """Return a recorded `structuredPatch` as a unified diff."""
-    path = as_str(rich.get("filePath"))
-    hunks = objects(rich.get("structuredPatch"))
+    path = outcome.word("filePath")
+    hunks = outcome.objects("structuredPatch")
     if not path or not hunks:
         return ""
     shown = [f"--- a/{path.lstrip('/')}", f"+++ b/{path.lstrip('/')}"]
     for hunk in hunks:
-        place = [as_int(hunk.get(key)) or 0 for key in ("oldStart", "oldLines", "newStart", "newLines")]
-        shown.append(f"@@ -{place[0]},{place[1]} +{place[2]},{place[3]} @@")
-        lines = hunk.get("lines")
-        shown += [as_text(line) for line in lines] if isinstance(lines, list) else []
+        old_start, old_lines, new_start, new_lines = (
+            hunk.whole(key) or 0 for key in ("oldStart", "oldLines", "newStart", "newLines")
+        )
+        shown.append(f"@@ -{old_start},{old_lines} +{new_start},{new_lines} @@")
+        shown += map(as_text, hunk.items("lines"))
     return "\n".join(shown) + "\n"
 
 
-def _edits(rich: dict[str, Json]) -> list[FileEdit]:
-    path = as_str(rich.get("filePath"))
-    if path and isinstance(rich.get("newString"), str):
-        return [FileEdit(path, as_text(rich.get("oldString")), as_text(rich["newString"]))]
-    if path and rich.get("type") in ("create", "update") and isinstance(rich.get("content"), str):
-        return [FileEdit(path, None, as_text(rich["content"]))]
-    return []
+def _edits(outcome: Record) -> list[FileEdit]:
+    path = outcome.word("filePath")
+    if not path:
+        return []
+    if isinstance(outcome.get("newString"), str):
+        return [FileEdit(path, outcome.text("oldString"), outcome.text("newString"))]
+    # A `content` of another type is a file that was read.
+    wrote = outcome.get("type") in ("create", "update") and isinstance(outcome.get("content"), str)
+    return [FileEdit(path, None, outcome.text("content"))] if wrote else []

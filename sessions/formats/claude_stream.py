@@ -11,33 +11,42 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
-from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, unknown_step
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import StepBuilder, asking_kind
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
-    as_list,
     as_str,
     as_text,
     dumped,
-    is_naive,
+    first_known,
     joined,
     objects,
     total,
-    when,
 )
 
 _TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
 _STATES = frozenset(
-    ("system", "rate_limit_event", "tool_progress", "tool_use_summary", "auth_status", "keep_alive",
-     "control_request", "control_response", "control_cancel_request", "prompt_suggestion", "stream_event")
-)  # fmt: skip
+    (
+        "system",
+        "rate_limit_event",
+        "tool_progress",
+        "tool_use_summary",
+        "auth_status",
+        "keep_alive",
+        "control_request",
+        "control_response",
+        "control_cancel_request",
+        "prompt_suggestion",
+        "stream_event",
+    )
+)
 _PARENT = re.compile(rb'"parent_tool_use_id"\s*:\s*"([^"\\]{1,120})"')
 _OVERLAP = 200
 _MOST_AGENTS = 10_000
@@ -85,7 +94,9 @@ class _Reader(RunReader):
 
     def _own(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
         for record in records:
-            if not self._agent if record.damage else _agent_of(record.fields) == self._agent:
+            # A damaged record names no agent: the main thread shows it.
+            agent = "" if record.damage else _agent_of(record.fields)
+            if agent == self._agent:
                 yield record
             elif self._agent:
                 self._learn(as_dict(record.fields))
@@ -107,7 +118,7 @@ class _Reader(RunReader):
         if record.get("type") == "stream_event":
             return self._of_event(as_dict(record.get("event")), step_count)
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
-        known = next((owner for owner in owners if owner is not None), None)
+        known = first_known(owners)
         self._prompted = self._prompted or (record.get("type") == "user" and known is None)
         return step_count if known is None else known
 
@@ -121,7 +132,8 @@ class _Reader(RunReader):
         return self._streamed
 
     def _learn(self, record: dict[str, Json]) -> None:
-        if record.get("type") == "system" and record.get("subtype") == "init" and not self._begun:
+        opens = record.get("type") == "system" and record.get("subtype") == "init"
+        if opens and not self._begun:
             self._begun = record
         elif record.get("type") == "result":
             self._result = record
@@ -130,46 +142,49 @@ class _Reader(RunReader):
         if not self._begun:
             for record in objects(self.probe.array) or self.probe.lines:
                 self._learn(record)
-        begun, result = self._begun, self._result
-        known: dict[str, Json] = {
-            "cwd": as_str(begun.get("cwd")), "permission mode": as_str(begun.get("permissionMode")),
-        }  # fmt: skip
+        begun, result = Record(self._begun), Record(self._result)
+        known: dict[str, Json] = {"cwd": begun.word("cwd"), "permission mode": begun.word("permissionMode")}
         if self._agent:
             return Run(
-                self.format, as_str(begun.get("claude_code_version")), id=self._agent, task=self.request,
-                model=self._model, agent="claude-code side agent",
-                extra={key: value for key, value in known.items() if value}, derived=frozenset({"task"}),
-            )  # fmt: skip
-        known["turns"] = as_int(result.get("num_turns"))
-        milliseconds = as_float(result.get("duration_ms"))
+                self.format,
+                begun.word("claude_code_version"),
+                id=self._agent,
+                task=self.request,
+                model=self._model,
+                agent="claude-code side agent",
+                extra=Record(known).kept(*known),
+                derived=frozenset({"task"}),
+            )
+        known["turns"] = result.whole("num_turns")
         return Run(
             self.format,
-            as_str(begun.get("claude_code_version")),
+            begun.word("claude_code_version"),
             id=as_str(begun.get("session_id") or result.get("session_id")),
             task=self.request,
-            model=as_str(begun.get("model")) or self._model,
+            model=begun.word("model") or self._model,
             agent="claude-code",
-            exit_status=as_str(result.get("subtype")),
+            exit_status=result.word("subtype"),
             tokens=_spent(result),
-            cost=as_float(result.get("total_cost_usd")),
-            duration_s=milliseconds / 1000 if milliseconds is not None else None,
-            extra={key: value for key, value in known.items() if value},
+            cost=result.number("total_cost_usd"),
+            duration_s=result.seconds("duration_ms"),
+            extra=Record(known).kept(*known),
             warnings=() if self._prompted else ("The prompt is not recorded.",),
             derived=frozenset({"task"}),
         )
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        if record.get("type") != "user" or record.get("isSynthetic") or _agent_of(record) != self._agent:
+        by_user = record.get("type") == "user" and not record.get("isSynthetic")
+        if not by_user or _agent_of(record) != self._agent:
             return ""
-        return joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
+        return parts_of_message(as_dict(record.get("message")).get("content")).text
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         own = [raw for raw in raws if _agent_of(raw.value) == self._agent] or list(raws)
-        records = [_as_in_session(as_dict(raw.value)) for raw in own]
-        replies = [record for record in records if record.get("type") == "assistant"]
-        if replies:
-            step = reply_step(index, own, records, replies)
+        records = list(map(_as_in_session, records_of(own)))
+        if of_type(records, "assistant"):
+            step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
+            # The stream writes a reply's usage before the reply is complete: what it wrote so far is no count.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":
             return _streamed_step(index, own, records)
@@ -182,74 +197,107 @@ class _Reader(RunReader):
         return self._agents or frozenset()
 
 
-def _as_in_session(record: dict[str, Json]) -> dict[str, Json]:
-    """Return a record with the name that a session's file has for what a tool told the program."""
-    return {**record, "toolUseResult": record["tool_use_result"]} if "tool_use_result" in record else record
+def _as_in_session(record: Record) -> Record:
+    """Return a record with the name that a session's file has for what a tool reported to the program."""
+    if not record.has("tool_use_result"):
+        return record
+    return Record({**record.members, "toolUseResult": record.get("tool_use_result")})
 
 
-def _spent(result: dict[str, Json]) -> Tokens:
+def _spent(result: Record) -> Tokens:
     """Return the tokens of a run with its side agents, which only the counts by model have; else of the main thread."""
-    models = [as_dict(usage) for usage in as_dict(result.get("modelUsage")).values()]
+    models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
-        return tokens_of(as_dict(result.get("usage")))
+        return tokens_of(result.inner("usage"))
     names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    prompt = total([as_int(usage.get(name)) for usage in models for name in names])
-    cached = total([as_int(usage.get("cacheReadInputTokens")) for usage in models])
-    return Tokens(prompt, total([as_int(usage.get("outputTokens")) for usage in models]), cached)
+    prompt = total([usage.whole(name) for usage in models for name in names])
+    cached = total([usage.whole("cacheReadInputTokens") for usage in models])
+    return Tokens(prompt, total([usage.whole("outputTokens") for usage in models]), cached)
 
 
-def _streamed_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
+def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     """Return the step of a reply that was cut off: only pieces of it are there."""
-    texts = dict[str, list[str]]()
-    for event in (as_dict(record.get("event")) for record in records):
-        delta = as_dict(event.get("delta"))
-        for key in ("thinking", "text", "partial_json"):
-            texts.setdefault(key, []).append(as_text(delta.get(key)))
-        texts["text"].append(as_text(as_dict(event.get("error")).get("message")))
-    told = {key: "".join(pieces) for key, pieces in texts.items()}
-    return Step(
-        index, Actor.AGENT, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label="stream_event",
-        thought=told["thinking"], text=joined([told["text"], told["partial_json"]]), derived=frozenset({"kind"}),
-    )  # fmt: skip
+    deltas = [record.inner("event", "delta") for record in records]
+    pieces = {key: "".join(texts_of(deltas, key)) for key in ("thinking", "text", "partial_json")}
+    failures = "".join(texts_of(records, "event", "error", "message"))
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.MESSAGE, "stream_event")
+        .thought(pieces["thinking"])
+        .text(pieces["text"] + failures, pieces["partial_json"])
+        .derived("kind")
+        .build()
+    )
 
 
-def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
-    name, subtype = as_str(record.get("type")), as_str(record.get("subtype"))
-    parts = parts_of_message(as_dict(record.get("message")).get("content"))
-    actor, kind, flags = Actor.SYSTEM, StepKind.STATE, set[str]()
-    told = {key: value for key, value in record.items() if key not in _NAMES}
-    text = dumped(told) if told else ""
-    if name == "user":
-        kind = StepKind.TOOL if parts.results else StepKind.TASK if index < 4 else StepKind.MESSAGE
-        actor = Actor.SYSTEM if record.get("isSynthetic") else Actor.USER
-        text = joined([*parts.texts, *parts.thought])
-        flags |= {"unpaired"} if parts.results else set()
-    elif name == "result":
-        broken = subtype.startswith("error") or bool(record.get("is_error"))
-        kind = StepKind.ERROR if broken else StepKind.END
-        denied = record.get("permission_denials")
-        text = joined([as_text(record.get("result")), *map(as_text, as_list(record.get("errors"))),
-                       f"Denied: {dumped(denied)}" if denied else ""])  # fmt: skip
-        text, flags = text or subtype, {"error"} if broken else set()
-    elif subtype == "compact_boundary":
-        kind = StepKind.CONTEXT
-    elif subtype == "api_retry" or (name == "system" and record.get("level") == "error"):
-        kind, flags = StepKind.ERROR, {"error"}
-    elif name not in _STATES:
+def _other_step(index: int, raws: Sequence[Raw], record: Record) -> Step:
+    name, subtype = record.word("type"), record.word("subtype")
+    parts = parts_of_message(record.get("message", "content"))
+    kind = _kind(index, name, record, parts)
+    if kind is StepKind.UNKNOWN:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws),
-        label=f"{name} {subtype}" if subtype and name != "user" else name, text=text, calls=tuple(parts.calls),
-        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
-        state={key: record[key] for key in ("num_turns", "stop_reason") if record.get(key)} if name == "result" else {},
-        flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
-    )  # fmt: skip
+    by_user = name == "user" and not record.get("isSynthetic")
+    return (
+        StepBuilder(
+            index,
+            raws,
+            Actor.USER if by_user else Actor.SYSTEM,
+            kind,
+            f"{name} {subtype}" if subtype and name != "user" else name,
+        )
+        .text(_text(name, record, parts))
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(record.get("timestamp"))
+        .state(record.kept("num_turns", "stop_reason") if name == "result" else {})
+        .flag_if(kind is StepKind.TOOL, "unpaired")
+        .flag_if(kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .id(record.word("uuid"))
+        .build()
+    )
+
+
+def _kind(index: int, name: str, record: Record, parts: Parts) -> StepKind:
+    subtype = record.word("subtype")
+    if name == "user":
+        return StepKind.TOOL if parts.results else asking_kind(index, 4)
+    if name == "result":
+        broken = subtype.startswith("error") or record.get("is_error")
+        return StepKind.ERROR if broken else StepKind.END
+    if subtype == "compact_boundary":
+        return StepKind.CONTEXT
+    complains = name == "system" and record.get("level") == "error"
+    if complains or subtype == "api_retry":
+        return StepKind.ERROR
+    return StepKind.STATE if name in _STATES else StepKind.UNKNOWN
+
+
+def _text(name: str, record: Record, parts: Parts) -> str:
+    if name == "user":
+        return parts.said
+    if name == "result":
+        denied = record.get("permission_denials")
+        shown = [record.text("result"), *map(as_text, record.items("errors")), f"Denied: {dumped(denied)}"]
+        return joined(shown if denied else shown[:-1]) or record.word("subtype")
+    rest = record.without(*_NAMES)
+    return dumped(rest) if rest else ""
 
 
 _NAMES = frozenset(
-    ("type", "subtype", "session_id", "uuid", "parent_tool_use_id", "tools", "slash_commands", "agents", "skills",
-     "plugins", "mcp_servers")
-)  # fmt: skip
+    (
+        "type",
+        "subtype",
+        "session_id",
+        "uuid",
+        "parent_tool_use_id",
+        "tools",
+        "slash_commands",
+        "agents",
+        "skills",
+        "plugins",
+        "mcp_servers",
+    )
+)
 
 
 class ClaudeStream(Format):
@@ -259,24 +307,33 @@ class ClaudeStream(Format):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("tools", "slash_commands", "agents", "skills", "plugins", "mcp_servers"),
-                 "what the program and the model could use"),
-        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
-                  "message.context_management", "usage", "modelUsage", "tool_use_result.usage"),
-                 "counts and settings of the provider; the tokens are shown"),
-        NotShown(("tool_use_result.originalFile", "tool_use_result.file", "tool_use_result.oldTodos"),
-                 "files and lists as they were before, and as a result has them with line numbers"),
+        NotShown(
+            ("tools", "slash_commands", "agents", "skills", "plugins", "mcp_servers"),
+            "what the program and the model could use",
+        ),
+        NotShown(
+            (
+                "message.usage",
+                "message.stop_reason",
+                "message.content.cache_control",
+                "message.context_management",
+                "usage",
+                "modelUsage",
+                "tool_use_result.usage",
+            ),
+            "counts and settings of the provider; the tokens are shown",
+        ),
+        NotShown(
+            ("tool_use_result.originalFile", "tool_use_result.file", "tool_use_result.oldTodos"),
+            "files and lists as they were before, and as a result has them with line numbers",
+        ),
         NotShown(("event",), "pieces of a reply as they came; the reply has them whole"),
         NotShown(("subtype", "session_id"), "what kind of a record of the program's it is"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for record in (objects(probe.array) or probe.lines or [probe.object])[:20]:
-            known = as_str(record.get("type")) in _TYPES and "session_id" in record
-            if known and not {"sessionId", "parentUuid", "leafUuid"} & record.keys():
-                return 0.95
-        return 0.0
+        return 0.95 if any(map(_is_one, probe.records())) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the run, and those of its side agents."""
@@ -287,8 +344,14 @@ class ClaudeStream(Format):
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or that of a side agent by the id of the call that started it."""
         if id and id not in _agents_in(probe.blob):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
+
+
+def _is_one(record: Record) -> bool:
+    # The session's own file has the same types, and names its session in another spelling.
+    named = record.word("type") in _TYPES and record.has("session_id")
+    return named and not record.has("sessionId", "parentUuid", "leafUuid")
 
 
 FORMAT = ClaudeStream()

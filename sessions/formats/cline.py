@@ -12,29 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import (
-    Totals,
-    cost_of,
-    message_step,
-    parts_of_message,
-    parts_of_reply,
-    results_in,
-    tokens_of,
-    usage_of,
-)
+from gistpoint.sessions.formats.message_parts import parts_of_message
+from gistpoint.sessions.formats.messages import cost_of, message_step, parts_of_reply, results_in, tokens_of, usage_of
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_in, records_of, times_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_list,
     as_str,
     as_text,
     compact,
-    first,
+    first_known,
     is_deep,
     joined,
     objects,
@@ -42,11 +34,30 @@ from gistpoint.sessions.records.values import (
 )
 
 _TOOLS = (
-    "execute_command", "read_file", "write_to_file", "replace_in_file", "apply_diff", "insert_content",
-    "search_and_replace", "search_files", "list_files", "list_code_definition_names", "codebase_search",
-    "browser_action", "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion", "new_task",
-    "plan_mode_respond", "switch_mode", "fetch_instructions", "update_todo_list", "web_fetch", "load_mcp_documentation",
-)  # fmt: skip
+    "execute_command",
+    "read_file",
+    "write_to_file",
+    "replace_in_file",
+    "apply_diff",
+    "insert_content",
+    "search_and_replace",
+    "search_files",
+    "list_files",
+    "list_code_definition_names",
+    "codebase_search",
+    "browser_action",
+    "use_mcp_tool",
+    "access_mcp_resource",
+    "ask_followup_question",
+    "attempt_completion",
+    "new_task",
+    "plan_mode_respond",
+    "switch_mode",
+    "fetch_instructions",
+    "update_todo_list",
+    "web_fetch",
+    "load_mcp_documentation",
+)
 _CALL = re.compile(rf"<({'|'.join(_TOOLS)})>(.*?)</\1>", re.S)
 _PARAMETER = re.compile(r"<(\w+)>\n?(.*?)\n?</\1>", re.S)
 _RESULT = re.compile(r"\[(\w+)[^\n]{0,2000}?\] Result:\s*")
@@ -62,9 +73,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._calls: dict[str, int] = {}
         self._reply: int | None = None
-        self._totals = Totals()
-        self._models: list[str] = []
-        self._times: list[float] = []
+        self._tally = Tally()
         self._prompt = False
 
     def records(self) -> Iterator[RawRecord]:
@@ -82,69 +91,81 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
-        at = when(message.get("ts"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(message.get("ts")))
         if message.get("role") == "assistant":
-            self._reply = step_count
-            usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
-            model = as_str(first(as_dict(message.get("modelInfo")), "id", "modelId"))
-            if model and model not in self._models:
-                self._models.append(model)
-            for block in objects(message.get("content")):
-                if block.get("type") == "tool_use":
-                    self._calls[as_str(block.get("id"))] = step_count
+            self._replied(message, step_count)
             return step_count
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in results_in(message)]
-        known = next((owner for owner in owners if owner is not None), None)
-        if known is None and self._reply is not None and any(_RESULT.match(text) for text in _texts(message)):
+        known = first_known(owners)
+        # Results that are told as text name no call: they answer the reply before them.
+        if known is None and any(map(_RESULT.match, _texts(message))):
             known = self._reply
         self._reply = None if known is None else self._reply
         return step_count if known is None else known
 
+    def _replied(self, message: dict[str, Json], step: int) -> None:
+        self._reply = step
+        usage = usage_of(message)
+        self._tally.spend(tokens_of(usage), cost_of(message, usage))
+        self._tally.meet(_model(Record(message)))
+        for block in objects(message.get("content")):
+            if block.get("type") == "tool_use":
+                self._calls[as_str(block.get("id"))] = step
+
     def header(self) -> Run:
-        if not self._models:
-            for message in objects(self.probe.array) or objects(self.probe.object.get("messages")):
-                model = as_str(first(as_dict(message.get("modelInfo")), "id", "modelId"))
-                self._models = self._models or [model] * bool(model)
+        opening = self._opening()
+        models = self._tally.models or [model for model in map(_model, opening) if model][:1]
         return Run(
             self.format,
             as_str(self.fact("version")),
             id=as_str(self.fact("sessionId")),
             task=headline(self._asked().replace("<task>", "")),
-            model=self._models[0] if self._models else "",
+            model=next(iter(models), ""),
             agent=joined(["Cline", as_str(self.fact("agent"))], " "),
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
-            extra={"models": list(self._models)} if len(self._models) > 1 else {},
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
+            extra={"models": [*models]} if len(models) > 1 else {},
             derived=frozenset({"tokens", "cost", "duration_s"}),
         )
 
+    def _opening(self) -> list[Record]:
+        return records_in(self.probe.array) or records_in(self.probe.object.get("messages"))
+
     def _asked(self) -> str:
         """Return the first question."""
-        messages = objects(self.probe.array) or objects(self.probe.object.get("messages"))
-        return next((text for message in messages[:1] for text in _texts(message)), "")
+        return next((text for message in self._opening()[:1] for text in _texts(message.members)), "")
 
     def completed(self, value: Json) -> Json:
         """Return a message in which a result that is JSON within a text is a value."""
         message = as_dict(value)
         if not any(_holds_json(block) for block in results_in(message)):
             return value
-        blocks = [{**block, "content": json.loads(as_str(block["content"]))} if _holds_json(block) else block
-                  for block in objects(message.get("content"))]  # fmt: skip
+        blocks = [
+            {**block, "content": json.loads(as_str(block["content"]))} if _holds_json(block) else block
+            for block in objects(message.get("content"))
+        ]
         return {**message, "content": list[Json](blocks)}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if isinstance(raws[0].value, str):
             return message_step(index, [replace(raws[0], value={"role": "system", "content": raws[0].value})])
-        messages = [as_dict(raw.value) for raw in raws]
+        messages = records_of(raws)
         if messages[0].get("role") != "assistant":
             step = message_step(index, raws)
-            return replace(step, text=joined(text for text in _texts(messages[0]) if _AROUND not in text[:40]))
+            said = [text for text in _texts(messages[0].members) if not _is_around(text)]
+            return replace(step, text=joined(said))
         return _reply(index, raws, messages)
+
+
+def _model(message: Record) -> str:
+    return message.inner("modelInfo").first_word("id", "modelId")
+
+
+def _is_around(text: str) -> bool:
+    """Whether a text is what Cline adds to a user's message: open files, the time, the mode."""
+    return _AROUND in text[:40]
 
 
 def _texts(message: dict[str, Json]) -> list[str]:
@@ -163,32 +184,42 @@ def _holds_json(block: dict[str, Json]) -> bool:
     return isinstance(found, dict | list) and not is_deep(found)
 
 
-def _reply(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]) -> Step:
-    parts = parts_of_reply(messages[0])
-    text, derived = joined(parts.texts), {"kind"}
+def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
+    reply = messages[0]
+    parts = parts_of_reply(reply.members)
+    derived = {"kind"}
     calls = parts.calls
     if not calls:
-        calls = [_written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(text), 1)]
+        # Models without tools of their own are told to write a call as XML into their text.
+        calls = [_written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)]
         derived |= {"calls"} if calls else set()
     results: list[Result] = []
     for message in messages[1:]:
-        blocks = results_in(message)
-        results += [_result(block) for block in blocks]
-        told = _told(message, [call for call in calls if call.id not in {result.call_id for result in results}])
-        derived |= {"results.call_id", "results.is_error"} if told and not blocks else set()
-        results += told
-    usage = usage_of(messages[0])
-    times = [at for at in (when(message.get("ts")) for message in messages) if at is not None]
+        blocks = results_in(message.members)
+        results += map(_result, map(Record, blocks))
+        answered = {result.call_id for result in results}
+        as_text_only = _told(message.members, [call for call in calls if call.id not in answered])
+        if as_text_only and not blocks:
+            derived |= {"results.call_id", "results.is_error"}
+        results += as_text_only
+    usage = usage_of(reply.members)
+    times = [at for at in times_of(messages, "ts") if at is not None]
     made = tuple(calls)
-    return Step(
-        index, Actor.AGENT, kind_of(made), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(parts.thought), text=text, calls=made, results=tuple(results),
-        started=times[0] if times else None, ended=times[-1] if len(times) > 1 else None,
-        tokens=tokens_of(usage), cost=cost_of(messages[0], usage),
-        model=as_str(first(as_dict(messages[0].get("modelInfo")), "id", "modelId")), edits=edits_of(made),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()), derived=frozenset(derived),
-        id=as_str(messages[0].get("id")),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant")
+        .thought(*parts.thought)
+        .text(parts.text)
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .span(next(iter(times), None), times[-1] if len(times) > 1 else None)
+        .spent(tokens_of(usage), cost_of(reply.members, usage))
+        .model(_model(reply))
+        .flag_if(any_error(results), "error")
+        .derived(*derived)
+        .id(reply.word("id"))
+        .build()
+    )
 
 
 def _written(match: re.Match[str], identity: str) -> RunCall:
@@ -197,35 +228,36 @@ def _written(match: re.Match[str], identity: str) -> RunCall:
     return RunCall(identity, match[1], compact(arguments), arguments)
 
 
-def _result(block: dict[str, Json]) -> Result:
-    content = block.get("content")
-    items = objects(content) or ([as_dict(content)] if isinstance(content, dict) else [])
-    failed = as_bool(block.get("is_error"))
-    if items and all("result" in item or "error" in item for item in items):
-        if failed is None and any(item.get("success") is False for item in items):
-            failed = True
-        shown = [joined([as_text(item.get("query")), as_text(item.get("result")), as_text(item.get("error"))])
-                 for item in items]  # fmt: skip
-        return Result(as_str(block.get("tool_use_id")), joined(shown), failed)
-    return Result(as_str(block.get("tool_use_id")), as_text(content), failed)
+def _result(block: Record) -> Result:
+    content, failed = block.get("content"), block.truth("is_error")
+    items = block.objects("content") or [Record(content)] * isinstance(content, dict)
+    if not items or not all(item.has("result", "error") for item in items):
+        return Result(block.word("tool_use_id"), as_text(content), failed)
+    # The command line of Cline writes a list of outcomes, one for each query of a call.
+    if failed is None and any(item.get("success") is False for item in items):
+        failed = True
+    shown = [joined(item.texts("query", "result", "error")) for item in items]
+    return Result(block.word("tool_use_id"), joined(shown), failed)
 
 
 def _told(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
-    """Return the results that a message tells as text; other text of its user is a result without a call."""
+    """Return the results that a message has as text; other text of its user is a result without a call."""
     results: list[Result] = []
     for text in _texts(message):
         match = _RESULT.match(text)
         if match is not None:
-            call = next((call for call in calls if call.tool == match[1]), calls[0] if calls else None)
+            call = next((call for call in calls if call.tool == match[1]), next(iter(calls), None))
             calls = [other for other in calls if other is not call]
-            results.append(Result(call.id if call else "", text, True if _FAILED.match(text, match.end()) else None))
-        elif _AROUND in text[:40]:
+            failed = error_if(_FAILED.match(text, match.end()))
+            results.append(Result(call.id if call else "", text, failed))
+        elif _is_around(text):
             continue
         elif results and results[-1].call_id:
+            # The heading of a result is a text of its own: what it brought is in the texts after it.
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:
-            results.append(Result("", text, True if text.startswith("[ERROR]") else None))
+            results.append(Result("", text, error_if(text.startswith("[ERROR]"))))
     return results
 
 
@@ -235,21 +267,24 @@ class Cline(SingleRun):
     name = "cline"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
-                 "counts and settings of the provider; the model and the tokens are shown"),
+        NotShown(
+            ("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
+            "counts and settings of the provider; the model and the tokens are shown",
+        ),
         NotShown(("conversationHistoryIndex", "origin_dir", "updated_at"), "where a session came from", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        found = objects(probe.array)[:8] or objects(as_list(probe.object.get("messages")))[:8]
+        found = (records_in(probe.array) or records_in(probe.object.get("messages")))[:8]
         if not found or not all(message.get("role") in ("user", "assistant") for message in found):
             return 0.0
-        if {"sessionId", "system_prompt"} <= probe.object.keys() or any("modelInfo" in message for message in found):
+        named = Record(probe.object).has_all("sessionId", "system_prompt")
+        if named or any(message.has("modelInfo") for message in found):
             return 0.95
-        wrapped = any(_AROUND in text or _RESULT.match(text) for message in found if message.get("role") == "user"
-                      for text in _texts(message))  # fmt: skip
-        return 0.92 if wrapped else 0.0
+        asked = [message for message in found if message.get("role") == "user"]
+        texts = [text for message in asked for text in _texts(message.members)]
+        return 0.92 if any(_AROUND in text or _RESULT.match(text) for text in texts) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the conversation."""

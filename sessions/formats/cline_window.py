@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_in, records_of, texts_of, times_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
     compact,
-    first,
     joined,
     objects,
     parsed_object,
@@ -48,44 +46,37 @@ class _Reader(RunReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._reply: int | None = None
-        self._totals = Totals()
-        self._times: list[float] = []
-        self._models: list[str] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
-        kind = _kind(record)
-        at = when(record.get("ts"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
-        model = as_str(as_dict(record.get("modelInfo")).get("modelId"))
-        if model and model not in self._models:
-            self._models.append(model)
-        if step_count == 0 or kind in _USER or kind in _FAILED:
+        kind = _kind(Record(record))
+        self._tally.see(when(record.get("ts")))
+        self._tally.meet(_model(Record(record)))
+        if _stands_alone(step_count, kind):
             self._reply = None
             return step_count
         if kind == _REQUEST:
-            self._totals.add(*_spent(parsed_object(as_str(record.get("text"))) or {}))
+            self._tally.spend(*_spent(Record(parsed_object(as_str(record.get("text"))))))
             self._reply = step_count
         elif self._reply is None and kind in _BEGINNING:
             self._reply = step_count
         return step_count - 1 if self._reply is None else self._reply
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        return as_text(record.get("text")) if _kind(record) in ("task", "text") else ""
+        return as_text(record.get("text")) if _kind(Record(record)) in ("task", "text") else ""
 
     def header(self) -> Run:
-        models = self._models or [as_str(as_dict(item.get("modelInfo")).get("modelId"))
-                                  for item in objects(self.probe.array)[:1]]  # fmt: skip
+        models = self._tally.models or [_model(Record(item)) for item in objects(self.probe.array)[:1]]
         return Run(
             self.format,
             task=self.request,
             model=next(iter(models), ""),
             agent="Cline",
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             extra={"models": [*models]} if len(models) > 1 else {},
             derived=frozenset({"task", "tokens", "cost", "duration_s"}),
         )
@@ -93,94 +84,112 @@ class _Reader(RunReader):
     def completed(self, value: Json) -> Json:
         """Return a record in which a text that is a JSON object is a value."""
         record = as_dict(value)
+        # Cline writes the members of a call or a request as JSON within the text.
         inner = parsed_object(as_str(record.get("text")))
         return value if inner is None else {**record, "text": inner}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        records = [as_dict(raw.value) for raw in raws]
-        kind, ranges = _kind(records[0]), tuple(raw.range for raw in raws)
-        if index == 0 or kind in _USER or kind in _FAILED:
-            failed = kind in _FAILED
-            text = _words(records[0].get("text"))
-            names = [as_str(name) for name in as_list(records[0].get("files"))]
-            purpose = StepKind.TASK if index == 0 else StepKind.MESSAGE
-            return Step(
-                index, Actor.ENVIRONMENT if failed else Actor.USER, StepKind.ERROR if failed else purpose,
-                raws[0].range, ranges, label=kind, text=joined([text, *(f"[attached: {name}]" for name in names)]),
-                started=when(records[0].get("ts")), flags=frozenset({"error"} if failed else ()),
-                derived=frozenset({"kind"}),
-            )  # fmt: skip
-        return _reply(index, raws, records)
+        records = records_of(raws)
+        kind = _kind(records[0])
+        if not _stands_alone(index, kind):
+            return _reply(index, raws, records)
+        builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), kind)
+        if kind in _FAILED:
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR, kind).flag("error")
+        files = [f"[attached: {name}]" for name in records[0].words("files")]
+        builder.text(_words(records[0].get("text")), *files)
+        return builder.span(records[0].time("ts")).derived("kind").build()
 
 
-def _kind(record: dict[str, Json]) -> str:
-    return as_str(first(record, "say", "ask"))
+def _stands_alone(index: int, kind: str) -> bool:
+    """Whether a record is a step of its own: the task, whatever its kind is, a user's words, or an error."""
+    return index == 0 or kind in _USER or kind in _FAILED
 
 
-def _spent(request: dict[str, Json]) -> tuple[Tokens, float | None]:
+def _kind(record: Record) -> str:
+    return record.first_word("say", "ask")
+
+
+def _model(record: Record) -> str:
+    return record.word("modelInfo", "modelId")
+
+
+def _spent(request: Record) -> tuple[Tokens, float | None]:
     """Return the tokens of a reply, and its cost in US dollars; the prompt's include those from a cache."""
-    read = as_int(request.get("cacheReads"))
-    prompt = total([as_int(request.get("tokensIn")), as_int(request.get("cacheWrites")), read])
-    return Tokens(prompt, as_int(request.get("tokensOut")), read), as_float(request.get("cost"))
+    read = request.whole("cacheReads")
+    prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
+    return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")
 
 
 def _words(value: Json) -> str:
     """Return a text; of an object the question and the choices, or the message, else all of it."""
-    inner = as_dict(value)
+    inner = Record(value)
     if not inner:
         return as_text(value)
-    known = first(inner, "question", "response", "errorMessage", "message")
-    choices = [f"- {as_text(choice)}" for choice in as_list(first(inner, "options", "suggest"))]
-    return joined([as_text(known), *choices]) if known else compact(inner)
+    known = inner.first_text("question", "response", "errorMessage", "message")
+    if not known:
+        return compact(inner.members)
+    return joined([known, *(f"- {as_text(choice)}" for choice in as_list(inner.first("options", "suggest")))])
 
 
-def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
-    request = next((as_dict(record.get("text")) for record in records if _kind(record) == _REQUEST), {})
+def _of_kind(records: list[Record], *kinds: str) -> list[Record]:
+    return [record for record in records if _kind(record) in kinds]
+
+
+def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
+    requests = _of_kind(records, _REQUEST)
+    request = requests[0].inner("text") if requests else Record()
     calls, results = list[RunCall](), list[Result]()
-    for record in records:
-        kind = _kind(record)
-        if kind in _CALLS:
+    for record in _of_kind(records, *_CALLS, *_OUTPUTS):
+        if _kind(record) in _CALLS:
             call, brought = _call(record, f"{index}.{len(calls) + 1}")
             calls.append(call)
             results += [Result(call.id, brought)] if brought else []
-        elif kind in _OUTPUTS and (text := _words(record.get("text"))):
-            identity = calls[-1].id if calls else ""
-            if results and results[-1].call_id == identity:
-                results[-1] = Result(identity, f"{results[-1].text}\n{text}")
-            else:
-                results.append(Result(identity, text))
-    said = [_words(record.get("text")) for record in records if _kind(record) in _TOLD]
-    broken = joined([as_text(request.get(key)) for key in ("cancelReason", "streamingFailedMessage")], ": ")
-    times = [at for at in (when(record.get("ts")) for record in records) if at is not None]
-    tokens, cost = _spent(request)
+        elif text := _words(record.get("text")):
+            _add_output(results, calls[-1].id if calls else "", text)
+    said = [_words(record.get("text")) for record in _of_kind(records, *_TOLD)]
+    broken = joined(request.texts("cancelReason", "streamingFailedMessage"), ": ")
     made = tuple(calls)
-    return Step(
-        index, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), raws[0].range,
-        tuple(raw.range for raw in raws), label="reply",
-        thought=joined(as_text(record.get("text")) for record in records if _kind(record) == "reasoning"),
-        text=joined(dict.fromkeys([*said, broken])),
-        calls=made, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
-        tokens=tokens, cost=cost,
-        model=next((as_str(as_dict(record.get("modelInfo")).get("modelId")) for record in records
-                    if record.get("modelInfo")), ""),
-        edits=edits_of(made), flags=frozenset({"error"} if broken else ()),
-        derived=frozenset({"kind", "ended", "results.call_id"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply")
+        .thought(*texts_of(_of_kind(records, "reasoning"), "text"))
+        # The window shows a text again when the reply is complete.
+        .text(*dict.fromkeys([*said, broken]))
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .over(times_of(records, "ts"))
+        .spent(*_spent(request))
+        .model(next((_model(record) for record in records if record.get("modelInfo")), ""))
+        .flag_if(broken, "error")
+        .derived("kind", "ended", "results.call_id")
+        .build()
+    )
 
 
-def _call(record: dict[str, Json], identity: str) -> tuple[RunCall, str]:
+def _add_output(results: list[Result], identity: str, text: str) -> None:
+    # A command's output is shown as it comes: each record has the next lines of it.
+    if results and results[-1].call_id == identity:
+        results[-1] = Result(identity, f"{results[-1].text}\n{text}")
+    else:
+        results.append(Result(identity, text))
+
+
+def _call(record: Record, identity: str) -> tuple[RunCall, str]:
     """Return a call, and its result if the same record has it."""
-    kind, inner = _kind(record), as_dict(record.get("text"))
+    kind, inner = _kind(record), record.inner("text")
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind
-        arguments: dict[str, Json] = {"command": as_text(record.get("text"))}
+        arguments: dict[str, Json] = {"command": record.text("text")}
         return RunCall(identity, name, compact(arguments), arguments), ""
-    name = as_str(first(inner, "tool", "toolName", "action")) or kind
-    brought = as_text(inner.get("content")) if name.lower().startswith(_READING) else ""
-    left = {"tool", "operationIsLocatedInWorkspace", *(("content",) if brought else ())}
-    changed = name.startswith(("edited", "applied"))  # their content is a diff, not a whole file
-    arguments = {"diff" if changed and key == "content" else key: value
-                 for key, value in inner.items() if key not in left}  # fmt: skip
+    name = inner.first_word("tool", "toolName", "action") or kind
+    arguments = inner.without("tool", "operationIsLocatedInWorkspace")
+    brought = inner.text("content") if name.lower().startswith(_READING) else ""
+    if brought:
+        arguments.pop("content")
+    elif "content" in arguments and name.startswith(("edited", "applied")):
+        # The content of such a call is a diff, not a whole file.
+        arguments = {"diff" if key == "content" else key: value for key, value in arguments.items()}
     return RunCall(identity, name, compact(arguments), arguments), brought
 
 
@@ -196,13 +205,17 @@ class ClineWindow(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        found = objects(probe.array)[:5]
-        told = all("ts" in item and item.get("type") in ("say", "ask") and _kind(item) for item in found)
-        return 1.0 if found and told else 0.0
+        found = records_in(probe.array)[:5]
+        return 1.0 if found and all(map(_is_shown, found)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the task."""
         return _Reader(probe)
+
+
+def _is_shown(record: Record) -> bool:
+    typed = record.get("type") in ("say", "ask")
+    return typed and record.has("ts") and bool(_kind(record))
 
 
 FORMAT = ClineWindow()

@@ -24,9 +24,11 @@ from gistpoint.sessions.formats._codex_records import (
     tokens_of,
     unwrapped,
 )
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.requests import request_in
 from gistpoint.sessions.records.values import (
     as_dict,
@@ -34,14 +36,19 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
-    is_deep,
+    first_known,
     joined,
     objects,
     parsed_object,
+    shallow,
     when,
 )
 
 _HEADING = ("cwd", "originator", "forked_from_id", "agent_role")
+
+
+def _texts(payload: dict[str, Json]) -> list[str]:
+    return [as_str(part.get("text")) for part in objects(payload.get("content"))]
 
 
 class _Placing:
@@ -75,6 +82,7 @@ class _Placing:
         if envelope == "state" and payload.keys() == {"record_type"}:
             return max(self._last, 0)
         if envelope == "compacted" and self._reply is not None and self._empty:
+            # A reply of which only tokens were counted is the one that condensed the context.
             step, self._reply = self._reply, None
             return step
         if envelope in ("turn_context", "world_state"):
@@ -85,17 +93,19 @@ class _Placing:
 
     def _item(self, kind: str, payload: dict[str, Json], count: int) -> int:
         if kind == "message" and payload.get("role") != "assistant":
-            texts = [as_str(part.get("text")) for part in objects(payload.get("content"))]
+            texts = _texts(payload)
             return self._heard("item", [*texts, joined(texts)], count)
         if kind in ("message", "reasoning") or is_call(kind):
+            # Some versions count the tokens of a reply before they write its calls.
             step = self._of_reply(count, goes_on=is_call(kind) and self._counted_first)
             self._empty = False
-            for key in ("call_id", "id"):
-                if is_call(kind) and payload.get(key):
+            for key in ("call_id", "id") if is_call(kind) else ():
+                if payload.get(key):
                     self._calls[as_str(payload[key])] = step
             if kind == "message":
                 self.last_text = hash(as_text(payload.get("content")))
             return step
+        # An output that names no call is of the reply before it.
         if is_output(kind):
             self._answered = True
             identity = call_id(payload)
@@ -117,9 +127,7 @@ class _Placing:
         if kind == "item_completed":
             return self._completed(as_dict(payload.get("item")), count)
         if kind in ("task_complete", "turn_complete"):
-            reply, text = self._reply, as_str(payload.get("last_agent_message"))
-            self._close()
-            return reply if reply is not None and hash(text) == self.last_text and not payload.get("error") else count
+            return self._turn_end(payload, count)
         identity = call_id(payload)
         if identity in self._calls:
             return self._calls[identity]
@@ -133,6 +141,13 @@ class _Placing:
             self._close()
         return count
 
+    def _turn_end(self, payload: dict[str, Json], count: int) -> int:
+        reply, text = self._reply, as_str(payload.get("last_agent_message"))
+        self._close()
+        # The event repeats the last text: it joins that step, unless it says that something went wrong.
+        repeats = hash(text) == self.last_text and not payload.get("error")
+        return reply if repeats and reply is not None else count
+
     def _completed(self, item: dict[str, Json], count: int) -> int:
         kind = item_type(item)
         if kind == "UserMessage":
@@ -140,12 +155,12 @@ class _Placing:
         known = self._calls.get(call_id(item) or as_str(item.get("id")))
         if known is not None:
             return known
-        if self._reply is None or (self._answered and kind in ("AgentMessage", "Reasoning", "Plan")):
-            return self._of_reply(count)
-        return self._reply
+        next_reply = self._answered and kind in ("AgentMessage", "Reasoning", "Plan")
+        return self._of_reply(count) if self._reply is None or next_reply else self._reply
 
     def _count(self, info: dict[str, Json], count: int) -> int:
         total, known = info.get("total_token_usage"), self._counted
+        # The same count again belongs to the step that it was written for first.
         if not isinstance(total, dict) or total == known[0]:
             return known[1] if known[1] >= 0 else max(self._last, 0)
         step = self._of_reply(count)
@@ -164,6 +179,7 @@ class _Placing:
         """Return the step of a user's message, which an item and an event tell."""
         keys = {hash(text) for text in texts if text}
         step, sources = next((self._said[key] for key in keys if key in self._said), (count, set[str]()))
+        # A user may say the same twice: a second item of the same text is a message of its own.
         if source in sources or not sources:
             self._close()
             step, sources = count, set()
@@ -186,11 +202,11 @@ class _Reader(RunReader):
         self._meta: dict[str, Json] = {}
         self._models: list[tuple[int, str]] = []
         self._ended = ""
-        self._times: list[float] = []
+        self._tally = Tally()
         self._links: set[str] = set()
 
     def place(self, fields: Json, step_count: int) -> int:
-        record = {} if is_deep(fields) else as_dict(fields)
+        record = shallow(fields)
         envelope, kind, payload = unwrapped(record)
         self._learn(envelope, kind, payload, record, step_count)
         return self._placing.place(envelope, kind, payload, step_count)
@@ -202,17 +218,16 @@ class _Reader(RunReader):
         if envelope == "session_meta" and not self._meta:
             self._meta = payload
         model = as_str(payload.get("model")) if envelope == "turn_context" else ""
-        if model and (not self._models or self._models[-1][1] != model):
+        last = self._models[-1][1] if self._models else ""
+        if model and model != last:
             self._models.append((count, model))
         if kind in ENDS:
-            reason = as_str(first(payload, "reason")) or ("error" if payload.get("error") else "")
-            self._ended = f"{kind}: {reason}" if reason else kind
+            failed = "error" if payload.get("error") else ""
+            self._ended = joined([kind, as_str(first(payload, "reason")) or failed], ": ")
         elif kind in ("task_started", "turn_started", "user_message"):
             self._ended = ""
         self._links.update(links_of(payload))
-        at = when(record.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp")))
 
     def said_by_user(self, record: dict[str, Json]) -> str:
         envelope, kind, payload = unwrapped(record)
@@ -221,46 +236,57 @@ class _Reader(RunReader):
         item = as_dict(payload.get("item"))
         if kind == "item_completed" and item_type(item) == "UserMessage":
             return text_of(item)
-        if envelope != "response_item" or kind != "message" or payload.get("role") != "user":
+        is_message = envelope == "response_item" and kind == "message"
+        if not is_message or payload.get("role") != "user":
             return ""
-        return request_in(as_str(part.get("text")) for part in objects(payload.get("content")))
+        return request_in(_texts(payload))
+
+    def _learn_head(self) -> None:
+        """Learn from the beginning of the file what the header of a run that is not indexed has."""
+        for record in self.probe.lines or [self.probe.object]:
+            envelope, _, payload = unwrapped(record)
+            if envelope == "session_meta" and not self._meta:
+                self._meta = payload
+            elif envelope == "turn_context" and not self._models:
+                self._models = [(0, as_str(payload.get("model")))]
 
     def header(self) -> Run:
         if not self._meta:
-            for record in self.probe.lines or [self.probe.object]:
-                envelope, _, payload = unwrapped(record)
-                self._meta = self._meta or (payload if envelope == "session_meta" else {})
-                if envelope == "turn_context" and not self._models:
-                    self._models = [(0, as_str(payload.get("model")))]
-        meta, source = self._meta, self._meta.get("source")
-        spawned = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn"))
-        parent = as_str(spawned.get("parent_thread_id") or meta.get("parent_thread_id"))
-        told: dict[str, Json] = {key: as_str(meta.get(key)) for key in _HEADING}
-        told["git"] = {key: as_str(value) for key, value in as_dict(meta.get("git")).items()}
-        told["parent"] = parent
-        before = as_str(as_dict(meta.get("history_base")).get("thread_id"))
-        others = dict.fromkeys([*(f"{thread}.jsonl" for thread in (before, parent) if thread), *sorted(self._links)])
+            self._learn_head()
+        meta, tally = Record(self._meta), self._tally
+        parent = as_str(
+            meta.get("source", "subagent", "thread_spawn", "parent_thread_id") or meta.get("parent_thread_id")
+        )
+        known: dict[str, Json] = {key: meta.word(key) for key in _HEADING}
+        known["git"] = {key: as_str(value) for key, value in meta.inner("git").members.items()}
+        known["parent"] = parent
+        before = meta.word("history_base", "thread_id")
+        others = [f"{thread}.jsonl" for thread in (before, parent) if thread]
+        of_agent = meta.inner("source").has("subagent")
         return Run(
             self.format,
-            as_str(meta.get("cli_version")),
-            id=as_str(first(meta, "id", "session_id")),
+            meta.word("cli_version"),
+            id=meta.first_word("id", "session_id"),
             task=self.request,
             model=self._models[-1][1] if self._models else "",
-            agent="codex side agent" if isinstance(source, dict) and "subagent" in source else "codex",
+            agent="codex side agent" if of_agent else "codex",
             exit_status=self._ended,
             tokens=tokens_of(self._placing.total),
-            started=self._times[0] if self._times else when(meta.get("timestamp")),
-            duration_s=self._times[1] - self._times[0] or None if self._times else None,
-            links=tuple(others),
-            extra={key: value for key, value in told.items() if value},
+            started=first_known((tally.started, meta.time("timestamp"))),
+            duration_s=tally.duration_s or None,
+            links=tuple(dict.fromkeys([*others, *sorted(self._links)])),
+            extra=Record(known).kept(*known),
             warnings=(f"The beginning is in the session {before}.",) if before else (),
             derived=frozenset({"task", "duration_s"}),
         )
 
     def completed(self, value: Json) -> Json:
+        """Return a record in which an output that is an object within a text is that object."""
         payload = as_dict(as_dict(value).get("payload"))
         output = payload.get("output")
-        inner = parsed_object(output) if isinstance(output, str) and is_output(as_str(payload.get("type"))) else None
+        if not isinstance(output, str) or not is_output(as_str(payload.get("type"))):
+            return value
+        inner = parsed_object(output)
         if inner is None or "output" not in inner or "metadata" not in inner:
             return value
         return {**as_dict(value), "payload": {**payload, "output": inner}}
@@ -283,27 +309,42 @@ class Codex(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("payload.rate_limits", "payload.info"), "counts and limits of the provider; the tokens are shown"),
-        NotShown(("payload.internal_chat_message_metadata_passthrough", "payload.metadata", "payload.status",
-                  "payload.phase", "payload.role", "payload.process_id", "payload.source"),
-                 "how a reply was sent and carried out"),
+        NotShown(
+            (
+                "payload.internal_chat_message_metadata_passthrough",
+                "payload.metadata",
+                "payload.status",
+                "payload.phase",
+                "payload.role",
+                "payload.process_id",
+                "payload.source",
+            ),
+            "how a reply was sent and carried out",
+        ),
         NotShown(("payload.parsed_cmd", "payload.item.parsed_cmd"), "what Codex took a command for"),
         NotShown(("payload.dynamic_tools",), "what the model could call, not what it called"),
-        NotShown(("payload.replacement_history.role", "payload.replacement_history.phase"),
-                 "who said what the context was replaced by; what was said is shown"),
-    )  # fmt: skip
+        NotShown(
+            ("payload.replacement_history.role", "payload.replacement_history.phase"),
+            "who said what the context was replaced by; what was said is shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        lines = probe.lines[:20] or [probe.object]
-        if any(as_str(record.get("type")) in ENVELOPES and isinstance(record.get("payload"), dict) for record in lines):
+        records = [Record(line) for line in probe.lines[:20] or [probe.object]]
+        if any(map(_is_enveloped, records)):
             return 0.95
-        bare = any("record_type" in record for record in lines)
-        begun = {"id", "timestamp", "instructions"} <= lines[0].keys() and "type" not in lines[0]
-        return 0.92 if bare or (begun and "messages" not in lines[0]) else 0.0
+        opening = records[0]
+        begun = opening.has_all("id", "timestamp", "instructions") and not opening.has("type", "messages")
+        return 0.92 if begun or any(record.has("record_type") for record in records) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
+
+
+def _is_enveloped(record: Record) -> bool:
+    return record.word("type") in ENVELOPES and isinstance(record.get("payload"), dict)
 
 
 FORMAT = Codex()

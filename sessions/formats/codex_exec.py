@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gistpoint.sessions.formats._codex_records import tokens_of
 from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.records.building import StepBuilder, any_failed, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
@@ -19,23 +21,20 @@ from gistpoint.sessions.records.model import (
     RunCall,
     Step,
     StepKind,
-    Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, texts_of, words_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_int,
-    as_list,
     as_str,
     as_text,
     compact,
     dumped,
-    first,
     joined,
-    objects,
 )
 
 _SAID = frozenset(("agent_message", "assistant_message", "reasoning", "plan"))
+_NO_CALLS = _SAID | {"todo_list"}
 _FAILED = frozenset(("failed", "declined"))
 _NOT_ASKED = frozenset(
     ("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states", "results")
@@ -43,11 +42,15 @@ _NOT_ASKED = frozenset(
 """Members of an item that say how a call went, not what was called."""
 
 
-def _parts(value: Json) -> tuple[str, str, dict[str, Json]]:
+def _parts(value: Json) -> tuple[str, str, Record]:
     """Return the type of an event, and the type and the members of its item."""
-    event = as_dict(value)
-    item = as_dict(event.get("item"))
-    return as_str(event.get("type")), as_str(first(item, "type", "item_type")), item
+    event = Record(value)
+    item = event.inner("item")
+    return event.word("type"), item.first_word("type", "item_type"), item
+
+
+def _ends_a_call(event: str, kind: str) -> bool:
+    return event == "item.completed" and kind not in _NO_CALLS
 
 
 class _Reader(RunReader):
@@ -68,17 +71,19 @@ class _Reader(RunReader):
         if not event.startswith("item."):
             self._learn(event, as_dict(fields))
             return step_count
-        identity = as_str(item.get("id")) or as_str(as_dict(fields).get("item_id"))
         if kind == "error":
             return step_count
+        identity = item.word("id") or Record(fields).word("item_id")
         known = self._items.get(identity)
-        if known is not None and not (kind == "todo_list" and event == "item.updated"):
-            self._answered = self._answered or (event == "item.completed" and kind not in (*_SAID, "todo_list"))
+        # An update of the list of things to do is a change of its own, though its item is the same.
+        changes_plan = kind == "todo_list" and event == "item.updated"
+        if known is not None and not changes_plan:
+            self._answered = self._answered or _ends_a_call(event, kind)
             return known
         if self._reply is None or self._answered:
             self._reply, self._answered = step_count, False
         self._items[identity] = self._reply
-        self._answered = event == "item.completed" and kind not in (*_SAID, "todo_list")
+        self._answered = _ends_a_call(event, kind)
         return self._reply
 
     def _learn(self, event: str, record: dict[str, Json]) -> None:
@@ -94,95 +99,109 @@ class _Reader(RunReader):
         for record in () if self._thread else self.probe.lines:
             self._thread = self._thread or as_str(record.get("thread_id"))
         return Run(
-            self.format, id=self._thread, agent="codex", exit_status=self._ended, tokens=_tokens(self._usage),
+            self.format,
+            id=self._thread,
+            agent="codex",
+            exit_status=self._ended,
+            tokens=tokens_of(self._usage),
             warnings=("The prompt, times and the model are not recorded.",),
-        )  # fmt: skip
+        )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         event, kind, item = _parts(raws[0].value)
         if event.startswith("item.") and kind != "error":
             return _reply(index, raws)
-        return _other(index, raws, event, as_dict(raws[0].value), item)
-
-
-def _tokens(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a turn; Codex counts on from turn to turn, so that the last count is the run's."""
-    names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
-    return Tokens(*(as_int(usage.get(name)) for name in names))
+        return _other(index, raws, event, Record(raws[0].value), item)
 
 
 def _reply(index: int, raws: Sequence[Raw]) -> Step:
-    items: dict[str, tuple[str, dict[str, Json]]] = {}
+    items = _items(raws)
+    told = [item for _, item in items.values()]
+    calls = tuple(_call(item) for item in told if item.word("type") not in _SAID)
+    results = [result for event, item in items.values() if (result := _result(event, item)) is not None]
+    made = [item for item in told if item.get("status") not in _FAILED]
+    changed = [path for item in made for path in words_of(item.objects("changes"), "path")]
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*texts_of(of_type(told, "reasoning"), "text"))
+        .text(*texts_of(of_type(told, *(_SAID - {"reasoning"})), "text"))
+        .calls(calls)
+        .results(results)
+        .edits(map(FileEdit, changed) if changed else edits_of(calls))
+        .flag_if(any_failed(results), "error")
+        .derived("kind")
+        .links(f"{thread}.jsonl" for item in told for thread in item.words("receiver_thread_ids"))
+        .build()
+    )
+
+
+def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
+    """Return the last event of each item, and the item; that of the end has all that the one of the beginning had."""
+    items: dict[str, tuple[str, Record]] = {}
     for raw in raws:
         event, kind, item = _parts(raw.value)
-        identity = as_str(item.get("id"))
-        if kind and (identity not in items or event != "item.started"):
-            items[identity] = (event, {**item, "type": kind})
-    told = [item for _, item in items.values()]
-    calls = tuple(_call(item) for item in told if item["type"] not in _SAID)
-    results = tuple(
-        result for event, item in items.values()
-        if item["type"] not in _SAID and (result := _result(event, item)) is not None
-    )  # fmt: skip
-    made = [item for item in told if item.get("status") not in _FAILED]
-    changes = [change for item in made for change in objects(item.get("changes"))]
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(as_text(item.get("text")) for item in told if item["type"] == "reasoning"),
-        text=joined(as_text(item.get("text")) for item in told if item["type"] in _SAID - {"reasoning"}),
-        calls=calls, results=results,
-        edits=tuple(FileEdit(as_str(change.get("path"))) for change in changes) or edits_of(calls),
-        flags=frozenset({"error"} if any(result.is_error or result.returncode for result in results) else ()),
-        derived=frozenset({"kind"}),
-        links=tuple(f"{as_str(thread)}.jsonl" for item in told for thread in as_list(item.get("receiver_thread_ids"))),
-    )  # fmt: skip
+        identity = item.word("id")
+        is_newer = identity not in items or event != "item.started"
+        if kind and is_newer:
+            items[identity] = (event, Record({**item.members, "type": kind}))
+    return items
 
 
-def _call(item: dict[str, Json]) -> RunCall:
-    kind = as_str(item.get("type")).removesuffix("_tool_call")
-    asked = {key: value for key, value in item.items() if key not in _NOT_ASKED}
-    named = as_str(item.get("tool"))
+def _call(item: Record) -> RunCall:
+    asked = item.without(*_NOT_ASKED)
+    named = item.word("tool")
     if named and isinstance(asked.get("arguments"), dict | str):
-        server, arguments = as_str(item.get("server")), asked["arguments"]
-        name = f"{server}.{named}" if server else named
-        return RunCall(as_str(item.get("id")), name, *_written(arguments))
-    return RunCall(as_str(item.get("id")), named or kind, *_written(asked))
+        # A tool of a server; the other items have their arguments as members of their own.
+        return RunCall(item.word("id"), joined([item.word("server"), named], "."), *_written(asked["arguments"]))
+    return RunCall(item.word("id"), named or item.word("type").removesuffix("_tool_call"), *_written(asked))
 
 
 def _written(arguments: Json) -> tuple[str, dict[str, Json] | None]:
     return (compact(arguments), arguments) if isinstance(arguments, dict) else (as_text(arguments), None)
 
 
-def _result(event: str, item: dict[str, Json]) -> Result | None:
-    """Return what came of a call; None while it runs, and for a list of things to do."""
-    status, failure = as_str(item.get("status")), item.get("error")
-    if event != "item.completed" or item["type"] == "todo_list":
-        text = as_text(item.get("aggregated_output"))
-        return Result(as_str(item.get("id")), text) if text else None
-    outcome = as_dict(item.get("result"))
-    text = joined([
-        as_text(item.get("aggregated_output")), as_text(outcome.get("content") or item.get("result")),
-        as_text(as_dict(failure).get("message") or failure), dumped(first(item, "agents_states", "results")),
-    ])  # fmt: skip
-    failed = True if status in _FAILED or failure else None
-    return Result(as_str(item.get("id")), text or status, failed, as_int(item.get("exit_code")))
+def _result(event: str, item: Record) -> Result | None:
+    """Return what came of a call; None while it runs, and for what is no call or a list of things to do."""
+    kind, status, failure = item.word("type"), item.word("status"), item.get("error")
+    if kind in _SAID:
+        return None
+    if event != "item.completed" or kind == "todo_list":
+        text = item.text("aggregated_output")
+        return Result(item.word("id"), text) if text else None
+    shown = [
+        item.text("aggregated_output"),
+        as_text(item.get("result", "content") or item.get("result")),
+        as_text(item.get("error", "message") or failure),
+        dumped(item.first("agents_states", "results")),
+    ]
+    failed = error_if(status in _FAILED or failure)
+    return Result(item.word("id"), joined(shown) or status, failed, item.whole("exit_code"))
 
 
-def _other(index: int, raws: Sequence[Raw], event: str, record: dict[str, Json], item: dict[str, Json]) -> Step:
-    known = {"thread.started": StepKind.STATE, "turn.started": StepKind.STATE, "turn.completed": StepKind.END,
-             "turn.failed": StepKind.ERROR, "error": StepKind.ERROR, "item.completed": StepKind.NOTE}  # fmt: skip
-    kind = known.get(event)
+_KINDS = {
+    "thread.started": StepKind.STATE,
+    "turn.started": StepKind.STATE,
+    "turn.completed": StepKind.END,
+    "turn.failed": StepKind.ERROR,
+    "error": StepKind.ERROR,
+    "item.completed": StepKind.NOTE,
+}
+
+
+def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Record) -> Step:
+    kind = _KINDS.get(event)
     if kind is None:
         return unknown_step(index, raws, event or "record", dumped(raws[0].value))
-    text = joined(as_text(value) for value in (
-        record.get("message"), as_dict(record.get("error")).get("message") or record.get("error"), item.get("message"),
-        record.get("thread_id"),
-    ))  # fmt: skip
-    return Step(
-        index, Actor.SYSTEM, kind, raws[0].range, tuple(raw.range for raw in raws), label=event, text=text,
-        tokens=_tokens(as_dict(record.get("usage"))),
-        flags=frozenset({"error"} if kind is StepKind.ERROR else ()), derived=frozenset({"kind"}),
-    )  # fmt: skip
+    failure = as_text(record.get("error", "message") or record.get("error"))
+    return (
+        StepBuilder(index, raws, Actor.SYSTEM, kind, event)
+        .text(record.text("message"), failure, item.text("message"), record.text("thread_id"))
+        # Codex counts on from turn to turn, so that the last count is that of the run.
+        .spent(tokens_of(record.inner("usage").members))
+        .flag_if(kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .build()
+    )
 
 
 class CodexExec(SingleRun):
@@ -195,15 +214,17 @@ class CodexExec(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for record in probe.lines[:20]:
-            family, _, what = as_str(record.get("type")).partition(".")
-            if what and family in ("thread", "turn", "item") and {"thread_id", "item", "usage"} & record.keys():
-                return 0.95
-        return 0.0
+        return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the output."""
         return _Reader(probe)
+
+
+def _is_event(record: Record) -> bool:
+    family, _, what = record.word("type").partition(".")
+    named = bool(what) and family in ("thread", "turn", "item")
+    return named and record.has("thread_id", "item", "usage")
 
 
 FORMAT = CodexExec()

@@ -12,9 +12,23 @@ from gistpoint.sessions.records.model import Json, RunCall, StepKind
 from gistpoint.sessions.records.values import compact
 
 _TOOLS = frozenset(
-    ("open", "goto", "scroll_up", "scroll_down", "create", "edit", "search_dir", "search_file", "find_file", "submit",
-     "str_replace_editor", "insert", "exit_forfeit", "filemap")
-)  # fmt: skip
+    (
+        "open",
+        "goto",
+        "scroll_up",
+        "scroll_down",
+        "create",
+        "edit",
+        "search_dir",
+        "search_file",
+        "find_file",
+        "submit",
+        "str_replace_editor",
+        "insert",
+        "exit_forfeit",
+        "filemap",
+    )
+)
 _OPTIONS = frozenset(("file_text", "view_range", "old_str", "new_str", "insert_line"))
 _NUMBERS = frozenset(("view_range", "insert_line"))
 _NUMBER = re.compile(r"-?\d{1,9}")
@@ -50,6 +64,7 @@ def call_of_command(action: str) -> RunCall | None:
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
         parts = words(action)[1:]
+        # The editor of SWE-agent takes its command and its path without a name, all else as options.
         options = next((at for at, part in enumerate(parts) if part.startswith("--")), len(parts))
         parsed = dict(zip(("command", "path"), parts[:options], strict=False))
         if len(parts[:options]) > 2:
@@ -70,9 +85,15 @@ def _options(parts: list[str]) -> dict[str, Json]:
             found.setdefault(name, []).append(part)
     read: dict[str, Json] = {}
     for name, values in found.items():
-        typed: list[Json] = [int(v) if name in _NUMBERS and _NUMBER.fullmatch(v) else v for v in values]
-        read[name or "arguments"] = typed if len(typed) > 1 or name == "view_range" else typed[0] if typed else ""
+        typed: list[Json] = [_typed(name, value) for value in values]
+        # A range of lines stays a list, even if only its beginning is given.
+        is_list = len(typed) > 1 or name == "view_range"
+        read[name or "arguments"] = typed if is_list else next(iter(typed), "")
     return read
+
+
+def _typed(name: str, value: str) -> Json:
+    return int(value) if name in _NUMBERS and _NUMBER.fullmatch(value) else value
 
 
 def calls_in_functions(text: str) -> tuple[RunCall, ...]:
@@ -93,6 +114,7 @@ def reports_error(output: str, kind: StepKind) -> bool:
 
     A file that is read or searched may contain such words itself: then only the shell's and the tool's own count.
     """
+    # Both ends suffice: shells and tools complain at the beginning, interpreters at the end.
     text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()
     beginning, last = text[:1000], text[text.rfind("\n") + 1 :][:1000]
     if re.match(_TOOL_FAILED, beginning):

@@ -14,6 +14,7 @@ from itertools import islice
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.archives import BytesBlob
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
     Actor,
@@ -28,18 +29,17 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, attached, first_in, records_in, texts_of, words_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import lines
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_float,
     as_int,
     as_list,
     as_str,
     as_text,
     compact,
-    first,
+    first_known,
     joined,
     objects,
     when,
@@ -57,14 +57,12 @@ class _Reader(PartsReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self.blobs = [probe.blob]
-        self._times: list[float] = []
-        self._tokens = Tokens()
+        self._tally = Tally()
         self._seen: dict[str, str] = {}
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
-        request = as_dict(fields)
-        result = as_dict(request.get("result"))
-        self._learn(request, result)
+        request = Record(fields)
+        self._learn(request)
         rounds = _rounds(request)
         count = len(rounds) or len(_groups(request))
         yield {"part": "user", "last": not count}
@@ -73,186 +71,192 @@ class _Reader(PartsReader):
         if _ending(request):
             yield {"part": "end"}
 
-    def _learn(self, request: dict[str, Json], result: dict[str, Json]) -> None:
-        begun = when(request.get("timestamp"))
-        spent = as_float(as_dict(result.get("timings")).get("totalElapsed"))
-        for at in (begun, begun + spent / 1000 if begun is not None and spent is not None else None):
-            if at is not None:
-                self._times.append(at)
-        self._tokens += _tokens(request)
-        self._seen.setdefault("model", as_str(request.get("modelId")))
-        self._seen.setdefault("id", as_str(as_dict(result.get("metadata")).get("sessionId")))
+    def _learn(self, request: Record) -> None:
+        begun, spent = request.time("timestamp"), request.seconds("result", "timings", "totalElapsed")
+        self._tally.see(begun)
+        if begun is not None and spent is not None:
+            self._tally.see(begun + spent)
+        self._tally.spend(_tokens(request))
+        self._seen.setdefault("model", request.word("modelId"))
+        self._seen.setdefault("id", request.word("result", "metadata", "sessionId"))
 
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
-        request = as_dict(value)
-        if name.get("part") == "user":
-            beside: dict[str, Json] = _beside(request, False) if name.get("last") else {}
-            asked = _asked(request)
-            sent = as_dict(asked.get("result"))
-            others = as_dict(beside.get("result"))
-            metadata = {**as_dict(others.get("metadata")), **as_dict(sent.get("metadata"))}
-            return {**beside, **asked, "result": {**others, "metadata": metadata}}
-        if name.get("part") == "end":
-            return _ending(request)
-        number, rounds = as_int(name.get("number")) or 0, name.get("part") == "round"
-        facts = _beside(request, rounds) if name.get("last") else {"modelId": request.get("modelId")}
-        if not rounds:
-            group = next(islice(_groups(request), number, None), [])  # a record that is no request has none
-            return {**facts, "response": [*group, *as_list(facts.get("response"))]}
-        metadata = as_dict(as_dict(request.get("result")).get("metadata"))
-        item = _rounds(request)[number]
-        results = as_dict(metadata.get("toolCallResults"))
-        ids = [as_str(call.get("id")) for call in objects(item.get("toolCalls"))]
-        found = {id: results[id] for id in ids if id in results}
-        beside = as_dict(facts.get("result"))
-        others = as_dict(beside.get("metadata"))
-        items: list[Json] = [item, *as_list(others.get("toolCallRounds"))]
-        shown = {**others, "toolCallRounds": items, "toolCallResults": found}
-        return {**facts, "result": {**beside, "metadata": shown}}
+        request, last = Record(value), bool(name.get("last"))
+        number = as_int(name.get("number")) or 0
+        match name.get("part"):
+            case "user":
+                return _question(request, last)
+            case "end":
+                return _ending(request)
+            case "round":
+                return _one_round(request, number, last)
+        facts = Record(_beside(request, False) if last else {"modelId": request.get("modelId")})
+        group = next(islice(_groups(request), number, None), [])  # a record that is no request has none
+        return {**facts.members, "response": [*group, *facts.items("response")]}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        name, value = self.names(index)[0], as_dict(raws[0].value)
-        ranges = tuple(raw.range for raw in raws)
-        if name.get("part") == "user":
-            kind = StepKind.TASK if index == 0 else StepKind.MESSAGE
-            return Step(index, Actor.USER, kind, raws[0].range, ranges, label="request", text=_message(value),
-                        started=when(value.get("timestamp")), id=as_str(value.get("requestId")))  # fmt: skip
-        if name.get("part") == "end":
-            failed = "errorDetails" in value
-            text = as_text(as_dict(value.get("errorDetails")).get("message")) or "The request was cancelled."
-            return Step(index, Actor.ENVIRONMENT, StepKind.ERROR if failed else StepKind.END, raws[0].range, ranges,
-                        label="error" if failed else "cancelled", text=text,
-                        flags=frozenset({"error"} if failed else ()))  # fmt: skip
-        return _round(index, raws, value) if name.get("part") == "round" else _group(index, raws, value)
+        part, value = self.names(index)[0].get("part"), Record(raws[0].value)
+        if part == "user":
+            builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), "request").text(_message(value))
+            return builder.span(value.time("timestamp")).id(value.word("requestId")).build()
+        if part == "end":
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.END, "cancelled")
+            if value.has("errorDetails"):
+                builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR, "error").flag("error")
+            return builder.text(value.text("errorDetails", "message") or "The request was cancelled.").build()
+        return _round(index, raws, value) if part == "round" else _group(index, raws, value)
 
     def header(self) -> Run:
-        requests = objects(self.probe.object.get("requests"))
+        requests, tally = records_in(self.probe.object.get("requests")), self._tally
         if requests and not self._seen.get("model"):
-            self._seen["model"] = as_str(requests[0].get("modelId"))
-        began = when(self.fact("creationDate"))
-        times = self._times or [at for at in (began,) if at is not None]
-        name = as_str(self.fact("responderUsername"))
+            self._seen["model"] = requests[0].word("modelId")
+        created = when(self.fact("creationDate"))
         return Run(
             self.format,
             as_str(self.fact("version")),
             id=as_str(self.fact("sessionId")) or self._seen.get("id", ""),
             task=as_str(self.fact("customTitle")) or headline(_text_of(requests[0]) if requests else ""),
             model=self._seen.get("model", ""),
-            agent=name or "GitHub Copilot",
-            tokens=self._tokens,
-            started=min(times, default=None),
-            duration_s=max(times) - min(times) if len(times) > 1 else None,
+            agent=as_str(self.fact("responderUsername")) or "GitHub Copilot",
+            tokens=tally.tokens,
+            started=first_known((tally.started, created)),
+            # Of one time alone, nothing is known of how long the chat took.
+            duration_s=tally.duration_s if tally.times > 1 else None,
             derived=frozenset({"duration_s", "tokens"}),
         )
 
 
-def _rounds(request: dict[str, Json]) -> list[dict[str, Json]]:
+def _metadata(request: Record) -> Record:
+    return request.inner("result", "metadata")
+
+
+def _rounds(request: Record) -> list[Record]:
     """Return the model's replies that say or call anything."""
-    rounds = objects(as_dict(as_dict(request.get("result")).get("metadata")).get("toolCallRounds"))
-    return [item for item in rounds if item.get("response") or item.get("toolCalls") or item.get("thinking")]
+    rounds = _metadata(request).objects("toolCallRounds")
+    return [item for item in rounds if item.kept("response", "toolCalls", "thinking")]
 
 
-def _asked(request: dict[str, Json]) -> dict[str, Json]:
-    """Return what a request asked, and how the model was told."""
+def _question(request: Record, last: bool) -> dict[str, Json]:
+    """Return what a request asked, and how the model was told; of one without a reply, all the rest with it."""
     shown = ("requestId", "message", "variableData", "timestamp", "isSystemInitiated", "contentReferences")
-    metadata = as_dict(as_dict(request.get("result")).get("metadata"))
-    sent = {key: metadata[key] for key in _RENDERED if key in metadata}
-    return {**{key: request[key] for key in shown if key in request}, "result": {"metadata": sent}}
+    asked = {key: request.get(key) for key in shown if request.has(key)}
+    known = _metadata(request)
+    sent = {key: known.get(key) for key in _RENDERED if known.has(key)}
+    rest = Record(_beside(request, False) if last else {})
+    metadata = {**_metadata(rest).members, **sent}
+    return {**rest.members, **asked, "result": {**rest.inner("result").members, "metadata": metadata}}
 
 
-def _beside(request: dict[str, Json], rounds: bool) -> dict[str, Json]:
+def _one_round(request: Record, number: int, last: bool) -> dict[str, Json]:
+    """Return what the step of a reply shows: the reply and the results of its calls, and with the last one the rest."""
+    facts = Record(_beside(request, True) if last else {"modelId": request.get("modelId")})
+    item, results = _rounds(request)[number], _metadata(request).inner("toolCallResults")
+    found = {id: results.get(id) for id in words_of(item.objects("toolCalls"), "id") if results.has(id)}
+    others = _metadata(facts)
+    rounds: list[Json] = [item.members, *others.items("toolCallRounds")]
+    metadata = {**others.members, "toolCallRounds": rounds, "toolCallResults": found}
+    return {**facts.members, "result": {**facts.inner("result").members, "metadata": metadata}}
+
+
+_ASKED = ("message", "variableData", "response", "requestId", "contentReferences", "isSystemInitiated", "result")
+
+
+def _beside(request: Record, rounds: bool) -> dict[str, Json]:
     """Return what a request holds beside its question, its rounds and its end: the last round's step has it."""
-    asked = {"message", "variableData", "response", "requestId", "contentReferences", "isSystemInitiated", "result"}
-    beside = {key: value for key, value in request.items() if key not in asked}
-    result = as_dict(request.get("result"))
-    metadata = as_dict(result.get("metadata"))
-    others = {key: value for key, value in metadata.items() if key not in _RENDERED}
+    others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
-    others["toolCallRounds"] = [item for item in objects(metadata.get("toolCallRounds")) if item not in shown]
+    known = [item.members for item in shown]
+    others["toolCallRounds"] = [item for item in objects(_metadata(request).get("toolCallRounds")) if item not in known]
+    parts = request.objects("response")
+    response: list[Json] = [part.members for part in parts if _is_quiet(part)]
     if rounds:
         others.pop("toolCallResults", None)
-        whole = "\n".join(as_text(item.get("response")) for item in shown)
-        parts = objects(request.get("response"))
-        beside["response"] = [_without_text(part, whole) for part in parts]
-    else:
-        beside["response"] = [part for part in objects(request.get("response")) if _is_quiet(part)]
-    beside["result"] = {key: value for key, value in result.items() if key not in ("metadata", "errorDetails")}
-    return {**beside, "result": {**as_dict(beside["result"]), "metadata": others}}
+        # The window's response repeats what the rounds say.
+        whole = "\n".join(texts_of(shown, "response"))
+        response = [_without_text(part, whole) for part in parts]
+    result = request.inner("result").without("metadata", "errorDetails")
+    return {**request.without(*_ASKED), "response": response, "result": {**result, "metadata": others}}
 
 
-def _without_text(part: dict[str, Json], whole: str) -> dict[str, Json]:
-    said = not part.get("kind") and as_text(part.get("value")).strip() in whole
-    return {key: value for key, value in part.items() if key != "value" or not said}
+def _without_text(part: Record, whole: str) -> dict[str, Json]:
+    said = not part.get("kind") and part.text("value").strip() in whole
+    return part.without("value") if said else part.members
 
 
-def _is_quiet(part: dict[str, Json]) -> bool:
+def _is_quiet(part: Record) -> bool:
     """Whether a part of a response says nothing."""
-    return as_str(part.get("kind")) in _ANNOUNCED or (not part.get("kind") and not as_text(part.get("value")).strip())
+    kind = part.word("kind")
+    return kind in _ANNOUNCED or not (part.get("kind") or part.text("value").strip())
 
 
-def _groups(request: dict[str, Json]) -> list[list[Json]]:
+def _groups(request: Record) -> list[list[Json]]:
     """Return the parts of a response: a text and the calls after it belong together."""
     groups: list[list[Json]] = []
     called = True
-    for part in objects(request.get("response")):
+    for part in request.objects("response"):
         is_call = part.get("kind") == "toolInvocationSerialized"
         if _is_quiet(part):
             continue
-        if (called and not is_call) or not groups:
+        speaks_again = called and not is_call
+        if speaks_again or not groups:
             groups.append([])
         called = is_call
-        groups[-1].append(part)
+        groups[-1].append(part.members)
     return groups
 
 
-def _ending(request: dict[str, Json]) -> dict[str, Json]:
+def _ending(request: Record) -> dict[str, Json]:
     """Return how a request ended if it failed or was cancelled."""
-    details = as_dict(as_dict(request.get("result")).get("errorDetails"))
+    details = request.inner("result", "errorDetails")
     if details:
-        return {"errorDetails": details}
-    return {"isCanceled": True} if as_bool(request.get("isCanceled")) else {}
+        return {"errorDetails": details.members}
+    return {"isCanceled": True} if request.truth("isCanceled") else {}
 
 
-def _text_of(request: dict[str, Json]) -> str:
+def _text_of(request: Record) -> str:
     message = request.get("message")
-    return message if isinstance(message, str) else as_text(as_dict(message).get("text"))
+    return message if isinstance(message, str) else request.text("message", "text")
 
 
-def _message(request: dict[str, Json]) -> str:
-    text = _text_of(request)
-    files = objects(as_dict(request.get("variableData")).get("variables"))
-    named = [as_str(first(item, "name", "id")) for item in files]
-    return joined([text, *(f"[attached: {name}]" for name in named if name)])
+def _message(request: Record) -> str:
+    files = [item.first_word("name", "id") for item in request.objects("variableData", "variables")]
+    return joined([_text_of(request), *attached(files)])
 
 
-def _tokens(request: dict[str, Json]) -> Tokens:
-    metadata = as_dict(as_dict(request.get("result")).get("metadata"))
-    counts = {**metadata, **as_dict(as_dict(request.get("result")).get("usage")), **request}
-    return Tokens(as_int(counts.get("promptTokens")), as_int(first(counts, "completionTokens", "outputTokens")))
+def _tokens(request: Record) -> Tokens:
+    # Where the counts are depends on the version of the extension; the outermost ones are the latest.
+    counts = Record({**_metadata(request).members, **request.inner("result", "usage").members, **request.members})
+    return Tokens(counts.whole("promptTokens"), as_int(counts.first("completionTokens", "outputTokens")))
 
 
-def _round(index: int, raws: Sequence[Raw], value: dict[str, Json]) -> Step:
+def _round(index: int, raws: Sequence[Raw], value: Record) -> Step:
     """Return the step of a reply and the results of its calls."""
-    metadata = as_dict(as_dict(value.get("result")).get("metadata"))
-    item = as_dict(as_list(metadata.get("toolCallRounds"))[0])
-    calls = tuple(call_of_function(call) for call in objects(item.get("toolCalls")))
-    results = tuple(
-        Result(id, _result_text(found), True if as_dict(found).get("hasError") else None)
-        for id, found in as_dict(metadata.get("toolCallResults")).items()
-    )
+    item = first_in(_metadata(value).get("toolCallRounds"))
+    calls = tuple(map(call_of_function, objects(item.get("toolCalls"))))
+    results: list[Result] = []
+    for id, found in _metadata(value).inner("toolCallResults").members.items():
+        results.append(Result(id, _result_text(found), error_if(as_dict(found).get("hasError"))))
     thinking = item.get("thinking")
-    thought = as_dict(thinking).get("text", thinking) if isinstance(thinking, dict) else thinking
-    begun = when(item.get("timestamp"))
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="round",
-        thought=as_text(thought), text=as_text(item.get("response")), calls=calls, results=results, started=begun,
-        tokens=_tokens(value), model=as_str(value.get("modelId")), edits=edits_of(calls),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
-        derived=frozenset({"kind"}), id=as_str(item.get("id")),
-    )  # fmt: skip
+    thought = thinking.get("text", thinking) if isinstance(thinking, dict) else thinking
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "round")
+        .thought(as_text(thought))
+        .text(item.text("response"))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(item.time("timestamp"))
+        .spent(_tokens(value))
+        .model(value.word("modelId"))
+        .flag_if(any_error(results), "error")
+        .derived("kind")
+        .id(item.word("id"))
+        .build()
+    )
 
 
 def _result_text(value: Json) -> str:
+    # A result is kept as the tree of components that its prompt was rendered from.
     contents = as_list(as_dict(value).get("content"))
     return joined("".join(_leaves(as_dict(part).get("value", part))) for part in contents) or as_text(value)
 
@@ -277,66 +281,79 @@ def _leaves(value: Json) -> Iterator[str]:
         stack += reversed(as_list(found.get("children")))
 
 
-def _group(index: int, raws: Sequence[Raw], value: dict[str, Json]) -> Step:
+def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
     """Return the step of what was shown of a reply that is not recorded itself."""
-    parts = objects(value.get("response"))
-    invoked = [part for part in parts if part.get("kind") == "toolInvocationSerialized"]
-    thought = [as_text(part.get("value")) for part in parts if part.get("kind") == "thinking"]
-    calls = tuple(_invocation(part) for part in invoked)
-    results = tuple(_outcome(part) for part in invoked if part.get("isComplete"))
-    quiet = {"thinking", "toolInvocationSerialized"}
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="response",
-        thought="".join(thought), text="".join(_shown(part) for part in parts if as_str(part.get("kind")) not in quiet),
-        calls=calls, results=results, tokens=_tokens(value), model=as_str(value.get("modelId")),
-        edits=(*edits_of(calls), *(FileEdit(_edited(part)) for part in parts if part.get("kind") == "textEditGroup")),
-        flags=frozenset({"error"} if any(result.is_error or result.returncode for result in results) else ()),
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
+    parts = value.objects("response")
+    invoked = _of_kind(parts, "toolInvocationSerialized")
+    calls = tuple(map(_invocation, invoked))
+    results = [_outcome(part) for part in invoked if part.get("isComplete")]
+    said = [part for part in parts if part.word("kind") not in ("thinking", "toolInvocationSerialized")]
+    edited = map(_edited, _of_kind(parts, "textEditGroup"))
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "response")
+        # A text is stored in the pieces in which it came.
+        .thought("".join(texts_of(_of_kind(parts, "thinking"), "value")))
+        .text("".join(map(_shown, said)))
+        .calls(calls)
+        .results(results)
+        .edits([*edits_of(calls), *map(FileEdit, edited)])
+        .spent(_tokens(value))
+        .model(value.word("modelId"))
+        .flag_if(any_failed(results), "error")
+        .derived("kind")
+        .build()
+    )
 
 
-def _shown(part: dict[str, Json]) -> str:
+def _of_kind(parts: list[Record], kind: str) -> list[Record]:
+    return [part for part in parts if part.get("kind") == kind]
+
+
+def _shown(part: Record) -> str:
     """Return the text of a part of a response; a reference is its name."""
-    if part.get("kind") == "inlineReference":
-        reference = as_dict(part.get("inlineReference"))
-        return as_str(first(part, "name") or first(reference, "name", "path", "fsPath"))
-    if part.get("kind") == "textEditGroup":
-        changes = [edit for edits in as_list(part.get("edits")) for edit in objects(edits)]
-        return "\n" + joined([f"[edited: {_edited(part)}]", *(as_text(item.get("text")) for item in changes)]) + "\n"
-    content = first(part, "value", "content", "title", "message", "uri")
-    inner = as_dict(content)
-    return as_text(first(inner, "value", "path") if inner else content)
+    kind = part.get("kind")
+    if kind == "inlineReference":
+        reference = part.inner("inlineReference")
+        return as_str(part.first("name") or reference.first("name", "path", "fsPath"))
+    if kind == "textEditGroup":
+        changes = [text for edits in part.items("edits") for text in texts_of(records_in(edits), "text")]
+        return "\n" + joined([f"[edited: {_edited(part)}]", *changes]) + "\n"
+    content = part.first("value", "content", "title", "message", "uri")
+    inner = Record(content)
+    return inner.first_text("value", "path") if inner else as_text(content)
 
 
-def _edited(part: dict[str, Json]) -> str:
-    return as_str(first(as_dict(part.get("uri")), "path", "fsPath"))
+def _edited(part: Record) -> str:
+    return part.inner("uri").first_word("path", "fsPath")
 
 
-def _invocation(part: dict[str, Json]) -> RunCall:
-    data = as_dict(part.get("toolSpecificData"))
-    arguments: dict[str, Json] = as_dict(data.get("rawInput"))
+_STATE = ("kind", "terminalCommandState", "terminalCommandOutput", "commandLine")
+
+
+def _invocation(part: Record) -> RunCall:
+    data = part.inner("toolSpecificData")
+    arguments = data.inner("rawInput").members
     if not arguments:
-        state = ("kind", "terminalCommandState", "terminalCommandOutput", "commandLine")
-        arguments = {key: value for key, value in data.items() if key not in state}
-        line = as_dict(data.get("commandLine"))
+        # Only some tools keep their arguments; of a terminal there is the command, else what the window showed.
+        arguments = data.without(*_STATE)
+        line = data.inner("commandLine")
         if line:
-            arguments["command"] = first(line, "userEdited", "toolEdited", "original")
-        if not arguments:
-            arguments = {"message": _worded(part.get("invocationMessage"))}
-    return RunCall(as_str(part.get("toolCallId")), as_str(part.get("toolId")), compact(arguments), arguments)
+            arguments["command"] = line.first("userEdited", "toolEdited", "original")
+        arguments = arguments or {"message": _worded(part.get("invocationMessage"))}
+    return RunCall(part.word("toolCallId"), part.word("toolId"), compact(arguments), arguments)
 
 
 def _worded(message: Json) -> str:
-    return as_text(as_dict(message).get("value") if isinstance(message, dict) else message)
+    return as_text(message.get("value") if isinstance(message, dict) else message)
 
 
-def _outcome(part: dict[str, Json]) -> Result:
+def _outcome(part: Record) -> Result:
     """Return the result of a call as far as the window showed it."""
-    data, details = as_dict(part.get("toolSpecificData")), as_dict(part.get("resultDetails"))
-    output = as_text(as_dict(data.get("terminalCommandOutput")).get("text")) or as_text(first(details, "output"))
-    code = as_int(as_dict(data.get("terminalCommandState")).get("exitCode"))
-    past = _worded(part.get("pastTenseMessage"))
-    return Result(as_str(part.get("toolCallId")), output or past, as_bool(details.get("isError")), code)
+    output = part.text("toolSpecificData", "terminalCommandOutput", "text")
+    output = output or as_text(part.inner("resultDetails").first("output"))
+    code = part.whole("toolSpecificData", "terminalCommandState", "exitCode")
+    text = output or _worded(part.get("pastTenseMessage"))
+    return Result(part.word("toolCallId"), text, part.truth("resultDetails", "isError"), code)
 
 
 class CopilotChat(SingleRun):
@@ -345,32 +362,65 @@ class CopilotChat(SingleRun):
     name = "copilot-chat"
     unique_ids = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("message.parts", "variableData.variables", "contentReferences"),
-                 "the message in parts, and the files attached to it: the step has the text and names them"),
-        NotShown(("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
-                 "the extension that answered, and what it suggested to ask next"),
+        NotShown(
+            ("message.parts", "variableData.variables", "contentReferences"),
+            "the message in parts, and the files attached to it: the step has the text and names them",
+        ),
+        NotShown(
+            ("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
+            "the extension that answered, and what it suggested to ask next",
+        ),
         NotShown(("result.metadata.codeBlocks", "result.metadata.summary"), "copies of code and text in the answer"),
-        NotShown(("response.invocationMessage", "response.pastTenseMessage", "response.progress", "response.uri",
-                  "response.baseUri", "response.toolSpecificData", "response.inlineReference", "response.toolName",
-                  "response.generatedTitle", "response.source", "response.resultDetails",
-                  "response.toolId", "response.icon", "response.presentation", "response.isConfirmed"),
-                 "how the window worded and linked a call; the call and its result are in the step"),
+        NotShown(
+            (
+                "response.invocationMessage",
+                "response.pastTenseMessage",
+                "response.progress",
+                "response.uri",
+                "response.baseUri",
+                "response.toolSpecificData",
+                "response.inlineReference",
+                "response.toolName",
+                "response.generatedTitle",
+                "response.source",
+                "response.resultDetails",
+                "response.toolId",
+                "response.icon",
+                "response.presentation",
+                "response.isConfirmed",
+            ),
+            "how the window worded and linked a call; the call and its result are in the step",
+        ),
         NotShown(("result.metadata.toolCallResults",), "the tree of a result, of which the step has the text"),
-        NotShown(("requesterUsername", "requesterAvatarIconUri", "responderAvatarIconUri", "initialLocation", "mode",
-                  "selectedModel", "inputState", "attachments", "inputText", "sessionId", "version"),
-                 "who asked, and the state of the window", of_run=True),
-    )  # fmt: skip
+        NotShown(
+            (
+                "requesterUsername",
+                "requesterAvatarIconUri",
+                "responderAvatarIconUri",
+                "initialLocation",
+                "mode",
+                "selectedModel",
+                "inputState",
+                "attachments",
+                "inputText",
+                "sessionId",
+                "version",
+            ),
+            "who asked, and the state of the window",
+            of_run=True,
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        holder = probe.object if not _is_log(probe) else as_dict(probe.lines[0].get("v"))
-        requests = holder.get("requests")
-        if not isinstance(requests, list):
+        holder = Record(probe.lines[0].get("v") if _is_log(probe) else probe.object)
+        if not isinstance(holder.get("requests"), list):
             return 0.0
-        if "responderUsername" in holder or (holder.get("sessionId") and "creationDate" in holder):
+        dated = holder.get("sessionId") and holder.has("creationDate")
+        if dated or holder.has("responderUsername"):
             return 0.95
-        opening = as_dict(requests[0] if requests else None)
-        return 0.9 if "requestId" in opening and {"message", "response"} & opening.keys() else 0.0
+        opening = first_in(holder.get("requests"))
+        return 0.9 if opening.has("requestId") and opening.has("message", "response") else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the chat."""
@@ -396,6 +446,7 @@ class _Replayed:
     @cached_property
     def _whole(self) -> BytesBlob:
         state: Json = None
+        # A change of kind 0 is a whole state: it replaces all that came before it.
         for record in lines(self._probe.blob, self._probe.start):
             if record.damage:
                 continue
@@ -431,20 +482,26 @@ def _apply(state: Json, change: dict[str, Json]) -> None:
             array += as_list(value)
             return
         value = as_list(value)
-    if isinstance(holder, dict) and isinstance(last, str):
-        if kind == 3:
-            holder.pop(last, None)
+    _put(holder, last, [] if kind == 3 else [value])
+
+
+def _put(holder: Json, key: Json, values: list[Json]) -> None:
+    """Set a member, or remove it if there is no value; a change that leads nowhere changes nothing."""
+    if isinstance(holder, dict) and isinstance(key, str):
+        if values:
+            holder[key] = values[0]
         else:
-            holder[last] = value
-    elif isinstance(holder, list) and isinstance(last, int) and 0 <= last <= len(holder):
-        holder[last : last + 1] = [] if kind == 3 else [value]
+            holder.pop(key, None)
+    elif isinstance(holder, list) and isinstance(key, int) and 0 <= key <= len(holder):
+        holder[key : key + 1] = values
 
 
 def _member(holder: Json, key: Json) -> Json:
     if isinstance(holder, dict) and isinstance(key, str):
         return holder.get(key)
-    inside = isinstance(holder, list) and isinstance(key, int) and 0 <= key < len(holder)
-    return holder[key] if isinstance(holder, list) and isinstance(key, int) and inside else None
+    if not isinstance(holder, list) or not isinstance(key, int):
+        return None
+    return holder[key] if 0 <= key < len(holder) else None
 
 
 FORMAT = CopilotChat()

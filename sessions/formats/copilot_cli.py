@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, attached, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_float,
     as_int,
     as_str,
     as_text,
     compact,
     dumped,
     first,
-    is_naive,
     joined,
     objects,
     recoded,
@@ -31,12 +30,20 @@ from gistpoint.sessions.records.values import (
 
 _OPENING = frozenset({"assistant.turn_start", "assistant.reasoning", "assistant.intent"})
 """Events that come before the reply they belong to."""
+_OF_REPLY = ("assistant.message", "assistant.reasoning", "tool.execution_start", "tool.execution_complete")
 _KINDS = {
-    "user.message": StepKind.MESSAGE, "system.message": StepKind.SYSTEM, "system.notification": StepKind.NOTE,
-    "session.error": StepKind.ERROR, "session.shutdown": StepKind.END, "session.task_complete": StepKind.END,
-    "abort": StepKind.END, "session.truncation": StepKind.CONTEXT, "session.compaction_start": StepKind.CONTEXT,
-    "session.compaction_complete": StepKind.CONTEXT, "skill.invoked": StepKind.NOTE,
-}  # fmt: skip
+    "user.message": StepKind.MESSAGE,
+    "system.message": StepKind.SYSTEM,
+    "system.notification": StepKind.NOTE,
+    "session.error": StepKind.ERROR,
+    "session.shutdown": StepKind.END,
+    "session.task_complete": StepKind.END,
+    "abort": StepKind.END,
+    "session.truncation": StepKind.CONTEXT,
+    "session.compaction_start": StepKind.CONTEXT,
+    "session.compaction_complete": StepKind.CONTEXT,
+    "skill.invoked": StepKind.NOTE,
+}
 _QUIET = ("session.", "hook.", "assistant.", "subagent.", "tool.", "permission.", "user.", "external_tool.", "mcp.")
 
 
@@ -51,13 +58,13 @@ class _Reader(RunReader):
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
+        self._tally = Tally()
         self._calls: dict[str, int] = {}
         self._open: int | None = None
         self._reply: int | None = None
         self._spoken = Tokens()
-        self._totals = Tokens()
+        self._summed_up = Tokens()
         self._seen: dict[str, Json] = {}
-        self._times: list[float] = []
         self._end = ""
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -73,16 +80,17 @@ class _Reader(RunReader):
             for request in objects(data.get("toolRequests")):
                 self._calls[as_str(request.get("toolCallId"))] = self._reply
             return self._reply
-        if name == "assistant.turn_end" and self._reply is not None:
-            self._open, at = None, self._reply
-            return at
         if name.startswith(("tool.", "subagent.")):
-            known = self._calls.get(as_str(data.get("toolCallId")))
-            if known is None and name == "tool.execution_start":
-                self._calls[as_str(data.get("toolCallId"))] = step_count
-            return step_count if known is None else known
-        if _goes_along(event) and self._reply is not None:
-            return self._reply
+            identity = as_str(data.get("toolCallId"))
+            if name == "tool.execution_start":
+                return self._calls.setdefault(identity, step_count)
+            return self._calls.get(identity, step_count)
+        if self._reply is not None:
+            if name == "assistant.turn_end":
+                self._open = None
+                return self._reply
+            if _goes_along(event):
+                return self._reply
         if name in ("user.message", "session.resume", "abort"):
             self._open = self._reply = None
         return step_count
@@ -91,9 +99,7 @@ class _Reader(RunReader):
         return _goes_along(as_dict(fields))
 
     def _learn(self, name: str, event: dict[str, Json], data: dict[str, Json]) -> None:
-        at = when(event.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(event.get("timestamp")))
         self._start(name, data)
         if data.get("model") and not data.get("parentToolCallId"):
             self._seen.setdefault("model", data["model"])
@@ -103,7 +109,7 @@ class _Reader(RunReader):
             self._spoken += Tokens(None, as_int(data.get("outputTokens")))
         if name == "session.shutdown":
             self._end = as_str(data.get("shutdownType")) or "shutdown"
-            self._totals = _usage(data)
+            self._summed_up = _usage(Record(data))
         elif name in ("abort", "session.task_complete"):
             self._end = "aborted" if name == "abort" else "task complete"
 
@@ -121,8 +127,9 @@ class _Reader(RunReader):
         if "asked" not in self._seen:
             for event in self.probe.lines:
                 self._start(as_str(event.get("type")), as_dict(event.get("data")))
-        context = as_dict(self._seen.get("context"))
-        spent = self._totals or self._spoken
+        context = Record(self._seen.get("context"))
+        # A session that was not shut down counts only what the model wrote, reply by reply.
+        spent = self._summed_up or self._spoken
         return Run(
             self.format,
             as_str(self._seen.get("version")),
@@ -132,92 +139,110 @@ class _Reader(RunReader):
             agent="Copilot CLI",
             exit_status=self._end,
             tokens=spent,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
-            extra={key: context[key] for key in ("cwd", "repository", "branch") if context.get(key)},
-            derived=frozenset({"duration_s"} if self._totals else {"duration_s", "tokens"}),
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
+            extra=context.kept("cwd", "repository", "branch"),
+            derived=frozenset({"duration_s"} if self._summed_up else {"duration_s", "tokens"}),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        events = [as_dict(raw.value) for raw in raws]
-        names = {as_str(event.get("type")) for event in events}
-        if names & {"assistant.message", "assistant.reasoning", "tool.execution_start", "tool.execution_complete"}:
+        events = records_of(raws)
+        if of_type(events, *_OF_REPLY):
             return _reply(index, raws, events)
         return _other(index, raws, events[0])
 
 
-def _usage(data: dict[str, Json]) -> Tokens:
+def _usage(data: Record) -> Tokens:
     """Return the tokens that the end of a session adds up."""
     whole = Tokens()
-    for metrics in as_dict(data.get("modelMetrics")).values():
-        usage = as_dict(as_dict(metrics).get("usage"))
-        whole += Tokens(*(as_int(usage.get(key)) for key in ("inputTokens", "outputTokens", "cacheReadTokens")))
-    details = {key: as_dict(value).get("tokenCount") for key, value in as_dict(data.get("tokenDetails")).items()}
-    return whole or Tokens(*(as_int(details.get(key)) for key in ("input", "output", "cache_read")))
+    for metrics in data.inner("modelMetrics").members.values():
+        usage = Record(metrics).inner("usage")
+        whole += Tokens(usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens"))
+    if whole:
+        return whole
+    details = data.inner("tokenDetails")
+    return Tokens(*(details.whole(key, "tokenCount") for key in ("input", "output", "cache_read")))
 
 
-def _data(events: list[dict[str, Json]], *names: str) -> list[dict[str, Json]]:
-    return [as_dict(event.get("data")) for event in events if event.get("type") in names]
+def _data(events: list[Record], *names: str) -> list[Record]:
+    return [event.inner("data") for event in of_type(events, *names)]
 
 
-def _reply(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
+def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     replies = _data(events, "assistant.message")
-    calls = [_call(item) for data in replies for item in objects(data.get("toolRequests"))]
+    calls = [_call(request) for reply in replies for request in reply.objects("toolRequests")]
     known = {call.id for call in calls}
-    calls += [_call(data) for data in _data(events, "tool.execution_start")
-              if as_str(data.get("toolCallId")) not in known]  # fmt: skip
-    results = tuple(_result(data) for data in _data(events, "tool.execution_complete"))
-    times = [at for at in (when(event.get("timestamp")) for event in events) if at is not None]
-    thought = [as_text(data.get("content")) for data in _data(events, "assistant.reasoning")]
-    thought += [as_text(data.get("reasoningText")) for data in replies]
-    said = replies[0] if replies else {}
-    failed = any(result.is_error for result in results)
-    side = any(as_dict(event.get("data")).get("parentToolCallId") for event in events)
-    orphan = results and not calls and not replies
-    flags = {name for name, is_so in (("error", failed), ("side", side), ("unpaired", orphan)) if is_so}
-    return Step(
-        index, Actor.ENVIRONMENT if orphan else Actor.AGENT, StepKind.TOOL if orphan else kind_of(tuple(calls)),
-        raws[0].range, tuple(raw.range for raw in raws), label="assistant.message" if replies else "tool",
-        thought=joined(dict.fromkeys(thought)), text=joined(as_text(data.get("content")) for data in replies),
-        calls=tuple(calls), results=results, started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(events[0].get("timestamp")), tokens=Tokens(None, as_int(said.get("outputTokens"))),
-        model=as_str(said.get("model")), edits=edits_of(tuple(calls)), flags=frozenset(flags),
-        derived=frozenset({"kind", "ended"}), id=as_str(said.get("messageId")),
-    )  # fmt: skip
+    for started in _data(events, "tool.execution_start"):
+        # A call is in the reply that asks for it too, unless a side agent made it.
+        if started.word("toolCallId") not in known:
+            calls.append(_call(started))
+    results = list(map(_result, _data(events, "tool.execution_complete")))
+    made = tuple(calls)
+    said = replies[0] if replies else Record()
+    builder = StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant.message" if replies else "tool")
+    if results and not (made or replies):
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, "tool").flag("unpaired")
+    thought = [*texts_of(_data(events, "assistant.reasoning"), "content"), *texts_of(replies, "reasoningText")]
+    return (
+        # The reply repeats the reasoning that an event before it had.
+        builder.thought(*dict.fromkeys(thought))
+        .text(*texts_of(replies, "content"))
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .over(times_of(events, "timestamp"))
+        .naive(events[0].get("timestamp"))
+        .spent(Tokens(None, said.whole("outputTokens")))
+        .model(said.word("model"))
+        .flag_if(any_error(results), "error")
+        .flag_if(any(event.get("data", "parentToolCallId") for event in events), "side")
+        .derived("kind", "ended")
+        .id(said.word("messageId"))
+        .build()
+    )
 
 
-def _call(data: dict[str, Json]) -> RunCall:
-    return call_of_function({"id": data.get("toolCallId"), "name": first(data, "name", "toolName"),
-                             "arguments": data.get("arguments")})  # fmt: skip
+def _call(data: Record) -> RunCall:
+    named = data.first("name", "toolName")
+    return call_of_function({"id": data.get("toolCallId"), "name": named, "arguments": data.get("arguments")})
 
 
-def _result(data: dict[str, Json]) -> Result:
+def _result(data: Record) -> Result:
     found, error = data.get("result"), data.get("error")
-    text = as_text(first(found, "content", "detailedContent")) if isinstance(found, dict) else as_text(found)
-    success = as_bool(data.get("success"))
-    spent = as_float(as_dict(as_dict(data.get("toolTelemetry")).get("metrics")).get("durationMs"))
-    told = as_text(error.get("message", error)) if isinstance(error, dict) else as_text(error)
-    return Result(as_str(data.get("toolCallId")), joined([text, told]), None if success is None else not success,
-                  duration_s=None if spent is None else spent / 1000)  # fmt: skip
+    if isinstance(found, dict):
+        found = first(found, "content", "detailedContent")
+    if isinstance(error, dict):
+        error = error.get("message", error)
+    success = data.truth("success")
+    return Result(
+        data.word("toolCallId"),
+        joined([as_text(found), as_text(error)]),
+        None if success is None else not success,
+        duration_s=data.seconds("toolTelemetry", "metrics", "durationMs"),
+    )
 
 
-def _other(index: int, raws: Sequence[Raw], event: dict[str, Json]) -> Step:
-    name, data = as_str(event.get("type")), as_dict(event.get("data"))
+def _other(index: int, raws: Sequence[Raw], event: Record) -> Step:
+    name, data = event.word("type"), event.inner("data")
     if name not in _KINDS and not name.startswith(_QUIET):
         return unknown_step(index, raws, name or "event", dumped(raws[0].value))
     kind = _KINDS.get(name, StepKind.STATE)
     actor = Actor.ENVIRONMENT if kind in (StepKind.ERROR, StepKind.END) else Actor.SYSTEM
     if name == "user.message":
-        actor, kind = Actor.USER, StepKind.TASK if index < 8 and not event.get("parentToolCallId") else kind
-    failed = kind is StepKind.ERROR or data.get("shutdownType") == "error"
-    text = as_text(first(data, "content", "message", "errorReason", "reason", "summary", "summaryContent"))
-    files = [as_str(first(item, "path", "filePath", "displayName")) for item in objects(data.get("attachments"))]
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=name,
-        text=joined([text or compact(data), *(f"[attached: {file}]" for file in files if file)]),
-        started=when(event.get("timestamp")), naive=is_naive(event.get("timestamp")), id=as_str(event.get("id")),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
-    )  # fmt: skip
+        actor = Actor.USER
+        # A side agent is prompted by such a message too, and its prompt is not the task.
+        kind = kind if event.get("parentToolCallId") else asking_kind(index, 8)
+    text = data.first_text("content", "message", "errorReason", "reason", "summary", "summaryContent")
+    files = [item.first_word("path", "filePath", "displayName") for item in data.objects("attachments")]
+    return (
+        StepBuilder(index, raws, actor, kind, name)
+        .text(text or compact(data.members), *attached(files))
+        .at(event.get("timestamp"))
+        .flag_if(kind is StepKind.ERROR or data.get("shutdownType") == "error", "error")
+        .derived("kind")
+        .id(event.word("id"))
+        .build()
+    )
 
 
 class CopilotCli(SingleRun):
@@ -227,25 +252,28 @@ class CopilotCli(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("data.toolTelemetry", "data.shellToolInfo", "data.model", "data.phase", "data.contextTier"),
-                 "counts and settings of the program; models and tokens are shown"),
+        NotShown(
+            ("data.toolTelemetry", "data.shellToolInfo", "data.model", "data.phase", "data.contextTier"),
+            "counts and settings of the program; models and tokens are shown",
+        ),
         NotShown(("data.toolRequests.intentionSummary", "data.toolRequests.toolTitle"), "how the window named a call"),
         NotShown(("data.reasoningOpaque", "data.encryptedContent"), "encrypted: the provider alone can read it"),
         NotShown(("data.supportedNativeDocumentMimeTypes", "data.delivery"), "what the model could be sent, and how"),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        sure = 0.0
-        for event in probe.lines[:20]:
-            named = "." in as_str(event.get("type")) or event.get("type") == "abort"
-            if named and isinstance(event.get("data"), dict) and "parentId" in event:
-                sure = 0.95
-        return sure
+        return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
+
+
+def _is_event(event: Record) -> bool:
+    name = event.word("type")
+    named = "." in name or name == "abort"
+    return named and event.has("parentId") and isinstance(event.get("data"), dict)
 
 
 FORMAT = CopilotCli()

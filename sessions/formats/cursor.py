@@ -11,20 +11,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import is_call, is_result, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, is_call, is_result, merged, parts_of_message
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, spoken_result
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_str,
-    as_text,
     compact,
     dumped,
-    first,
     joined,
     objects,
     when,
@@ -43,7 +41,7 @@ class _Reader(RunReader):
         self._called = False
         self._opening: dict[str, Json] = {}
         self._ending: dict[str, Json] = {}
-        self._times: list[float] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -52,10 +50,12 @@ class _Reader(RunReader):
         self._learn(record)
         kind = as_str(record.get("type"))
         if kind in ("assistant", "thinking"):
+            # Words after a call begin the next reply: the stream does not say where one ends.
             if self._reply is None or self._called:
                 self._reply, self._called = step_count, False
             return self._reply
         if kind == "tool_call":
+            # A call has a record for its beginning and one for its end.
             self._called = True
             at = self._calls.get(as_str(record.get("call_id")), step_count if self._reply is None else self._reply)
             self._reply = at
@@ -65,27 +65,29 @@ class _Reader(RunReader):
         return step_count
 
     def _message(self, record: dict[str, Json], step_count: int) -> int:
+        """Return the step of a message of a transcript, in which calls may have no ids."""
         blocks = objects(as_dict(record.get("message")).get("content"))
         if record.get("role") == "assistant":
             for block in blocks:
                 if is_call(as_str(block.get("type"))):
-                    identity = as_str(block.get("id"))
-                    if identity:
-                        self._calls[identity] = step_count
-                    else:
-                        self._waiting.append(step_count)
+                    self._wait_for(as_str(block.get("id")), step_count)
             return step_count
-        owners: list[int | None] = []
-        for block in blocks:
-            if is_result(as_str(block.get("type"))):
-                known = self._calls.pop(as_str(block.get("tool_use_id")), None)
-                owners.append(self._waiting.popleft() if known is None and self._waiting else known)
+        owners = [self._answered_by(block) for block in blocks if is_result(as_str(block.get("type")))]
         return next((owner for owner in owners if owner is not None), step_count)
 
+    def _wait_for(self, identity: str, step: int) -> None:
+        if identity:
+            self._calls[identity] = step
+        else:
+            self._waiting.append(step)
+
+    def _answered_by(self, block: dict[str, Json]) -> int | None:
+        known = self._calls.pop(as_str(block.get("tool_use_id")), None)
+        # A result names a call that the transcript wrote without an id: results come in the order of the calls.
+        return self._waiting.popleft() if known is None and self._waiting else known
+
     def _learn(self, record: dict[str, Json]) -> None:
-        at = when(record.get("timestamp_ms"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp_ms")))
         if record.get("type") == "system" and not self._opening:
             self._opening = record
         if record.get("type") == "result":
@@ -94,138 +96,152 @@ class _Reader(RunReader):
     def header(self) -> Run:
         if not self._opening:
             self._opening = next((record for record in self.probe.lines if record.get("type") == "system"), {})
-        spent = as_float(self._ending.get("duration_ms"))
-        usage = as_dict(self._ending.get("usage"))
-        read = as_int(usage.get("cacheReadTokens"))
+        opening, ending, tally = Record(self._opening), Record(self._ending), self._tally
+        usage = ending.inner("usage")
         return Run(
             self.format,
-            "stream" if self._opening else "transcript",
-            id=as_str(self._opening.get("session_id")),
+            "stream" if opening else "transcript",
+            id=opening.word("session_id"),
             task=headline(self._asked()),
-            model=as_str(self._opening.get("model")),
+            model=opening.word("model"),
             agent="Cursor",
-            exit_status=as_str(self._ending.get("subtype")),
-            tokens=Tokens(as_int(usage.get("inputTokens")), as_int(usage.get("outputTokens")), read),
-            started=self._times[0] if self._times else None,
-            duration_s=None if spent is None else spent / 1000,
-            extra={"cwd": self._opening["cwd"]} if self._opening.get("cwd") else {},
+            exit_status=ending.word("subtype"),
+            tokens=Tokens(usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")),
+            started=tally.started,
+            duration_s=ending.seconds("duration_ms"),
+            extra=opening.kept("cwd"),
         )
 
     def _asked(self) -> str:
         """Return the first question."""
-        asked = [line for line in self.probe.lines if "user" in (line.get("role"), line.get("type"))]
-        parts = [parts_of_message(as_dict(line.get("message")).get("content")) for line in asked[:1]]
-        return joined(text for part in parts for text in part.texts)
+        lines = map(Record, self.probe.lines)
+        asked = next((line for line in lines if "user" in (line.get("role"), line.get("type"))), Record())
+        return _said(asked)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        records = [as_dict(raw.value) for raw in raws]
-        kinds = {as_str(record.get("type")) for record in records}
-        if "role" in records[0]:
+        records = records_of(raws)
+        if records[0].has("role"):
             return _turn(index, raws, records)
-        if kinds & {"assistant", "thinking", "tool_call"}:
+        if of_type(records, "assistant", "thinking", "tool_call"):
             return _streamed(index, raws, records)
         return _other(index, raws, records[0])
 
 
-def _turn(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
+def _parts(record: Record) -> Parts:
+    return parts_of_message(record.get("message", "content"))
+
+
+def _said(record: Record) -> str:
+    return _parts(record).text if record.has("message") else ""
+
+
+def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     """Return the step of a message of a transcript, with the results of its calls."""
-    parts = [parts_of_message(as_dict(record.get("message")).get("content")) for record in records]
-    ranges = tuple(raw.range for raw in raws)
-    if records[0].get("role") != "assistant":
-        kind = StepKind.TOOL if parts[0].results else StepKind.TASK if index < 2 else StepKind.MESSAGE
-        return Step(index, Actor.USER, kind, raws[0].range, ranges, label=as_str(records[0].get("role")),
-                    text=joined([*parts[0].texts, *parts[0].thought]), results=tuple(parts[0].results),
-                    flags=frozenset({"unpaired"} if parts[0].results else ()), derived=frozenset({"kind"}))  # fmt: skip
-    results = [result for part in parts for result in part.results]
-    known = {call.id for call in parts[0].calls if call.id}
-    unasked = iter([result.call_id for result in results if result.call_id not in known])
-    calls = tuple(call if call.id else replace(call, id=next(unasked, "")) for call in parts[0].calls)
-    spoken = joined(text for part in parts[1:] for text in part.texts)
-    failed = any(result.is_error for result in results)
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label="assistant",
-        thought=joined(parts[0].thought), text=joined(parts[0].texts), calls=calls,
-        results=(*results, *([Result("", spoken)] if spoken else [])), edits=edits_of(calls),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "calls.id"}),
-    )  # fmt: skip
+    head, *answers = map(_parts, records)
+    role = records[0].word("role")
+    if role != "assistant":
+        kind = StepKind.TOOL if head.results else asking_kind(index, 2)
+        builder = StepBuilder(index, raws, Actor.USER, kind, role).text(head.said).results(head.results)
+        return builder.flag_if(head.results, "unpaired").derived("kind").build()
+    whole = merged([head, *answers])
+    known = {call.id for call in head.calls if call.id}
+    # The ids are in the results alone: the calls get them in their order, so that call and result are a pair.
+    unasked = iter([result.call_id for result in whole.results if result.call_id not in known])
+    calls = tuple(call if call.id else replace(call, id=next(unasked, "")) for call in head.calls)
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")
+        .thought(*head.thought)
+        .text(head.text)
+        .calls(calls)
+        .results([*whole.results, *spoken_result(merged(answers).text)])
+        .edits(edits_of(calls))
+        .flag_if(any_error(whole.results), "error")
+        .derived("kind", "calls.id")
+        .build()
+    )
 
 
-def _streamed(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
+def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     """Return the step of a reply of the stream: pieces of a text are joined, a text that repeats them is left out."""
-    said, thought = "", ""
+    said = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []
     diffs: list[str] = []
     for record in records:
-        kind = as_str(record.get("type"))
+        kind = record.word("type")
         if kind == "assistant":
-            text = joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
-            said += "" if text.strip() == said.strip() and said else text
-        elif kind == "thinking":
-            thought += as_text(record.get("text"))
-        else:
+            text = _said(record)
+            repeats = said and text.strip() == said.strip()
+            said += "" if repeats else text
+        elif kind == "tool_call":
             name, body = _tool(record)
-            identity = as_str(record.get("call_id"))
-            arguments = body.get("args", body.get("arguments"))
+            identity = record.word("call_id")
+            arguments = body.get("args") if body.has("args") else body.get("arguments")
+            # The record of the end may leave out the arguments, which that of the beginning has.
             if arguments is not None or identity not in calls:
                 calls[identity] = call_of_function({"id": identity, "name": name, "arguments": arguments})
             if record.get("subtype") == "completed":
-                results.append(_result(identity, as_dict(body.get("result"))))
-                diffs.append(as_text(as_dict(as_dict(body.get("result")).get("success")).get("diffString")))
-    times = [at for at in (when(record.get("timestamp_ms")) for record in records) if at is not None]
-    failed = any(result.is_error or result.returncode for result in results)
+                results.append(_result(identity, body.inner("result")))
+                diffs.append(body.text("result", "success", "diffString"))
     made = tuple(calls.values())
-    return Step(
-        index, Actor.AGENT, kind_of(made), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=thought, text=said, calls=made, results=tuple(results), started=min(times, default=None),
-        ended=max(times, default=None), diff="\n".join(diff for diff in diffs if diff) or None, edits=edits_of(made),
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "ended"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant")
+        .thought("".join(texts_of(of_type(records, "thinking"), "text")))
+        .text(said)
+        .calls(made)
+        .results(results)
+        .edits(edits_of(made))
+        .diffs(diffs)
+        .over(times_of(records, "timestamp_ms"))
+        .flag_if(any_failed(results), "error")
+        .derived("kind", "ended")
+        .build()
+    )
 
 
-def _tool(record: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+def _tool(record: Record) -> tuple[str, Record]:
     """Return the name and the body of a call, in each of the forms that a record has."""
-    holder = as_dict(record.get("tool_call"))
-    case = as_dict(holder.get("tool"))
+    holder = record.inner("tool_call")
+    case, function = holder.inner("tool"), holder.inner("function")
     if case.get("case"):
-        return as_str(case["case"]).removesuffix("ToolCall"), as_dict(case.get("value"))
-    function = as_dict(holder.get("function"))
+        return case.word("case").removesuffix("ToolCall"), case.inner("value")
     if function:
-        return as_str(function.get("name")), {**function, **{key: holder[key] for key in ("result",) if key in holder}}
-    name = next((key for key in holder if key.endswith("ToolCall")), next(iter(holder), "tool"))
-    body = as_dict(holder.get(name))
-    inner = as_dict(body.get("args"))
-    if name == "mcpToolCall" and inner.get("toolName"):
-        return as_str(inner["toolName"]), body
+        result = {key: holder.get(key) for key in ("result",) if holder.has(key)}
+        return function.word("name"), Record({**function.members, **result})
+    name = next((key for key in holder.members if key.endswith("ToolCall")), next(iter(holder.members), "tool"))
+    body = holder.inner(name)
+    # A server's tool has one name for all of them; its own is among the arguments.
+    if name == "mcpToolCall" and body.get("args", "toolName"):
+        return body.word("args", "toolName"), body
     return name.removesuffix("ToolCall"), body
 
 
-def _result(identity: str, outcome: dict[str, Json]) -> Result:
+def _result(identity: str, outcome: Record) -> Result:
     """Return a result: under `success`, else under the name of what went wrong."""
-    key = next((key for key, value in outcome.items() if isinstance(value, dict | str)), "")
-    inner = as_dict(outcome.get(key))
-    shown = [
-        as_text(inner.get(name)) for name in ("content", "output", "stdout", "stderr", "message", "reason", "error")
-    ]
-    text = joined(shown) or as_text(outcome.get(key)) or compact(outcome)
-    return Result(identity, text, None if key in ("", "success") else True, as_int(inner.get("exitCode")))
+    key = next((key for key, value in outcome.members.items() if isinstance(value, dict | str)), "")
+    inner = outcome.inner(key)
+    shown = joined(inner.texts("content", "output", "stdout", "stderr", "message", "reason", "error"))
+    text = shown or outcome.text(key) or compact(outcome.members)
+    return Result(identity, text, None if key in ("", "success") else True, inner.whole("exitCode"))
 
 
-def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
-    kind = as_str(record.get("type"))
-    if kind not in ("user", "system", "result"):
+def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
+    kind = record.word("type")
+    shown = {
+        "user": (Actor.USER, asking_kind(index)),
+        "result": (Actor.ENVIRONMENT, StepKind.END),
+        "system": (Actor.SYSTEM, StepKind.STATE),
+    }.get(kind)
+    if shown is None:
         return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
-    failed = kind == "result" and bool(record.get("is_error"))
-    text = joined(parts_of_message(as_dict(record.get("message")).get("content")).texts) if "message" in record else ""
-    shown = {"user": (Actor.USER, StepKind.TASK if index < 3 else StepKind.MESSAGE),
-             "result": (Actor.ENVIRONMENT, StepKind.END)}.get(kind, (Actor.SYSTEM, StepKind.STATE))  # fmt: skip
-    return Step(
-        index, shown[0], shown[1], raws[0].range, tuple(raw.range for raw in raws),
-        label=joined([kind, as_str(record.get("subtype"))], " "),
-        text=text or as_text(first(record, "result", "error")) or compact(record),
-        started=when(record.get("timestamp_ms")), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, *shown, joined([kind, record.word("subtype")], " "))
+        .text(_said(record) or record.first_text("result", "error") or compact(record.members))
+        .span(record.time("timestamp_ms"))
+        .flag_if(kind == "result" and record.get("is_error"), "error")
+        .derived("kind")
+        .build()
+    )
 
 
 class Cursor(SingleRun):
@@ -239,18 +255,22 @@ class Cursor(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for record in probe.lines[:30]:
-            if record.get("type") == "tool_call" and isinstance(record.get("tool_call"), dict):
-                return 1.0
-            if record.get("type") == "system" and "apiKeySource" in record and "tools" not in record:
-                return 1.0
-            if "role" in record and "type" not in record and "content" in as_dict(record.get("message")):
-                return 0.9
-        return 0.0
+        return max(map(_likeness, probe.first_lines(30)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
+
+
+def _likeness(record: Record) -> float:
+    kind = record.get("type")
+    if kind == "tool_call" and isinstance(record.get("tool_call"), dict):
+        return 1.0
+    # Claude Code's stream opens with a system record too, which lists the tools.
+    if kind == "system" and record.has("apiKeySource") and not record.has("tools"):
+        return 1.0
+    is_message = record.has("role") and not record.has("type")
+    return 0.9 if is_message and record.inner("message").has("content") else 0.0
 
 
 FORMAT = Cursor()

@@ -16,8 +16,9 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.command_lines import FENCE, call_of_command, calls_in_functions, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, results_in, role_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import NoRunError, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.archives import NoRunError
+from gistpoint.sessions.records.building import StepBuilder, error_if
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -31,15 +32,15 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.tables import PARQUET, Places, Row, decoded_text, first_row, rows_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
     first,
+    first_object,
     is_deep,
     objects,
 )
@@ -48,13 +49,31 @@ _MESSAGES = ("messages", "trajectory", "conversations", "conversation", "history
 _STEPS = "trajectory_steps"
 """R2E-Gym's steps: a thought, an action and an observation each."""
 _MARKS = frozenset(
-    ("instance_id", "traj_id", "trajectory_id", "resolved", "target", "test_result", "generated_patch", "model_patch",
-     "run_id", "exit_status", "verified", _STEPS)
-)  # fmt: skip
+    (
+        "instance_id",
+        "traj_id",
+        "trajectory_id",
+        "resolved",
+        "target",
+        "test_result",
+        "generated_patch",
+        "model_patch",
+        "run_id",
+        "exit_status",
+        "verified",
+        _STEPS,
+    )
+)
 """Members of a row, at least one of which tells it from a conversation alone."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
-_ROLES = {"ai": "assistant", "gpt": "assistant", "bot": "assistant", "human": "user", "observation": "tool",
-          "function_response": "tool"}  # fmt: skip
+_ROLES = {
+    "ai": "assistant",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "human": "user",
+    "observation": "tool",
+    "function_response": "tool",
+}
 _TEXT = re.compile(r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"')
 """The beginning of messages as JSON within a text."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
@@ -68,11 +87,13 @@ def _message(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     message: dict[str, Json] = {key: item for key, item in value.items() if item is not None}
+    # ShareGPT's names.
     if "from" in message and "value" in message:
         message["role"], message["content"] = message.pop("from"), message.pop("value")
-    if "content" not in message and ("text" in message or "system_prompt" in message):
-        message["content"] = first(message, "text", "system_prompt") or ""
-        message = {key: item for key, item in message.items() if key not in ("text", "system_prompt")}
+    # The rows of nebius have the prompt of the system in a member of its own.
+    record = Record(message)
+    if record.has("text", "system_prompt") and not record.has("content"):
+        message = {**record.without("text", "system_prompt"), "content": record.first("text", "system_prompt") or ""}
     role = as_str(message.get("role"))
     if role in _ROLES:
         message["role"] = _ROLES[role]
@@ -97,15 +118,18 @@ def _key_of(fields: Mapping[str, Json]) -> str:
 def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
     """Return how the replies of a row make their calls."""
     held = fields.get(key)
-    messages = [as_dict(_message(item)) for item in objects(decoded_text(held) if isinstance(held, str) else held)]
+    listed = objects(decoded_text(held) if isinstance(held, str) else held)
+    messages = map(as_dict, map(_message, listed))
     replies = [message for message in messages if role_of(message) == "assistant"][:6]
-    texts = [_said(message) for message in replies]
-    if any(message.get("tool_calls") or message.get("function_call") for message in replies):
+    texts = list(map(_said, replies))
+    if any(Record(message).kept("tool_calls", "function_call") for message in replies):
         return "calls"
     if any("<function=" in text for text in texts):
         return "functions"
-    closed = [text.rstrip().endswith("```") for text in texts]
-    return "fences" if closed and _MARKS & fields.keys() and 2 * sum(closed) > len(closed) else "text"
+    # SWE-agent's replies end with the command; in a conversation of people a block of code may be anywhere.
+    fenced = sum(text.rstrip().endswith("```") for text in texts)
+    is_fenced = 2 * fenced > len(texts)
+    return "fences" if is_fenced and _MARKS & fields.keys() else "text"
 
 
 def _said(message: dict[str, Json]) -> str:
@@ -168,20 +192,27 @@ class _Reader(RunReader):
 
 
 def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
-    value = as_dict(raws[0].value)
-    action, observation = as_text(value.get("action")), as_text(value.get("observation"))
-    call = call_of_command(action)
-    calls = calls_in_functions(action) or ((call,) if call else ())
+    value = Record(raws[0].value)
+    action, observation = value.text("action"), value.text("observation")
+    calls = calls_in_functions(action) or tuple(filter(None, [call_of_command(action)]))
     kind = kind_of(calls)
-    failed = True if calls and _fails(observation, kind) else None
-    derived = {"kind", "calls"} | ({"results.is_error"} if failed else set[str]())
-    return Step(
-        index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-        text=as_text(value.get("thought")), calls=calls,
-        results=(Result("", observation, failed, None, as_float(value.get("env_exec_time"))),) if observation else (),
-        tokens=Tokens(as_int(value.get("token_usage_prompt")), as_int(value.get("token_usage_completion"))),
-        edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
-    )  # fmt: skip
+    failed = error_if(calls and _fails(observation, kind))
+    result = Result("", observation, failed, None, value.number("env_exec_time"))
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind, "step")
+        .text(value.text("thought"))
+        .calls(calls)
+        .results([result] if observation else [])
+        .edits(edits_of(calls))
+        .spent(Tokens(value.whole("token_usage_prompt"), value.whole("token_usage_completion")))
+        .flag_if(failed, "error")
+        .derived(
+            "kind",
+            "calls",
+        )
+        .derived_if(failed, "results.is_error")
+        .build()
+    )
 
 
 class DatasetRows(Format):
@@ -200,11 +231,12 @@ class DatasetRows(Format):
         """Return the confidence that the file is in this format."""
         if probe.head.startswith(PARQUET):
             return 1.0
-        row: Mapping[str, Json] = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
+        row: Mapping[str, Json] = probe.opening.members
         if not _key_of(row):
             return 0.0
         if _says_more(row):
             return 0.93
+        # The head may end before the members that tell a row from a conversation alone.
         if probe.array or probe.is_lines:
             row = first_row(probe)
             known = _says_more(row)
@@ -231,10 +263,9 @@ class DatasetRows(Format):
         row = _PLACES.row(probe, id)
         if row is not None and (key := _key_of(row.fields)):
             return _opened(probe, id, row, key)
-        for known, found, key in _named(probe, []):
-            if known == id or not id:
-                return _opened(probe, known, found, key)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        rows = ((known, (found, key)) for known, found, key in _named(probe, []))
+        known, (found, key) = run_named(probe, id, rows, hint="List it to see the ids.")
+        return _opened(probe, known, found, key)
 
 
 def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
@@ -245,7 +276,7 @@ def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
 def _says_more(row: Mapping[str, Json]) -> bool:
     """Whether a row is more than a conversation, or one whose messages only data sets write that way."""
     held = row.get(_key_of(row))
-    opening = as_dict((as_list(held) or [None])[0])
+    opening = first_object(held)
     told = {"from", "value"} <= opening.keys() or bool({"system_prompt", "mask"} & opening.keys())
     return told or isinstance(held, str) or bool(_MARKS & row.keys())
 
@@ -274,6 +305,7 @@ def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
     shared = ""  # of the rows of a Parquet file, which all have the same columns: looking is dear there
     for row in rows_of(probe):
         seen += [] if seen else row.fields
+        # Only a row of JSON may have its messages elsewhere than the one before it.
         key = shared if row.record is None and shared in row.fields else _key_of(row.fields)
         if key:
             shared = key

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.building import verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
-from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, is_deep, objects
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, objects, shallow
 
 
 class _Reader(RunReader):
@@ -39,25 +40,34 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         metadata = {**as_dict(self._run.get("metadata")), **as_dict(self._transcript.get("metadata"))}
-        scores = as_dict(metadata.get("scores"))
-        found = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
-        only = (
-            next(iter(found.values())) if len(found) == 1 else first(found, "resolved", "correct", "success", "reward")
-        )
-        flag, score = as_bool(only), as_float(only)
-        solved = flag if flag is not None else None if score is None else score >= 1
-        rest = {key: value for key, value in metadata.items() if key not in ("model", "task_id") and value is not None}
+        known, run = Record(metadata), Record(self._run)
+        flag, score = _outcome(known.inner("scores"))
+        solved = flag
+        if flag is None and score is not None:
+            solved = score >= 1
+        if flag is not None and score is None:
+            score = float(flag)
+        rest = {key: value for key, value in known.without("model", "task_id").items() if value is not None}
+        named = known.first("task_id", "sample_id", "task") or first(self._transcript, "name") or run.get("name")
         return Run(
             self.format,
-            id=self._id or as_str(self._run.get("id")),
-            task=as_str(first(metadata, "task_id", "sample_id", "task") or first(self._transcript, "name")
-                        or self._run.get("name")),
-            model=as_str(first(metadata, "model", "model_name")),
-            verdict="" if solved is None else "solved" if solved else "unsolved",
-            score=score if score is not None else float(flag) if flag is not None else None,
+            id=self._id or run.word("id"),
+            task=as_str(named),
+            model=known.first_word("model", "model_name"),
+            verdict=verdict_of(solved),
+            score=score,
             extra=rest,
             derived=frozenset({"verdict", "score"}),
-        )  # fmt: skip
+        )
+
+
+def _outcome(scores: Record) -> tuple[bool | None, float | None]:
+    """Return the only score of a run, or the one whose name says that it is the outcome."""
+    found = {name: value for name, value in scores.members.items() if isinstance(value, bool | int | float)}
+    only = first(found, "resolved", "correct", "success", "reward")
+    if len(found) == 1:
+        only = next(iter(found.values()))
+    return as_bool(only), as_float(only)
 
 
 class Docent(Format):
@@ -72,9 +82,8 @@ class Docent(Format):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = as_dict((probe.array or probe.lines or [probe.object])[0])
-        transcript = _listed(opening.get("transcripts"))
-        return 1.0 if transcript and isinstance(transcript[0].get("messages"), list) else 0.0
+        transcripts = _listed(probe.opening.get("transcripts"))[:1]
+        return 1.0 if any(isinstance(one.get("messages"), list) for one in transcripts) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the transcripts of each run; the only one has no id."""
@@ -84,10 +93,7 @@ class Docent(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a transcript by its id, or the only one."""
-        for reader in _transcripts(probe):
-            if not id or reader.header().id == id:
-                return reader
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        return run_named(probe, id, ((reader.header().id, reader) for reader in _transcripts(probe)))[1]
 
 
 def _listed(value: Json) -> list[dict[str, Json]]:
@@ -105,11 +111,12 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
-        run = {} if is_deep(record.fields) else as_dict(record.fields)
+        run = shallow(record.fields)
+        # Each run is read as a file of its own, so that its transcripts are found by their place.
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):
-            transcript = {} if is_deep(element.fields) else as_dict(element.fields)
+            transcript = shallow(element.fields)
             own = as_str(first(run, "id", "name")) or str(number)
             part = as_str(first(transcript, "id", "name")) or str(place)
             yield _Reader(whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}"))

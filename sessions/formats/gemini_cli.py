@@ -12,18 +12,19 @@ from functools import cached_property
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
+from gistpoint.sessions.formats.message_parts import Parts
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, times_of, words_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_list,
     as_str,
-    as_text,
     compact,
     dumped,
     first,
-    is_naive,
+    first_known,
     joined,
     objects,
     when,
@@ -44,8 +45,7 @@ class _Reader(PartsReader):
         self._steps: dict[str, int] = {}
         self._taken_back: set[int] = set()
         self._tokens: dict[str, Tokens] = {}
-        self._models: list[str] = []
-        self._times: list[float] = []
+        self._tally = Tally()
         self._agents: list[str] = []
         self._seen: dict[str, Json] = {}
 
@@ -76,13 +76,10 @@ class _Reader(PartsReader):
     def _learn(self, message: dict[str, Json]) -> None:
         usage = as_dict(message.get("tokens"))
         if usage:
+            # By message, as the log writes a message again with other counts while it goes on.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
-        model = as_str(message.get("model"))
-        if model and model not in self._models:
-            self._models.append(model)
-        at = when(message.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.meet(as_str(message.get("model")))
+        self._tally.see(when(message.get("timestamp")))
         self._agents += [as_str(call["agentId"]) for call in objects(message.get("toolCalls")) if call.get("agentId")]
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
@@ -91,8 +88,10 @@ class _Reader(PartsReader):
             return self._steps.setdefault(identity, step_count)
         if name.get("rewind"):
             since = self._steps.get(as_str(name["rewind"]), 0)
+            # What was taken back stays as it was: a message with one of its ids is another one from now on.
             self._taken_back |= {step for step in self._steps.values() if step >= since}
             self._steps = {id: step for id, step in self._steps.items() if step < since}
+        # An operation that only sets the time of the file joins the step before it.
         only_time = name.get("part") == "operation" and name.get("set") == "lastUpdated"
         return max(step_count - 1, 0) if only_time else step_count
 
@@ -111,112 +110,136 @@ class _Reader(PartsReader):
         return f"{as_str(self._head.get('sessionId'))}/{agent}.jsonl"
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        messages = [raw for raw in raws if as_str(as_dict(raw.value).get("type")) in _TYPES]
+        # A message that is written again replaces the earlier one: the last record of the step counts.
+        messages = [raw for raw in raws if Record(raw.value).word("type") in _TYPES]
         taken_back = index in self._taken_back
         if messages:
-            return _message_step(index, raws, as_dict(messages[-1].value), self._file_of, taken_back=taken_back)
-        return _operation_step(index, raws, as_dict(raws[0].value))
+            return _message_step(index, raws, Record(messages[-1].value), self._file_of, taken_back=taken_back)
+        return _operation_step(index, raws, Record(raws[0].value))
 
     def said_by_user(self, record: dict[str, Json]) -> str:
         return joined(google_parts(first(record, "content", "parts")).texts) if record.get("type") == "user" else ""
 
     def header(self) -> Run:
-        head, times = self._head, self._times
-        begun, updated = when(head.get("startTime")), when(head.get("lastUpdated"))
-        models = self._models or [as_str(as_dict(head.get("meta")).get("model"))]
+        head, tally = Record(self._head), self._tally
+        begun = head.time("startTime")
+        spent = tally.duration_s
+        # Of a file of which only the head is read, no message was seen: it says itself when it was last written.
+        if spent is None and begun:
+            spent = duration(begun, head.time("lastUpdated"))
         return Run(
             self.format,
             "log" if self.in_lines else "object",
-            id=as_str(head.get("sessionId")),
+            id=head.word("sessionId"),
             task=self.request,
-            model=models[-1],
+            model=tally.models[-1] if tally.models else head.word("meta", "model"),
             agent="gemini-cli side agent" if head.get("kind") == "subagent" else "gemini-cli",
             tokens=sum(self._tokens.values(), start=Tokens()),
-            started=begun if begun is not None else times[0] if times else None,
-            duration_s=times[1] - times[0] if times else updated - begun if begun and updated else None,
-            links=tuple(self._file_of(agent) for agent in dict.fromkeys(self._agents)),
-            extra={key: as_str(head[key]) for key in ("summary", "projectHash") if head.get(key)},
+            started=first_known((begun, tally.started)),
+            duration_s=spent,
+            links=tuple(map(self._file_of, dict.fromkeys(self._agents))),
+            extra={key: as_str(value) for key, value in head.kept("summary", "projectHash").items()},
             derived=frozenset({"task", "tokens", "duration_s"}),
         )
 
 
 def _message_step(
-    index: int, raws: Sequence[Raw], message: dict[str, Json], file_of: Callable[[str], str], *, taken_back: bool
+    index: int, raws: Sequence[Raw], message: Record, file_of: Callable[[str], str], *, taken_back: bool
 ) -> Step:
-    name = as_str(message.get("type"))
-    parts = google_parts(first(message, "content", "parts"))
-    ranges = tuple(raw.range for raw in raws)
-    flags = {"taken back"} if taken_back else set[str]()
-    at, naive = when(message.get("timestamp")), is_naive(message.get("timestamp"))
-    if name not in ("gemini", "model"):
-        kinds = {"user": StepKind.TASK if index < 3 else StepKind.MESSAGE, "error": StepKind.ERROR}
-        return Step(
-            index, Actor.USER if name == "user" else Actor.SYSTEM, kinds.get(name, StepKind.NOTE), raws[0].range,
-            ranges, label=name, text=joined([*parts.texts, *parts.thought]), calls=tuple(parts.calls),
-            results=tuple(parts.results), started=at, naive=naive, id=as_str(message.get("id")),
-            flags=frozenset(flags | ({"error"} if name == "error" else set())), derived=frozenset({"kind"}),
-        )  # fmt: skip
-    made = [_call(item) for item in objects(message.get("toolCalls"))]
-    calls = (*parts.calls, *(call for call, _ in made))
-    results = (*parts.results, *(result for _, answers in made for result in answers))
-    thoughts = [_thought(item) for item in objects(message.get("thoughts"))]
-    tools = objects(message.get("toolCalls"))
-    shown = [shown_diff(item.get("resultDisplay")) for item in tools if item.get("status") not in _FAILED]
-    ended = [at for at in (when(item.get("timestamp")) for item in tools) if at is not None]
-    failed = any(result.is_error or result.returncode for result in results)
-    derived = {"kind"} | ({"results.returncode"} if any(r.returncode is not None for r in results) else set())
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label=name,
-        thought=joined([*thoughts, *parts.thought], "\n\n"), text=joined(parts.texts), calls=calls, results=results,
-        started=at, ended=max(ended, default=None), naive=naive, tokens=google_tokens(as_dict(message.get("tokens"))),
-        model=as_str(message.get("model")), diff="\n".join(diff for diff, _ in shown if diff) or None,
-        edits=tuple(edit for _, edits in shown for edit in edits) or edits_of(calls),
-        flags=frozenset(flags | ({"error"} if failed else set())),
-        derived=frozenset(derived),
-        links=tuple(file_of(as_str(item["agentId"])) for item in tools if item.get("agentId")),
-        id=as_str(message.get("id")),
-    )  # fmt: skip
+    parts = google_parts(message.first("content", "parts"))
+    if message.get("type") not in ("gemini", "model"):
+        return _heard(index, raws, message, parts, taken_back=taken_back)
+    tools = message.objects("toolCalls")
+    calls, results = parts.calls, parts.results
+    for tool in tools:
+        call, answers = _call(tool)
+        calls.append(call)
+        results += answers
+    coded = any(result.returncode is not None for result in results)
+    # What a file tool displays after it failed is the change that it did not make.
+    changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.get("status") not in _FAILED]
+    edits = [edit for _, made in changes for edit in made]
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(tuple(calls)), message.word("type"))
+        .thought(joined([*map(_thought, message.objects("thoughts")), *parts.thought], "\n\n"))
+        .text(parts.text)
+        .calls(calls)
+        .results(results)
+        .edits(edits or edits_of(tuple(calls)))
+        .diffs(diff for diff, _ in changes)
+        .span(message.time("timestamp"), latest(times_of(tools, "timestamp")))
+        .naive(message.get("timestamp"))
+        .spent(google_tokens(message.inner("tokens").members))
+        .model(message.word("model"))
+        .flag_if(taken_back, "taken back")
+        .flag_if(any_failed(results), "error")
+        .derived(
+            "kind",
+        )
+        .derived_if(coded, "results.returncode")
+        .links(file_of(agent) for agent in words_of(tools, "agentId") if agent)
+        .id(message.word("id"))
+        .build()
+    )
 
 
-def _thought(item: dict[str, Json]) -> str:
-    subject = as_str(item.get("subject"))
-    return joined([f"**{subject}**" if subject else "", as_text(item.get("description"))])
+def _heard(index: int, raws: Sequence[Raw], message: Record, parts: Parts, *, taken_back: bool) -> Step:
+    """Return the step of what the user or the program said."""
+    name = message.word("type")
+    kinds = {"user": asking_kind(index), "error": StepKind.ERROR}
+    actor = Actor.USER if name == "user" else Actor.SYSTEM
+    return (
+        StepBuilder(index, raws, actor, kinds.get(name, StepKind.NOTE), name)
+        .text(parts.said)
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(message.get("timestamp"))
+        .flag_if(taken_back, "taken back")
+        .flag_if(name == "error", "error")
+        .derived("kind")
+        .id(message.word("id"))
+        .build()
+    )
 
 
-def _call(item: dict[str, Json]) -> tuple[RunCall, list[Result]]:
+def _thought(item: Record) -> str:
+    subject = item.word("subject")
+    return joined([f"**{subject}**" if subject else "", item.text("description")])
+
+
+def _call(item: Record) -> tuple[RunCall, list[Result]]:
     """Return a call with its results; a call that was cancelled or failed has one even if nothing is said of why."""
-    args = item.get("args")
-    parsed = args if isinstance(args, dict) else {}
-    call = RunCall(as_str(item.get("id")), as_str(item.get("name")), compact(parsed), parsed)
+    parsed = item.inner("args").members
+    call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
-    status = as_str(item.get("status"))
-    failed = True if status in _FAILED else None
-    results = [
-        Result(result.call_id or call.id, result.text, result.is_error or failed, result.returncode)
-        for result in parts.results
-    ]
-    rest = joined(parts.texts)
-    if rest or (not results and (failed or status == "success")):
+    status = item.word("status")
+    failed = error_if(status in _FAILED)
+    results: list[Result] = []
+    for result in parts.results:
+        is_error = result.is_error or failed
+        results.append(Result(result.call_id or call.id, result.text, is_error, result.returncode))
+    rest = parts.text
+    ended = failed or status == "success"
+    if rest or (ended and not results):
         display = item.get("resultDisplay")
-        results.append(Result(call.id, rest or (display if isinstance(display, str) else "") or status, failed))
+        shown = display if isinstance(display, str) else ""
+        results.append(Result(call.id, rest or shown or status, failed))
     return call, results
 
 
-def _operation_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
-    changed = as_dict(record.get("$set"))
-    if "$rewindTo" in record:
-        kind, label, text = StepKind.CONTEXT, "$rewindTo", f"Taken back: {as_str(record['$rewindTo'])} and what follows"
-    elif "$replaced" in record:
-        kind, label = StepKind.CONTEXT, "$set"
+def _operation_step(index: int, raws: Sequence[Raw], record: Record) -> Step:
+    changed = record.inner("$set").members
+    kind, label = StepKind.CONTEXT, "$set"
+    if record.has("$rewindTo"):
+        label, text = "$rewindTo", f"Taken back: {record.word('$rewindTo')} and what follows"
+    elif record.has("$replaced"):
         text = joined(["The messages were replaced.", dumped(changed) if changed else ""])
-    elif "$set" in record or "sessionId" in record:
-        kind, label, text = StepKind.STATE, "$set" if changed else "session", dumped(changed or record)
+    elif record.has("$set", "sessionId"):
+        kind, text = StepKind.STATE, dumped(changed or record.members)
+        label = "$set" if changed else "session"
     else:
-        return unknown_step(index, raws, as_str(record.get("type")) or "record", dumped(raws[0].value))
-    return Step(
-        index, Actor.SYSTEM, kind, raws[0].range, tuple(raw.range for raw in raws), label=label, text=text,
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
+        return unknown_step(index, raws, record.word("type") or "record", dumped(raws[0].value))
+    return StepBuilder(index, raws, Actor.SYSTEM, kind, label).text(text).derived("kind").build()
 
 
 class GeminiCli(SingleRun):
@@ -226,30 +249,38 @@ class GeminiCli(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("toolCalls.resultDisplay.originalContent", "toolCalls.resultDisplay.newContent",
-                  "toolCalls.resultDisplay.diffStat"),
-                 "files before and after an edit; the diff is shown"),
-        NotShown(("toolCalls.displayName", "toolCalls.description", "toolCalls.status"),
-                 "how the program names a tool; the call is shown"),
+        NotShown(
+            (
+                "toolCalls.resultDisplay.originalContent",
+                "toolCalls.resultDisplay.newContent",
+                "toolCalls.resultDisplay.diffStat",
+            ),
+            "files before and after an edit; the diff is shown",
+        ),
+        NotShown(
+            ("toolCalls.displayName", "toolCalls.description", "toolCalls.status"),
+            "how the program names a tool; the call is shown",
+        ),
         NotShown(("$set.lastUpdated", "thoughts.timestamp"), "times of the file and of thoughts"),
         NotShown(("startTime", "lastUpdated"), "times of the session; the first and the length head it", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        found = [probe.object, *probe.lines[:20]]
-        if any({"sessionId", "projectHash"} <= record.keys() for record in found):
+        whole = Record(probe.object)
+        lines = probe.first_lines()
+        if any(record.has_all("sessionId", "projectHash") for record in (whole, *lines)):
             return 1.0
-        messages = as_list(probe.object.get("messages")) or list(probe.lines[:20])
-        return 0.92 if any(_is_message(as_dict(message)) for message in messages[:20]) else 0.0
+        messages = whole.objects("messages")[:20] or lines
+        return 0.92 if any(map(_is_message, messages)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
 
 
-def _is_message(message: dict[str, Json]) -> bool:
-    return message.get("type") == "gemini" and "timestamp" in message and "id" in message
+def _is_message(message: Record) -> bool:
+    return message.get("type") == "gemini" and message.has_all("timestamp", "id")
 
 
 FORMAT = GeminiCli()

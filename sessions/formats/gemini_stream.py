@@ -6,18 +6,16 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_call
+from gistpoint.sessions.records.building import StepBuilder, any_error, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, times_of, words_of
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_str,
     as_text,
     dumped,
-    first,
-    is_naive,
     joined,
     when,
 )
@@ -44,9 +42,10 @@ class _Reader(RunReader):
         if kind == "tool_result":
             self._answered = True
             return self._calls.get(as_str(event.get("tool_id")), step_count)
-        if kind != "tool_use" and (kind != "message" or event.get("role") == "user"):
+        if not _is_of_model(kind, event):
             self._reply = None
             return step_count
+        # An answer ends a reply: what the model says after it is the next one.
         if self._reply is None or self._answered:
             self._reply, self._answered = step_count, False
         if kind == "tool_use":
@@ -66,73 +65,89 @@ class _Reader(RunReader):
     def header(self) -> Run:
         for record in () if self._begun else self.probe.lines:
             self._learn(as_str(record.get("type")), record)
-        stats = as_dict(self._result.get("stats"))
-        milliseconds = as_float(stats.get("duration_ms"))
+        stats = Record(self._result.get("stats"))
         return Run(
-            self.format, id=as_str(self._begun.get("session_id")), task=self.request,
-            model=as_str(self._begun.get("model")), agent="gemini-cli", exit_status=as_str(self._result.get("status")),
-            tokens=Tokens(*(as_int(stats.get(name)) for name in ("input_tokens", "output_tokens", "cached"))),
+            self.format,
+            id=as_str(self._begun.get("session_id")),
+            task=self.request,
+            model=as_str(self._begun.get("model")),
+            agent="gemini-cli",
+            exit_status=as_str(self._result.get("status")),
+            tokens=Tokens(stats.whole("input_tokens"), stats.whole("output_tokens"), stats.whole("cached")),
             started=when(self._begun.get("timestamp")),
-            duration_s=milliseconds / 1000 if milliseconds is not None else None, derived=frozenset({"task"}),
-        )  # fmt: skip
+            duration_s=stats.seconds("duration_ms"),
+            derived=frozenset({"task"}),
+        )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        events = [as_dict(raw.value) for raw in raws]
-        kind = as_str(events[0].get("type"))
+        events = records_of(raws)
+        kind = events[0].word("type")
         if kind in _REPLY and events[0].get("role") != "user":
             return _reply_step(index, raws, events)
         return _other_step(index, raws, events[0], kind)
 
 
-def _reply_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
-    calls = tuple(_call(event) for event in events if event.get("type") == "tool_use")
-    results = tuple(_result(event) for event in events if event.get("type") == "tool_result")
-    times = [at for at in (when(event.get("timestamp")) for event in events) if at is not None]
-    alone = events[0].get("type") == "tool_result"
-    flags = {"error"} if any(result.is_error for result in results) else set[str]()
-    return Step(
-        index, Actor.ENVIRONMENT if alone else Actor.AGENT, StepKind.TOOL if alone else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label=as_str(events[0].get("type")),
-        text="".join(as_str(event.get("content")) for event in events if event.get("type") == "message"),
-        calls=calls, results=results, started=min(times, default=None), ended=max(times, default=None),
-        naive=is_naive(events[0].get("timestamp")), edits=edits_of(calls),
-        flags=frozenset(flags | ({"unpaired"} if alone else set())), derived=frozenset({"kind", "ended"}),
-    )  # fmt: skip
+def _is_of_model(kind: str, event: dict[str, Json]) -> bool:
+    return kind == "tool_use" or (kind == "message" and event.get("role") != "user")
 
 
-def _call(event: dict[str, Json]) -> RunCall:
+def _reply_step(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
+    calls = tuple(map(_call, of_type(events, "tool_use")))
+    results = tuple(map(_result, of_type(events, "tool_result")))
+    label = events[0].word("type")
+    builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), label)
+    if label == "tool_result":
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, label).flag("unpaired")
+    return (
+        # A reply comes in pieces, which may part a word: nothing is put between them.
+        builder.text("".join(words_of(of_type(events, "message"), "content")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .over(times_of(events, "timestamp"))
+        .naive(events[0].get("timestamp"))
+        .flag_if(any_error(results), "error")
+        .derived("kind", "ended")
+        .build()
+    )
+
+
+def _call(event: Record) -> RunCall:
     return google_call({"id": event.get("tool_id"), "name": event.get("tool_name"), "args": event.get("parameters")})
 
 
-def _result(event: dict[str, Json]) -> Result:
-    failure = as_dict(event.get("error"))
-    text = joined(dict.fromkeys([as_text(event.get("output")), as_text(failure.get("message"))]))
-    return Result(as_str(event.get("tool_id")), text, True if failure or event.get("status") == "error" else None)
+def _has_failed(event: Record) -> bool:
+    return bool(event.inner("error")) or event.get("status") == "error"
 
 
-def _other_step(index: int, raws: Sequence[Raw], event: dict[str, Json], kind: str) -> Step:
-    failure = as_dict(event.get("error"))
+def _result(event: Record) -> Result:
+    text = joined(dict.fromkeys([event.text("output"), event.text("error", "message")]))
+    return Result(event.word("tool_id"), text, error_if(_has_failed(event)))
+
+
+def _other_step(index: int, raws: Sequence[Raw], event: Record, kind: str) -> Step:
     actor, step_kind = Actor.SYSTEM, StepKind.STATE
-    text = dumped({key: value for key, value in event.items() if key not in ("type", "timestamp")})
-    if kind == "message":
-        actor, step_kind, text = (
-            Actor.USER,
-            StepKind.TASK if index < 3 else StepKind.MESSAGE,
-            as_text(event.get("content")),
-        )
-    elif kind == "error":
-        step_kind = StepKind.NOTE if event.get("severity") == "warning" else StepKind.ERROR
-        text = as_text(event.get("message"))
-    elif kind == "result":
-        step_kind = StepKind.ERROR if failure or event.get("status") == "error" else StepKind.END
-        text = joined([as_text(first(failure, "message")), dumped(event.get("stats"))])
-    elif kind != "init":
-        return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
-    return Step(
-        index, actor, step_kind, raws[0].range, tuple(raw.range for raw in raws), label=kind, text=text,
-        started=when(event.get("timestamp")), naive=is_naive(event.get("timestamp")),
-        flags=frozenset({"error"} if step_kind is StepKind.ERROR else ()), derived=frozenset({"kind"}),
-    )  # fmt: skip
+    match kind:
+        case "message":
+            actor, step_kind, text = Actor.USER, asking_kind(index), event.text("content")
+        case "error":
+            step_kind = StepKind.NOTE if event.get("severity") == "warning" else StepKind.ERROR
+            text = event.text("message")
+        case "result":
+            step_kind = StepKind.ERROR if _has_failed(event) else StepKind.END
+            text = joined([as_text(event.inner("error").first("message")), dumped(event.get("stats"))])
+        case "init":
+            text = dumped(event.without("type", "timestamp"))
+        case _:
+            return unknown_step(index, raws, kind or "record", dumped(raws[0].value))
+    return (
+        StepBuilder(index, raws, actor, step_kind, kind)
+        .text(text)
+        .at(event.get("timestamp"))
+        .flag_if(step_kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .build()
+    )
 
 
 class GeminiStream(SingleRun):
@@ -141,8 +156,10 @@ class GeminiStream(SingleRun):
     name = "gemini-stream"
     unique_ids = True
     texts_in_records = False  # a text is in as many records as it came in
-    not_shown: Sequence[NotShown] = (NotShown(("content",), "pieces of a reply, which the step has joined"),
-                                     NotShown(("status", "severity"), "how a call or the run ended"))  # fmt: skip
+    not_shown: Sequence[NotShown] = (
+        NotShown(("content",), "pieces of a reply, which the step has joined"),
+        NotShown(("status", "severity"), "how a call or the run ended"),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

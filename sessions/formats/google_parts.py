@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.formats.message_parts import Parts
+from gistpoint.sessions.records.building import error_if
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Tokens
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
@@ -26,29 +28,35 @@ _EXIT_NEAR_END = 4000
 def google_parts(content: Json) -> Parts:
     """Read the content of a message: a string, a part, or a list of either."""
     parts = Parts()
-    for item in content if isinstance(content, list) else [] if content is None else [content]:
-        part = as_dict(item)
+    for item in _items(content):
+        part = Record(item)
         if isinstance(part.get("functionCall"), dict):
-            parts.calls.append(google_call(as_dict(part["functionCall"])))
+            parts.calls.append(google_call(part.inner("functionCall").members))
         elif isinstance(part.get("functionResponse"), dict):
-            parts.results.append(google_result(as_dict(part["functionResponse"])))
+            parts.results.append(google_result(part.inner("functionResponse").members))
         elif part.get("thought") is True:
-            parts.thought.append(as_text(part.get("text")))
+            parts.thought.append(part.text("text"))
         else:
             parts.texts.append(_text(item, part))
     return parts
 
 
-def _text(item: Json, part: dict[str, Json]) -> str:
+def _items(content: Json) -> list[Json]:
+    if isinstance(content, list):
+        return content
+    return [] if content is None else [content]
+
+
+def _text(item: Json, part: Record) -> str:
     for key, kind in (("inlineData", "data"), ("fileData", "file")):
-        media = as_dict(part.get(key))
+        media = part.inner(key)
         if media:
-            named = {**media, "media_type": media.get("mimeType"), "url": media.get("fileUri"), "type": kind}
-            return media_text(named, as_str(media.get("mimeType")).partition("/")[0] or kind)
+            kind = media.word("mimeType").partition("/")[0] or kind
+            return media_text({**media.members, "media_type": media.get("mimeType"), "url": media.get("fileUri")}, kind)
     for key, inner in (("executableCode", "code"), ("codeExecutionResult", "output")):
         if part.get(key):
-            return as_text(as_dict(part[key]).get(inner)) or dumped(part[key])
-    return as_text(part["text"]) if "text" in part else as_text(item)
+            return part.text(key, inner) or dumped(part.get(key))
+    return part.text("text") if part.has("text") else as_text(item)
 
 
 def google_call(call: dict[str, Json]) -> RunCall:
@@ -59,18 +67,22 @@ def google_call(call: dict[str, Json]) -> RunCall:
 
 
 def google_result(answer: dict[str, Json]) -> Result:
-    """Return an answer to a call; its error stands in the response, an exit code in the shell's output."""
-    response = as_dict(answer.get("response"))
-    told = [as_text(response[key]) for key in ("output", "error", "content", "result") if response.get(key)]
-    text = joined(told) or (dumped(response) if response else "")
-    media = [text for text in google_parts(answer.get("parts")).texts if text]
-    code = None
-    if as_str(answer.get("name")) == "run_shell_command":
-        found = _EXIT.search(text[-_EXIT_NEAR_END:])
-        code = int(found[1]) if found else None
-    return Result(
-        as_str(first(answer, "id", "callId")), joined([text, *media]), True if response.get("error") else None, code
-    )
+    """Return an answer to a call; its error is in the response, an exit code in the shell's output."""
+    record, response = Record(answer), Record(answer.get("response"))
+    shown = response.kept("output", "error", "content", "result").values()
+    text = joined(map(as_text, shown))
+    if response and not text:
+        text = dumped(response.members)
+    media = google_parts(record.get("parts")).texts
+    code = _exit_code(text) if record.word("name") == "run_shell_command" else None
+    failed = error_if(response.get("error"))
+    return Result(record.first_word("id", "callId"), joined([text, *media]), failed, code)
+
+
+def _exit_code(output: str) -> int | None:
+    # Gemini's shell tool has no member for it: it writes the code below the output.
+    found = _EXIT.search(output[-_EXIT_NEAR_END:])
+    return int(found[1]) if found else None
 
 
 def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:

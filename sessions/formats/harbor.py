@@ -12,27 +12,26 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
+from gistpoint.sessions.formats._text_blocks import text_of
 from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader
+from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
     as_float,
-    as_int,
     as_str,
     as_text,
     dumped,
-    first,
-    is_naive,
+    first_known,
     joined,
-    when,
 )
 
-_LONGEST_TEXT = 1 << 20
 _MOST_TRIED = 40
 _TRAJECTORY = re.compile(r"agent/trajectory\.[^/]{1,200}\.json")
 _OUTCOME = "\0outcome"
@@ -50,12 +49,11 @@ class _Reader(RunReader):
         self._known: Format | None = None
         self._transcript = FileProbe(probe.blob)
         self._shown = ""
-        for part in [part for part in probe.parts[1:] if part.name.startswith("agent/")][:_MOST_TRIED]:
-            if self._open(part):
-                break
-        else:
-            if any(part.name.startswith("agent/") for part in probe.parts):
-                self.warnings.append("No file that the agent left is in a format that is known here.")
+        of_agent = [part for part in probe.parts[1:] if part.name.startswith("agent/")]
+        # Each agent names its transcript in its own way: the first file that a reader knows is it.
+        opened = any(map(self._open, of_agent[:_MOST_TRIED]))
+        if not opened and any(part.name.startswith("agent/") for part in probe.parts):
+            self.warnings.append("No file that the agent left is in a format that is known here.")
         self._texts = [part for part in probe.parts[1:] if part.size and self._is_shown(part.name)]
         self.blobs = [*(self._inner.blobs if self._inner else ()), probe.blob, *self._texts]
         self._own: dict[int, list[str]] = {}
@@ -98,29 +96,26 @@ class _Reader(RunReader):
 
     def side_run(self, id: str) -> RunReader | None:
         """Open a run of the transcript's file, or of another file that the agent left; None if there is none."""
-        part = next((part for part in self.probe.parts if part.name == id), None)
-        if part is not None:
-            probe = FileProbe(part, name=self.probe.name)
-            known, entry = _recognised(probe)
-            reader = known.open(probe, entry.id)
-        elif self._known is not None and any(entry.id == id for entry in self._within()):
-            known = self._known
-            reader = known.open(self._transcript, id)
-        else:
-            return None
-        reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
-        return reader
+        for part in self.probe.parts:
+            if part.name == id:
+                probe = FileProbe(part, name=self.probe.name)
+                known, entry = _recognised(probe)
+                return _with_omissions(known.open(probe, entry.id), known)
+        if self._known is not None and any(entry.id == id for entry in self._within()):
+            return _with_omissions(self._known.open(self._transcript, id), self._known)
+        return None
 
     def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
         """Return links as they are found from the trial: to another file as to one of its runs."""
-        found: list[str] = []
-        for link in links:
+        return tuple(map(self._target, links))
+
+    def _target(self, link: str) -> str:
+        if link.startswith("#"):
+            names = [name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:]]
+        else:
             end = link.replace("\\", "/").rsplit("/", 1)[-1]
-            parts = (part.name for part in self.probe.parts if end and part.name.endswith(end))
-            if link.startswith("#"):
-                parts = (name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:])
-            found.append(next((f"#{name}" for name in parts), link))
-        return tuple(found)
+            names = [part.name for part in self.probe.parts if end and part.name.endswith(end)]
+        return f"#{names[0]}" if names else link
 
     def records(self) -> Iterator[RawRecord]:
         count = 0
@@ -137,6 +132,7 @@ class _Reader(RunReader):
         if name is None and self._inner is not None:
             return self._inner.place(fields, step_count)
         own = as_str(name)
+        # What the verifier left belongs to the outcome that it found.
         joins = own.startswith("verifier/") and bool(self._own)
         at = next(iter(self._own)) if joins else step_count
         self._own.setdefault(at, []).append(own)
@@ -147,9 +143,7 @@ class _Reader(RunReader):
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         if any(blob is part for part in self._texts):
-            text = blob.read(0, _LONGEST_TEXT).decode("utf-8", "replace")
-            left = blob.size - _LONGEST_TEXT
-            return f"{text}\n[... {left:,} more bytes]" if left > 0 else text, ""
+            return text_of(blob), ""
         if blob is self.probe.blob or self._inner is None:
             return super().load(blob, start, end)
         return self._inner.load(blob, start, end)
@@ -165,54 +159,68 @@ class _Reader(RunReader):
         if names is None and self._inner is not None:
             step = self._inner.step(index, raws)
             return replace(step, links=self._linked(step.links)) if step.links else step
-        ranges = tuple(raw.range for raw in raws)
-        if not names or names[0] != "result.json":
-            return Step(index, Actor.ENVIRONMENT, StepKind.NOTE, raws[0].range, ranges, label=names[0] if names else "",
-                        text=as_text(raws[0].value))  # fmt: skip
-        result = as_dict(raws[0].value)
-        error = as_dict(result.get("exception_info"))
-        told = joined([as_str(error.get("exception_type")), as_text(error.get("exception_message"))], ": ")
-        rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
-        phase = as_dict(result.get("verifier"))
-        left = [as_text(raw.value) for raw in raws[1:]]
-        shown = joined([*rewards, told, as_text(error.get("exception_traceback")), *left])
-        return Step(
-            index, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, raws[0].range, ranges,
-            label="result", text=shown or dumped(raws[0].value),
-            started=when(phase.get("started_at")), ended=when(phase.get("finished_at")),
-            naive=is_naive(phase.get("started_at")), flags=frozenset({"error"} if error else ()),
-        )  # fmt: skip
+        name = names[0] if names else ""
+        if name != "result.json":
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.NOTE, name)
+            return builder.text(as_text(raws[0].value)).build()
+        return _outcome(index, raws)
+
+    def _version_of(self, run: Run) -> str:
+        return f"{self._known.name} {run.format_version}".strip() if self._known else ""
 
     def header(self) -> Run:
-        result = self._result
+        result = Record(self._result)
         run = self._inner.header() if self._inner is not None else Run(self.format)
-        agent, spent = as_dict(result.get("agent_info")), as_dict(result.get("agent_result"))
-        error = as_dict(result.get("exception_info"))
-        reward = _reward(result)
-        begun, ended = when(result.get("started_at")), when(result.get("finished_at"))
-        phase = as_dict(result.get("agent_execution"))
-        acted, done = when(phase.get("started_at")), when(phase.get("finished_at"))
-        tokens = Tokens(*(as_int(spent.get(f"n_{name}_tokens")) for name in ("input", "output", "cache")))
-        cost = as_float(spent.get("cost_usd"))
-        inner = f"{self._known.name} {run.format_version}".strip() if self._known else ""
-        return replace(
+        reward = _reward(self._result)
+        spent = result.inner("agent_result")
+        tokens = Tokens(*(spent.whole(f"n_{name}_tokens") for name in ("input", "output", "cache")))
+        cost = spent.number("cost_usd")
+        agent = result.inner("agent_info")
+        acted = result.time("agent_execution", "started_at")
+        begun = first_known((acted, result.time("started_at")))
+        whole = replace(
             run,
             format=self.format,
-            format_version=inner,
+            format_version=self._version_of(run),
             links=self._linked(run.links),
-            id=as_str(result.get("trial_name")) or run.id,
-            task=as_str(result.get("task_name")) or run.task,
-            model=as_str(as_dict(agent.get("model_info")).get("name")) or run.model,
-            agent=joined([as_str(agent.get("name")), as_str(agent.get("version"))], " ") or run.agent,
-            verdict=run.verdict if reward is None else "solved" if reward >= 1 else "unsolved",
+            id=result.word("trial_name") or run.id,
+            task=result.word("task_name") or run.task,
+            model=agent.word("model_info", "name") or run.model,
+            agent=joined(agent.texts("name", "version"), " ") or run.agent,
             score=reward,
-            exit_status=as_str(error.get("exception_type")) or run.exit_status,
+            exit_status=result.word("exception_info", "exception_type") or run.exit_status,
             tokens=tokens or run.tokens,
-            cost=run.cost if cost is None else cost,
-            started=acted if acted is not None else begun if begun is not None else run.started,
-            duration_s=_lasted(acted, done) or _lasted(begun, ended) or run.duration_s,
-            derived=run.derived | ({"verdict"} if reward is not None else frozenset()),
+            cost=first_known((cost, run.cost)),
+            started=first_known((begun, run.started)),
+            # How long the agent took; the trial as a whole also built the task's container.
+            duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
         )
+        if reward is None:
+            return whole
+        return replace(whole, verdict=verdict_of(reward >= 1), derived=run.derived | {"verdict"})
+
+
+def _with_omissions(reader: RunReader, known: Format) -> RunReader:
+    """Return the reader of a run within the trial, which names what that run's own format does not show."""
+    reader.not_shown = first_known((reader.not_shown, known.not_shown))
+    return reader
+
+
+def _outcome(index: int, raws: Sequence[Raw]) -> Step:
+    """Return the step of what the verifier found, with the logs that it left."""
+    result = Record(raws[0].value)
+    error, phase = result.inner("exception_info"), result.inner("verifier")
+    failure = joined([error.word("exception_type"), error.text("exception_message")], ": ")
+    rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
+    shown = joined([*rewards, failure, error.text("exception_traceback"), *(as_text(raw.value) for raw in raws[1:])])
+    return (
+        StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, "result")
+        .text(shown or dumped(raws[0].value))
+        .span(phase.time("started_at"), phase.time("finished_at"))
+        .naive(phase.get("started_at"))
+        .flag_if(error, "error")
+        .build()
+    )
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
@@ -226,23 +234,25 @@ def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
     return known, entry
 
 
-def _lasted(begun: float | None, ended: float | None) -> float | None:
-    return None if begun is None or ended is None else ended - begun
+def _lasted(phase: Record) -> float | None:
+    return duration(phase.time("started_at"), phase.time("finished_at"))
 
 
-def _rewards(result: dict[str, Json]) -> dict[str, Json]:
-    found = as_dict(result.get("verifier_result"))
-    return as_dict(found.get("rewards")) or {key: found[key] for key in ("reward",) if key in found}
+def _rewards(result: Record) -> dict[str, Json]:
+    found = result.inner("verifier_result")
+    # Early versions had one reward, without a name.
+    alone = {"reward": found.get("reward")} if found.has("reward") else {}
+    return found.inner("rewards").members or alone
 
 
 def _reward(result: dict[str, Json]) -> float | None:
     """Return the reward: the one of that name, or the only one."""
-    rewards = _rewards(result)
-    named = as_float(first(rewards, "reward", "overall"))
-    if named is None and "reward" in rewards:
-        named = as_float(rewards["reward"])
-    numbers = [as_float(value) for value in rewards.values() if as_bool(value) is None]
-    return named if named is not None or len(numbers) != 1 else numbers[0]
+    rewards = Record(_rewards(Record(result)))
+    named = as_float(rewards.first("reward", "overall"))
+    if named is not None or rewards.has("reward"):
+        return first_known((named, rewards.number("reward")))
+    numbers = [as_float(value) for value in rewards.members.values() if as_bool(value) is None]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 class Harbor(Format):
@@ -250,15 +260,32 @@ class Harbor(Format):
 
     name = "harbor"
     not_shown: Sequence[NotShown] = (
-        NotShown(("config", "task_checksum", "task_id", "task_name", "trial_name", "trial_uri", "agent_info",
-                  "agent_result", "environment_setup", "agent_setup", "agent_execution", "verifier", "source", "id"),
-                 "settings and phases of a trial; its outcome, model, tokens and cost are shown"),
-    )  # fmt: skip
+        NotShown(
+            (
+                "config",
+                "task_checksum",
+                "task_id",
+                "task_name",
+                "trial_name",
+                "trial_uri",
+                "agent_info",
+                "agent_result",
+                "environment_setup",
+                "agent_setup",
+                "agent_execution",
+                "verifier",
+                "source",
+                "id",
+            ),
+            "settings and phases of a trial; its outcome, model, tokens and cost are shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        told = {"agent_info", "agent_result", "verifier_result", "exception_info"} & probe.object.keys()
-        return 1.0 if {"trial_name", "task_name"} & probe.object.keys() and told else 0.0
+        whole = Record(probe.object)
+        has_outcome = whole.has("agent_info", "agent_result", "verifier_result", "exception_info")
+        return 1.0 if has_outcome and whole.has("trial_name", "task_name") else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the trial, and the runs of the agents that its agent started."""
@@ -271,7 +298,7 @@ class Harbor(Format):
         reader = _Reader(probe)
         found = reader.side_run(id) if id else reader
         if found is None:
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return found
 
 

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import Parts, Totals, message_step, parts_of_message
+from gistpoint.sessions.formats.message_parts import Parts, merged, parts_of_message
+from gistpoint.sessions.formats.messages import message_step
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, duration, error_if, latest
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.record import Record, first_in, records_of, times_of
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
     as_int,
     as_list,
     as_str,
@@ -26,21 +28,27 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
-    is_naive,
     joined,
     objects,
     recoded,
     total,
-    when,
 )
 
 _QUIET = frozenset({"state", "store", "span_begin", "span_end", "step", "checkpoint", "anchor", "sample_init"})
 _KINDS = {
-    "score": StepKind.SCORE, "score_edit": StepKind.SCORE, "error": StepKind.ERROR, "sample_limit": StepKind.END,
-    "input": StepKind.MESSAGE, "approval": StepKind.NOTE, "info": StepKind.NOTE, "logger": StepKind.NOTE,
-    "compaction": StepKind.CONTEXT, "branch": StepKind.CONTEXT, "interrupt": StepKind.PAUSE,
+    "score": StepKind.SCORE,
+    "score_edit": StepKind.SCORE,
+    "error": StepKind.ERROR,
+    "sample_limit": StepKind.END,
+    "input": StepKind.MESSAGE,
+    "approval": StepKind.NOTE,
+    "info": StepKind.NOTE,
+    "logger": StepKind.NOTE,
+    "compaction": StepKind.CONTEXT,
+    "branch": StepKind.CONTEXT,
+    "interrupt": StepKind.PAUSE,
     "subtask": StepKind.DELEGATE,
-}  # fmt: skip
+}
 
 
 class InspectTurns:
@@ -48,24 +56,23 @@ class InspectTurns:
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
-        self.totals = Totals()
-        self.times: tuple[float, float] | None = None
-        """When the first event began and the last one ended."""
+        self.tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         """Return the step of the next event."""
-        event = as_dict(fields)
-        for at in (when(event.get("timestamp")), when(event.get("completed"))):
-            if at is not None:
-                self.times = (min(at, self.times[0]), max(at, self.times[1])) if self.times else (at, at)
-        if event.get("event") == "model":
-            self.totals.add(_tokens(event), as_float(_usage(event).get("total_cost")))
-            for call in objects(_reply(event).get("tool_calls")):
-                self._calls[as_str(call.get("id"))] = step_count
-        elif event.get("event") == "tool":
-            return self._calls.get(as_str(event.get("id")), step_count)
-        elif event.get("role") == "tool" and "event" not in event:
-            return self._calls.get(as_str(event.get("tool_call_id")), step_count)
+        event = Record(fields)
+        self.tally.see(event.time("timestamp"))
+        self.tally.see(event.time("completed"))
+        match event.get("event"):
+            case "model":
+                self.tally.spend(_tokens(event), _cost(event))
+                for call in _reply(event).objects("tool_calls"):
+                    self._calls[call.word("id")] = step_count
+            case "tool":
+                return self._calls.get(event.word("id"), step_count)
+            case None if event.get("role") == "tool":
+                # A sample without events has the messages alone.
+                return self._calls.get(event.word("tool_call_id"), step_count)
         return step_count
 
     def answers(self, fields: Json) -> bool:
@@ -74,146 +81,150 @@ class InspectTurns:
         return message.get("role") == "tool" and as_str(message.get("tool_call_id")) in self._calls
 
 
-def _usage(event: dict[str, Json]) -> dict[str, Json]:
-    return as_dict(as_dict(event.get("output")).get("usage"))
+def _tokens(event: Record) -> Tokens:
+    usage = event.inner("output", "usage")
+    cached = usage.whole("input_tokens_cache_read")
+    # Inspect counts what came from a cache apart, whatever the provider does.
+    prompt = total([usage.whole("input_tokens"), cached]) if usage.has("input_tokens") else None
+    return Tokens(prompt, usage.whole("output_tokens"), cached, usage.whole("reasoning_tokens"))
 
 
-def _tokens(event: dict[str, Json]) -> Tokens:
-    usage = _usage(event)
-    cached = as_int(usage.get("input_tokens_cache_read"))
-    return Tokens(
-        total([as_int(usage.get("input_tokens")), cached]) if "input_tokens" in usage else None,
-        as_int(usage.get("output_tokens")),
-        cached,
-        as_int(usage.get("reasoning_tokens")),
-    )
+def _cost(event: Record) -> float | None:
+    return event.number("output", "usage", "total_cost")
 
 
-def _reply(event: dict[str, Json]) -> dict[str, Json]:
-    choices = as_list(as_dict(event.get("output")).get("choices"))
-    return as_dict(as_dict(choices[0] if choices else None).get("message"))
+def _reply(event: Record) -> Record:
+    return first_in(event.get("output", "choices")).inner("message")
 
 
 def event_step(index: int, raws: Sequence[Raw]) -> Step:
     """Return the step of a turn, or of a plain message if a sample has no events."""
-    events = [as_dict(raw.value) for raw in raws]
+    events = records_of(raws)
     head = events[0]
-    name = as_str(head.get("event"))
+    name = head.word("event")
     if not name:
         return message_step(index, raws)
     if name in ("model", "tool"):
         return _turn(index, raws, events)
-    started = when(head.get("timestamp"))
-    ranges = tuple(raw.range for raw in raws)
     if name == "sandbox":
         return _sandbox(index, raws, head)
     if name in _QUIET:
-        sample = as_dict(head.get("sample"))
-        kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
-        text = _conversation(sample.get("input")) if sample else _label(head)
-        return Step(index, Actor.USER if sample else Actor.SYSTEM, kind, raws[0].range, ranges, label=name, text=text,
-                    started=started, id=as_str(head.get("uuid")))  # fmt: skip
-    if name not in _KINDS:
+        builder = _quiet(index, raws, name, head)
+    elif name in _KINDS:
+        actor = Actor.USER if name == "input" else Actor.ENVIRONMENT
+        builder = StepBuilder(index, raws, actor, _KINDS[name], name).text(_said(head) or dumped(raws[0].value))
+    else:
         return unknown_step(index, raws, name, dumped(raws[0].value))
-    shown = first(head, "score", "error", "message", "data", "input", "limit", "decision")
-    text = (
-        as_text(as_dict(shown).get("message") or shown)
-        if not isinstance(shown, dict) or "message" in shown
-        else dumped(shown)
-    )
-    return Step(
-        index, Actor.USER if name == "input" else Actor.ENVIRONMENT, _KINDS[name], raws[0].range, ranges, label=name,
-        text=text or dumped(raws[0].value), started=started, flags=frozenset({"error"} if name == "error" else ()),
-        id=as_str(head.get("uuid")),
-    )  # fmt: skip
+    return builder.span(head.time("timestamp")).flag_if(name == "error", "error").id(head.word("uuid")).build()
 
 
-def _label(head: dict[str, Json]) -> str:
-    named = " ".join(
-        part for part in (as_str(head.get("action")), as_str(head.get("type")), as_str(head.get("name"))) if part
-    )
-    return named or dumped(first(head, "changes", "id"))
+def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuilder:
+    """Begin the step of bookkeeping; the first event of a sample has its task."""
+    kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
+    sample = head.inner("sample")
+    if sample:
+        return StepBuilder(index, raws, Actor.USER, kind, name).text(_conversation(sample.get("input")))
+    named = " ".join(filter(None, (head.word("action"), head.word("type"), head.word("name"))))
+    return StepBuilder(index, raws, Actor.SYSTEM, kind, name).text(named or dumped(head.first("changes", "id")))
+
+
+def _said(head: Record) -> str:
+    shown = head.first("score", "error", "message", "data", "input", "limit", "decision")
+    if isinstance(shown, dict) and "message" not in shown:
+        return dumped(shown)
+    return as_text(as_dict(shown).get("message") or shown)
 
 
 def _conversation(value: Json) -> str:
     if isinstance(value, list):
-        return joined((as_text(as_dict(message).get("content")) for message in value), "\n\n")
+        return joined((Record(message).text("content") for message in value), "\n\n")
     return as_text(value)
 
 
-def _sandbox(index: int, raws: Sequence[Raw], head: dict[str, Json]) -> Step:
-    command = as_str(first(head, "cmd", "file"))
-    shown: dict[str, Json] = {key: head[key] for key in ("cmd", "file", "input", "options") if head.get(key)}
-    started, ended = when(head.get("timestamp")), when(head.get("completed"))
-    duration = ended - started if started is not None and ended is not None else None
-    code = as_int(head.get("result"))
-    call = RunCall("", f"sandbox.{as_str(head.get('action'))}", command, shown)
-    return Step(
-        index, Actor.ENVIRONMENT, kind_of_command(command) if head.get("cmd") else StepKind.STATE, raws[0].range,
-        tuple(raw.range for raw in raws), label="sandbox", calls=(call,),
-        results=(Result("", as_text(head.get("output")), None, code, duration),), started=started, ended=ended,
-        flags=frozenset({"error"} if code else ()), derived=frozenset({"kind", "results.duration_s"}),
-        id=as_str(head.get("uuid")),
-    )  # fmt: skip
+def _sandbox(index: int, raws: Sequence[Raw], head: Record) -> Step:
+    command = head.first_word("cmd", "file")
+    started, ended = head.time("timestamp"), head.time("completed")
+    code = head.whole("result")
+    call = RunCall("", f"sandbox.{head.word('action')}", command, head.kept("cmd", "file", "input", "options"))
+    kind = kind_of_command(command) if head.get("cmd") else StepKind.STATE
+    return (
+        StepBuilder(index, raws, Actor.ENVIRONMENT, kind, "sandbox")
+        .calls([call])
+        .results([Result("", head.text("output"), None, code, duration(started, ended))])
+        .span(started, ended)
+        .flag_if(code, "error")
+        .derived("kind", "results.duration_s")
+        .id(head.word("uuid"))
+        .build()
+    )
 
 
-def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
-    model = next((event for event in events if event.get("event") == "model"), {})
-    tools = [event for event in events if event.get("event") == "tool"]
-    answers = [event for event in events if "event" not in event]
-    reply, output = _reply(model), as_dict(model.get("output"))
+def _of_event(events: list[Record], name: str) -> list[Record]:
+    return [event for event in events if event.get("event") == name]
+
+
+def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
+    head = events[0]
+    model = next(iter(_of_event(events, "model")), Record())
+    tools = _of_event(events, "tool")
+    answers = [event for event in events if not event.has("event")]
+    reply = _reply(model)
     parts = parts_of_message(reply.get("content"))
-    calls = (*parts.calls, *(_call(item) for item in objects(reply.get("tool_calls"))))
-    calls = calls or tuple(_call(event) for event in tools)
-    results = (*parts.results, *(_result(event) for event in tools), *(answer(message) for message in answers))
-    times = [at for event in events for at in (when(event.get("completed")),) if at is not None]
-    failed = bool(model.get("error")) or any(result.is_error for result in results)
-    role = as_str(model.get("role"))
-    return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws),
-        label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=joined(parts.thought),
-        text=joined([*parts.texts, as_text(first(model, "error"))]), calls=calls, results=results,
-        started=when(events[0].get("timestamp")), ended=max(times, default=None),
-        naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model),
-        cost=as_float(_usage(model).get("total_cost")),
-        model=as_str(first(output, "model") or model.get("model")),
-        edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
-        id=as_str(events[0].get("uuid")), also=_said_first(model, parts),
-    )  # fmt: skip
+    # The tools' own events stand in for the calls of a reply that names none.
+    calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
+    results = [*parts.results, *map(_result, tools), *map(answer, answers)]
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), joined([head.word("event"), model.word("role")], " "))
+        .thought(*parts.thought)
+        .text(*parts.texts, as_text(model.first("error")))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(head.time("timestamp"), latest(times_of(events, "completed")))
+        .naive(head.get("timestamp"))
+        .spent(_tokens(model), _cost(model))
+        .model(as_str(model.inner("output").first("model") or model.get("model")))
+        .flag_if(model.get("error") or any_error(results), "error")
+        .derived("kind")
+        .id(head.word("uuid"))
+        .also(_said_first(model, parts))
+        .build()
+    )
 
 
-def _said_first(model: dict[str, Json], shown: Parts) -> tuple[Noted, ...]:
+def _said_first(model: Record, shown: Parts) -> tuple[Noted, ...]:
     """Return what the provider's reply says if a solver has put something else in its place, such as an answer."""
-    response = as_dict(as_dict(model.get("call")).get("response"))
-    messages = [as_dict(choice.get("message")) for choice in objects(response.get("choices"))] or [response]
-    texts = joined(text for message in messages for text in parts_of_message(message.get("content")).texts)
-    known = joined([*shown.texts, *shown.thought])
-    return (Noted("call.response", texts),) if texts.strip() and texts.strip() not in known else ()
+    response = model.inner("call", "response")
+    messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
+    text = merged(parts_of_message(message.get("content")) for message in messages).text
+    return (Noted("call.response", text),) if text.strip() and text.strip() not in shown.said else ()
 
 
-def answer(message: dict[str, Json]) -> Result:
+def _failure(record: Record) -> str:
+    return as_text(record.inner("error").first("message") or record.get("error"))
+
+
+def answer(message: Record) -> Result:
     """Return the result of a call as passed to the model, if its tool has no event or another result."""
-    error = message.get("error")
-    text = joined(dict.fromkeys([as_text(message.get("content")), as_text(first(as_dict(error), "message") or error)]))
-    return Result(as_str(message.get("tool_call_id")), text, True if error else None)
+    text = joined(dict.fromkeys([message.text("content"), _failure(message)]))
+    return Result(message.word("tool_call_id"), text, error_if(message.get("error")))
 
 
-def _call(item: dict[str, Json]) -> RunCall:
+def _call(item: Record) -> RunCall:
     arguments = item.get("arguments")
-    function = item.get("function")
-    name = as_str(function) or as_str(as_dict(function).get("name"))
-    return RunCall(as_str(item.get("id")), name, arguments if isinstance(arguments, str) else compact(arguments),
-                arguments if isinstance(arguments, dict) else None)  # fmt: skip
+    # Logs of earlier versions have the function as an object.
+    name = item.word("function") or item.word("function", "name")
+    if isinstance(arguments, str):
+        return RunCall(item.word("id"), name, arguments)
+    return RunCall(item.word("id"), name, compact(arguments), arguments if isinstance(arguments, dict) else None)
 
 
-def _result(event: dict[str, Json]) -> Result:
-    error = event.get("error")
-    started, ended = when(event.get("timestamp")), when(event.get("completed"))
-    duration = as_float(event.get("working_time"))
-    if duration is None and started is not None and ended is not None:
-        duration = ended - started
-    text = joined([as_text(event.get("result")), as_text(first(as_dict(error), "message") or error)])
-    return Result(as_str(event.get("id")), text, True if error or event.get("failed") else None, None, duration)
+def _result(event: Record) -> Result:
+    spent = event.number("working_time")
+    if spent is None:
+        spent = duration(event.time("timestamp"), event.time("completed"))
+    failed = error_if(event.get("error") or event.get("failed"))
+    return Result(event.word("id"), joined([event.text("result"), _failure(event)]), failed, None, spent)
 
 
 _KEPT = 2
@@ -234,6 +245,7 @@ class Inputs:
     def __init__(self, completed: Callable[[Json], Json]) -> None:
         """`completed` replaces the references in a value by what they refer to."""
         self._complete = completed
+        # Counted, as the same message may be sent and said several times, and each is a step.
         self._heard: Counter[bytes] = Counter()
         self._results: dict[str, set[bytes]] = {}
         self._conversations: list[_Conversation] = []
@@ -320,6 +332,7 @@ class Inputs:
     def _is_new_result(self, message: dict[str, Json]) -> bool:
         texts = self._texts((message.get("content"), first(as_dict(message.get("error")), "message")))
         known = self._results.setdefault(as_str(message.get("tool_call_id")), set())
+        # A tool's own event has its result too, perhaps in another form: only new texts make a step.
         new = not texts <= known if texts else not known
         known |= texts or {b""}
         return new

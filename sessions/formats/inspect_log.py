@@ -12,10 +12,12 @@ from itertools import chain
 from gistpoint.sessions.formats.inspect_events import Inputs, InspectTurns, answer, event_step
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
+from gistpoint.sessions.records.building import any_error
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Json, NotShown, Result, Run, Step, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import (
     CutOffError,
     DamagedError,
@@ -30,16 +32,13 @@ from gistpoint.sessions.records.scanning import (
 )
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_str,
     as_text,
-    first,
+    first_known,
     is_deep,
     objects,
     total,
-    when,
 )
 
 _REFERENCE = re.compile(r"(?:attachment|tc)://([A-Za-z0-9]{1,64})\Z")
@@ -70,6 +69,8 @@ class LazyBlob:
         if blob is None:
             blob = self._blob = self._archive.read(self.name)
             LazyBlob._open.append(self)
+            # An archive may have thousands of members: those that were read longest ago are unpacked again
+            # when needed.
             if len(LazyBlob._open) > 8:
                 LazyBlob._open.pop(0)._blob = None
         return blob.read(offset, length)
@@ -77,38 +78,40 @@ class LazyBlob:
 
 def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: str) -> Run:
     """Return the header of a sample from its own members, or its line in the summaries, and the log's header."""
-    spec = as_dict(log.get("eval"))
-    scores = [as_dict(score) for score in as_dict(sample.get("scores")).values()]
-    value = scores[0].get("value") if scores else None
-    verdict = {"C": "solved", "I": "unsolved"}.get(as_str(value), "")
-    usage = [as_dict(item) for item in as_dict(sample.get("model_usage")).values()]
-    cached = total([as_int(item.get("input_tokens_cache_read")) for item in usage])
-    prompt = total([as_int(item.get("input_tokens")) for item in usage])
-    costs = [cost for cost in (as_float(item.get("total_cost")) for item in usage) if cost is not None]
-    limit = as_dict(sample.get("limit"))
-    error = as_dict(sample.get("error"))
+    record, spec = Record(sample), Record(log.get("eval"))
+    score = Record(next(iter(record.inner("scores").members.values()), None))
+    mark, value = score.word("value"), score.number("value")
+    verdict = {"C": "solved", "I": "unsolved"}.get(mark, "")
+    usage = [Record(item) for item in record.inner("model_usage").members.values()]
+    counts = {key: total([item.whole(key) for item in usage]) for key in _COUNTS}
+    costs = [cost for item in usage if (cost := item.number("total_cost")) is not None]
+    ended = "error" if record.inner("error") else as_str(log.get("status"))
     return Run(
         "inspect",
         version or as_str(log.get("version")),
         id=id,
-        task=f"{as_str(spec.get('task'))}/{as_str(sample.get('id')) or id}",
-        model=as_str(spec.get("model")),
-        agent=as_str(first(spec, "solver")) or "inspect",
+        task=f"{spec.word('task')}/{record.word('id') or id}",
+        model=spec.word("model"),
+        agent=spec.first_word("solver") or "inspect",
         verdict=verdict,
-        score=as_float(value) if as_float(value) is not None else {"C": 1.0, "I": 0.0}.get(as_str(value)),
-        exit_status=as_str(limit.get("type")) or ("error" if error else as_str(log.get("status"))),
-        submission=as_text(scores[0].get("answer")) if scores else "",
+        score={"C": 1.0, "I": 0.0}.get(mark) if value is None else value,
+        exit_status=record.word("limit", "type") or ended,
+        submission=score.text("answer"),
         tokens=Tokens(
-            total([prompt, cached]),
-            total([as_int(item.get("output_tokens")) for item in usage]),
-            cached,
-            total([as_int(item.get("reasoning_tokens")) for item in usage]),
+            # Inspect counts what came from a cache apart, whatever the provider does.
+            total([counts["input_tokens"], counts["input_tokens_cache_read"]]),
+            counts["output_tokens"],
+            counts["input_tokens_cache_read"],
+            counts["reasoning_tokens"],
         ),
         cost=sum(costs) if costs else None,
-        duration_s=as_float(sample.get("total_time")),
-        started=when(sample.get("started_at")),
+        duration_s=record.number("total_time"),
+        started=record.time("started_at"),
         derived=frozenset({"verdict"} if verdict else ()),
     )
+
+
+_COUNTS = ("input_tokens", "input_tokens_cache_read", "output_tokens", "reasoning_tokens")
 
 
 class _Sample(RunReader):
@@ -126,6 +129,7 @@ class _Sample(RunReader):
         for record in events:
             event = as_dict(record.fields)
             if event.get("event") == "model":
+                # Later logs keep each message once, in a pool, and events refer to ranges of it.
                 if event.get("input_refs"):
                     yield from self._from_pool(event["input_refs"])
                 elif isinstance(event.get("input"), list):
@@ -175,6 +179,7 @@ class _Sample(RunReader):
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        # Some logs have no event for a tool: what it brought is in the conversation alone.
         step = event_step(index, raws)
         return self._answered(step) if step.calls and not step.results else step
 
@@ -184,10 +189,10 @@ class _Sample(RunReader):
         for call in step.calls:
             value = self._answer(call.id) if call.id else None
             if value is not None:
-                results.append(answer(as_dict(self.completed(value))))
+                results.append(answer(Record(self.completed(value))))
         if not results:
             return step
-        flags = step.flags | ({"error"} if any(result.is_error for result in results) else set())
+        flags = step.flags | ({"error"} if any_error(results) else set())
         return replace(step, results=tuple(results), flags=flags, derived=step.derived | {"results"})
 
     def _answer(self, call_id: str) -> Json:
@@ -209,15 +214,16 @@ class _Sample(RunReader):
         if isinstance(value, str):
             match = _REFERENCE.match(value)
             found = self.attachment(match[1]) if match else None
-            return value if found is None else found
+            return first_known((found, value))
+        # No honest value is nested this deep.
         if depth > 60:
             return value
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            left = (
-                ("input", "tools", "config", "request") if value.get("event") == "model" or "request" in value else ()
-            )
+            # What the model was sent is not shown in the event: resolving it would unpack all of it for each reply.
+            is_request = value.get("event") == "model" or "request" in value
+            left = ("input", "tools", "config", "request") if is_request else ()
             return {key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()}
         return value
 
@@ -228,13 +234,13 @@ class _Sample(RunReader):
     def header_with(self, sample: dict[str, Json], version: str) -> Run:
         """Return the header of the sample; times and tokens that it lacks come from its events."""
         run = header_of(sample, self._log, self._id, version)
-        spent, times = self._turns.totals, self._turns.times
+        tally = self._turns.tally
         derived = set(run.derived)
-        if run.duration_s is None and times is not None:
-            run = replace(run, duration_s=times[1] - times[0], started=times[0] if run.started is None else run.started)
+        if run.duration_s is None and tally.duration_s is not None:
+            run = replace(run, duration_s=tally.duration_s, started=first_known((run.started, tally.started)))
             derived.add("duration_s")
-        if not run.tokens and spent.tokens:
-            run = replace(run, tokens=spent.tokens, cost=spent.cost if run.cost is None else run.cost)
+        if tally.tokens and not run.tokens:
+            run = replace(run, tokens=tally.tokens, cost=first_known((run.cost, tally.cost)))
             derived.add("tokens")
         return replace(run, derived=frozenset(derived))
 
@@ -258,9 +264,11 @@ class MonolithSample(_Sample):
         for record in self.with_messages(events, blob=blob):
             count += 1
             yield record
+        # A sample without events is shown by its messages.
         if not count:
             yield from object_records(blob, start, ("messages",), {}, None)
         else:
+            # The conversation may have messages that no event has, such as those that a solver put into it.
             yield from self.left_over(self.facts.get("input"), elements_at(blob, start, "messages"))
 
     def header(self) -> Run:
@@ -287,6 +295,7 @@ class MonolithSample(_Sample):
 
     def _pooled_places(self) -> list[RawRecord]:
         if self._pool is None:
+            # Only the places are kept: a message is decoded when it becomes a step.
             records = elements_at(self.probe.blob, self.probe.start, "events_data", "messages")
             self._pool = [record._replace(fields=None) for record in records]
         return self._pool
@@ -461,6 +470,7 @@ def _document(archive: Archive, *names: str) -> Json:
 
 
 def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
+    # A log that was not finished has its summaries in the journal, some in each file.
     listed = objects(_document(archive, "summaries.json"))
     if not listed:
         for name in archive.members:
@@ -475,28 +485,47 @@ class InspectLog(Format):
     name = "inspect"
     not_shown: Sequence[NotShown] = (
         NotShown(("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"),
-        NotShown(("call", "config", "model", "output.model", "output.choices.stop_reason", "content.internal",
-                  "output.choices.message.content.internal"), "the provider's own form of a call"),
-        NotShown(("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
-                 "what the model could call, and how Inspect's viewer draws it"),
-        NotShown(("event", "source", "sample.input.source", "output.choices.message.source",
-                  "output.choices.message.model"),
-                 "what kind of an event it is, and who wrote a message"),
-        NotShown(("state", "message.level", "message.filename", "message.module"),
-                 "the state that a sample begins with, which its input is; where a line of the log comes from"),
-        NotShown(("input", "messages", "output", "attachments", "events_data"), "what the steps are made of",
-                 of_run=True),
-        NotShown(("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation",
-                 of_run=True),
-    )  # fmt: skip
+        NotShown(
+            (
+                "call",
+                "config",
+                "model",
+                "output.model",
+                "output.choices.stop_reason",
+                "content.internal",
+                "output.choices.message.content.internal",
+            ),
+            "the provider's own form of a call",
+        ),
+        NotShown(
+            ("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
+            "what the model could call, and how Inspect's viewer draws it",
+        ),
+        NotShown(
+            ("event", "source", "sample.input.source", "output.choices.message.source", "output.choices.message.model"),
+            "what kind of an event it is, and who wrote a message",
+        ),
+        NotShown(
+            ("state", "message.level", "message.filename", "message.module"),
+            "the state that a sample begins with, which its input is; where a line of the log comes from",
+        ),
+        NotShown(
+            ("input", "messages", "output", "attachments", "events_data"), "what the steps are made of", of_run=True
+        ),
+        NotShown(
+            ("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation", of_run=True
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         if probe.archive is not None:
             members_of = probe.archive.members
             marked = "header.json" in members_of or "_journal/start.json" in members_of
+            if marked:
+                return 1.0
             rest = "summaries.json" in members_of or bool(probe.archive.damage)
-            return 1.0 if marked else 0.8 if _ids(probe.archive) and rest else 0.0
+            return 0.8 if rest and _ids(probe.archive) else 0.0
         known = {"version", "eval", "plan", "results", "stats", "samples", "status"} & probe.object.keys()
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
@@ -546,6 +575,7 @@ def _log(archive: Archive) -> dict[str, Json]:
 def _samples(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for number, record in enumerate(elements_at(probe.blob, probe.start, "samples"), 1):
+        # Nothing looks into a value that is nested too deep: it counts as damaged.
         record = record._replace(fields=None) if is_deep(record.fields) else record
         fields = as_dict(record.fields)
         id = f"{as_str(fields.get('id'))}_epoch_{as_str(fields.get('epoch'))}"

@@ -10,8 +10,16 @@ from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.format import SingleRun
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str, as_text, first, is_deep, objects, when
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_int,
+    first_known,
+    is_deep,
+    joined,
+    objects,
+)
 
 _KINDS: dict[str, SpanKind] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 
@@ -29,94 +37,101 @@ class _Reader(TraceReader):
         return {key: decoded_text(item) if key in fields else item for key, item in as_dict(value).items()}
 
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
-        value = as_dict(self.decoded(values[0]))
+        value = Record(self.decoded(values[0]))
         given, back = value.get("input"), value.get("output")
-        usage = {**as_dict(value.get("usage")), **as_dict(value.get("usageDetails"))}
-        spent = as_dict(value.get("costDetails"))
-        level, told = as_str(value.get("level")), as_text(value.get("statusMessage"))
+        # An observation may have both; where they differ, the details count.
+        usage = Record({**value.inner("usage").members, **value.inner("usageDetails").members})
+        failed = value.word("level") == "ERROR"
         found = TraceSpan(
-            as_str(value.get("id")), as_str(value.get("parentObservationId")),
-            _KINDS.get(as_str(value.get("type")), "other"), as_str(value.get("name")), when(value.get("startTime")),
-            when(value.get("endTime")), model=as_str(value.get("model")),
-            cost=as_float(spent.get("total")) if "total" in spent else None,
-            tokens=Tokens(as_int(first(usage, "input", "promptTokens")),
-                          as_int(first(usage, "output", "completionTokens")),
-                          as_int(first(usage, "input_cached_tokens", "cache_read_input_tokens")),
-                          as_int(first(usage, "output_reasoning_tokens", "reasoning_tokens"))),
-            error=(told or "error") if level == "ERROR" else "",
-        )  # fmt: skip
+            value.word("id"),
+            value.word("parentObservationId"),
+            _KINDS.get(value.word("type"), "other"),
+            value.word("name"),
+            value.time("startTime"),
+            value.time("endTime"),
+            model=value.word("model"),
+            cost=value.number("costDetails", "total"),
+            tokens=Tokens(
+                as_int(usage.first("input", "promptTokens")),
+                as_int(usage.first("output", "completionTokens")),
+                as_int(usage.first("input_cached_tokens", "cache_read_input_tokens")),
+                as_int(usage.first("output_reasoning_tokens", "reasoning_tokens")),
+            ),
+            error=(value.text("statusMessage") or "error") if failed else "",
+            text=joined(map(plain, (given, back))),
+        )
         if found.kind == "model":
             found.asked, found.replied = asked_of(given), replied_of(back)
         elif found.kind == "tool":
-            arguments = first(as_dict(given), "args", "arguments", "input") or given
-            identity = as_str(first(as_dict(given), "id", "toolCallId", "tool_call_id"))
+            call = Record(given)
+            arguments = call.first("args", "arguments", "input") or given
+            identity = call.first_word("id", "toolCallId", "tool_call_id")
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
             found.output = plain(back)
-        found.text = "\n".join(text for text in (plain(given), plain(back)) if text)
         return found
 
     def header(self) -> Run:
-        trace = as_dict(self.fact("trace"))
-        scores = {as_str(item.get("name")): item.get("value") for item in objects(trace.get("scores"))}
-        extra: dict[str, Json] = {"scores": dict[str, Json](scores)} if scores else {}
+        trace, tally = Record(self.fact("trace")), self.tally
+        scores: dict[str, Json] = {item.word("name"): item.get("value") for item in trace.objects("scores")}
         return Run(
             self.format,
-            as_str(trace.get("version")),
-            id=as_str(trace.get("id")),
-            task=as_str(trace.get("name")),
-            model=self.models[0] if self.models else "",
+            trace.word("version"),
+            id=trace.word("id"),
+            task=trace.word("name"),
+            model=tally.model,
             exit_status=self.ending,
-            tokens=self.totals.tokens,
-            cost=self.totals.cost,
-            started=self.times[0] if self.times else when(trace.get("timestamp")),
-            duration_s=self.times[1] - self.times[0] if self.times else None,
-            extra={**extra, **({"sessionId": trace["sessionId"]} if trace.get("sessionId") else {})},
+            tokens=tally.tokens,
+            cost=tally.cost,
+            started=first_known((tally.started, trace.time("timestamp"))),
+            duration_s=tally.duration_s,
+            extra={**({"scores": scores} if scores else {}), **trace.kept("sessionId")},
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
 
 
 def decoded_text(value: Json) -> Json:
     """Return the value that a text is as JSON, else the text."""
-    if not isinstance(value, str) or isinstance(value, CutText) or value[:1] not in ("{", "[", '"'):
+    if not isinstance(value, str) or isinstance(value, CutText):
+        return value
+    if value[:1] not in ("{", "[", '"'):
         return value
     try:
         found: Json = json.loads(value, strict=False)
     except (ValueError, RecursionError):
         return value
-    return decoded_text(found) if isinstance(found, str) else value if is_deep(found) else found
+    if isinstance(found, str):
+        # Some clients encode a value twice.
+        return decoded_text(found)
+    return value if is_deep(found) else found
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:
     """Return the messages that a model was sent: a list, an object with one and a system prompt, or a text."""
-    holder = as_dict(given)
-    listed = objects(given) or objects(first(holder, "messages", "input"))
-    if listed and isinstance(given, dict):
-        system = first(holder, "system", "instructions")
-        prompt: dict[str, Json] = {"role": "system", "content": system}
-        return [prompt, *listed] if system else listed
+    holder = Record(given)
+    listed = objects(given) or objects(holder.first("messages", "input"))
     if listed:
-        return listed
-    if "role" in holder:
-        return [holder]
-    return [] if given is None else [{"role": "user", "content": first(holder, "prompt", "text") or given}]
+        system = holder.first("system", "instructions")
+        return [{"role": "system", "content": system}, *listed] if system else listed
+    if holder.has("role"):
+        return [holder.members]
+    return [] if given is None else [{"role": "user", "content": holder.first("prompt", "text") or given}]
 
 
 def replied_of(back: Json) -> list[dict[str, Json]]:
     """Return the messages of a reply."""
     if isinstance(back, list):
-        if all(as_str(item.get("type")) for item in objects(back)) and not any(
-            "role" in item for item in objects(back)
-        ):
-            return [{"role": "assistant", "content": back}]
-        return objects(back)
-    holder = as_dict(back)
-    choices = [as_dict(item.get("message")) for item in objects(holder.get("choices"))]
+        items = records_in(back)
+        # Typed parts without a role are the content of one message, not messages.
+        are_parts = all(item.word("type") for item in items) and not any(item.has("role") for item in items)
+        return [{"role": "assistant", "content": back}] if are_parts else objects(back)
+    holder = Record(back)
+    choices = [choice.inner("message").members for choice in holder.objects("choices")]
     if choices:
         return choices
-    if "role" in holder:
-        return [holder]
-    calls = first(holder, "toolCalls", "tool_calls")
-    if calls or "text" in holder:
+    if holder.has("role"):
+        return [holder.members]
+    calls = holder.first("toolCalls", "tool_calls")
+    if calls or holder.has("text"):
         return [{"role": "assistant", "content": holder.get("text"), "tool_calls": decoded_text(calls)}]
     return [] if back is None else [{"role": "assistant", "content": back}]
 
@@ -129,26 +144,27 @@ class Langfuse(SingleRun):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("input",), "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),
-                 "settings, what the model could call, and counts of Langfuse; tokens and cost are shown"),
+        NotShown(
+            ("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),
+            "settings, what the model could call, and counts of Langfuse; tokens and cost are shown",
+        ),
         NotShown(("startTime", "endTime", "completionStartTime"), "times, which head the step"),
-        NotShown(("trace.input", "trace.output", "trace.metadata", "trace.environment", "trace.projectId"),
-                 "what the outermost observation was given and gave back, which is in the steps", of_run=True),
-    )  # fmt: skip
+        NotShown(
+            ("trace.input", "trace.output", "trace.metadata", "trace.environment", "trace.projectId"),
+            "what the outermost observation was given and gave back, which is in the steps",
+            of_run=True,
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        listed = isinstance(probe.object.get("observations"), list)
-        return 1.0 if listed and ("trace" in probe.object or "traceId" in as_dict(_opening(probe))) else 0.0
+        whole = Record(probe.object)
+        known = whole.has("trace") or any(item.has("traceId") for item in whole.objects("observations")[:1])
+        return 1.0 if known and isinstance(whole.get("observations"), list) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the trace."""
         return _Reader(probe)
-
-
-def _opening(probe: FileProbe) -> Json:
-    listed = objects(probe.object.get("observations"))
-    return listed[0] if listed else None
 
 
 FORMAT = Langfuse()

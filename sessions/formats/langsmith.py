@@ -9,8 +9,17 @@ from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.formats.messages import tokens_of
 from gistpoint.sessions.records.model import Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, first_in, records_in
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines, members
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, first, objects, when
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_float,
+    as_str,
+    as_text,
+    first,
+    first_known,
+    joined,
+)
 
 _HALVES = ("post", "patch")
 _KINDS: dict[str, SpanKind] = {"llm": "model", "chat": "model", "tool": "tool"}
@@ -28,56 +37,67 @@ class _Reader(TraceReader):
     def found(self) -> Iterator[RawRecord]:
         for record in guarded(_runs_in(self.probe), self.probe.blob, self.warnings):
             run = as_dict(record.fields)
-            if record.damage or not self._trace or _trace_of(run) == self._trace:
-                if not run.get("parent_run_id"):
-                    self._title = self._title or as_str(run.get("name"))
-                yield record
+            if not (record.damage or self._trace in ("", _trace_of(run))):
+                continue
+            # The outermost run names the trace.
+            if not run.get("parent_run_id"):
+                self._title = self._title or as_str(run.get("name"))
+            yield record
 
     def decoded(self, value: Json) -> Json:
         return value
 
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
-        run: dict[str, Json] = {}
-        for value in values:
-            run |= {key: item for key, item in value.items() if item not in (None, "", [], {}) or key not in run}
-        extra = as_dict(run.get("extra"))
-        metadata = as_dict(extra.get("metadata"))
-        given, back = as_dict(run.get("inputs")), as_dict(run.get("outputs"))
+        run = _merged(values)
+        extra, given, back = run.inner("extra"), run.inner("inputs"), run.inner("outputs")
         found = TraceSpan(
-            as_str(run.get("id")), as_str(run.get("parent_run_id")), _KINDS.get(as_str(run.get("run_type")), "other"),
-            as_str(run.get("name")), when(run.get("start_time")), when(run.get("end_time")),
-            error=as_text(run.get("error")), text="\n".join(text for text in (_said(given), _said(back)) if text),
-            model=as_str(first(metadata, "ls_model_name")
-                         or as_dict(extra.get("invocation_params")).get("model") or back.get("model")),
+            run.word("id"),
+            run.word("parent_run_id"),
+            _KINDS.get(run.word("run_type"), "other"),
+            run.word("name"),
+            run.time("start_time"),
+            run.time("end_time"),
+            error=run.text("error"),
+            text=joined(map(_said, (given, back))),
+            model=_first_word(
+                extra.inner("metadata").first("ls_model_name"),
+                extra.get("invocation_params", "model"),
+                back.get("model"),
+            ),
             cost=_dollars(run.get("total_cost")),
-        )  # fmt: skip
+        )
         if found.kind == "model":
             found.asked, found.replied = _asked(given), _replied(back)
             found.tokens = _tokens(run, back)
         elif found.kind == "tool":
-            output = first(back, "output", "content") or back
-            told = _message(as_dict(output)) if isinstance(output, dict) else {}
-            identity = as_str(first(told, "tool_call_id") or metadata.get("tool_call_id")
-                              or extra.get("tool_call_id") or given.get("tool_call_id"))  # fmt: skip
-            arguments = given.get("input", given)
+            output = back.first("output", "content") or back.members
+            told = _message(output) if isinstance(output, dict) else {}
+            identity = _first_word(
+                first(told, "tool_call_id"),
+                extra.get("metadata", "tool_call_id"),
+                extra.get("tool_call_id"),
+                given.get("tool_call_id"),
+            )
+            arguments = given.get("input") if given.has("input") else given.members
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
-            found.output = "" if not back else as_text(told["content"]) if told.get("content") else plain(output)
+            if back:
+                found.output = as_text(told["content"]) if told.get("content") else plain(output)
         return found
 
     def header(self) -> Run:
+        derived = {"tokens", "duration_s", "exit_status"}
+        derived |= set() if self.tally.cost is None else {"cost"}
         return Run(
             self.format,
             id=self._trace,
             task=self._title,
-            model=self.models[0] if self.models else "",
+            model=self.tally.model,
             exit_status=self.ending,
-            tokens=self.totals.tokens,
-            cost=self.whole_cost if self.totals.cost is None else self.totals.cost,
-            started=self.times[0] if self.times else None,
-            duration_s=self.times[1] - self.times[0] if self.times else None,
-            derived=frozenset(
-                {"tokens", "duration_s", "exit_status", *(["cost"] if self.totals.cost is not None else [])}
-            ),
+            tokens=self.tally.tokens,
+            cost=first_known((self.tally.cost, self.whole_cost)),
+            started=self.tally.started,
+            duration_s=self.tally.duration_s,
+            derived=frozenset(derived),
         )
 
 
@@ -95,6 +115,7 @@ def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
+    # A batch, as the client sends it, has the runs that began and those that ended in two lists.
     if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return
@@ -111,77 +132,100 @@ def _trace_of(run: dict[str, Json]) -> str:
     return as_str(first(run, "trace_id", "id"))
 
 
-def _said(value: dict[str, Json]) -> str:
+def _merged(values: Sequence[dict[str, Json]]) -> Record:
+    """Return a run that was written when it began and again when it ended; the end may leave out the beginning's."""
+    run: dict[str, Json] = {}
+    for value in values:
+        run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}
+    return Record(run)
+
+
+def _first_word(*values: Json) -> str:
+    return as_str(next(filter(None, values), None))
+
+
+def _said(value: Record) -> str:
     """Return what a chain was given or gave back, if that is one text or no conversation."""
-    if len(value) == 1:
-        return plain(next(iter(value.values())))
-    return plain(dict(value)) if value else ""
+    if len(value.members) == 1:
+        return plain(next(iter(value.members.values())))
+    return plain(value.members) if value else ""
 
 
-def _message(message: dict[str, Json]) -> dict[str, Json]:
+def _message(value: Json) -> dict[str, Json]:
     """Return a message of LangChain as one of a chat; any other as it is."""
-    inner = as_dict(message.get("kwargs") or message.get("data"))
-    if not inner and as_str(message.get("type")) not in _ROLES:
-        return message
+    message = Record(value)
+    inner = Record(message.get("kwargs") or message.get("data"))
+    if not inner and message.word("type") not in _ROLES:
+        return message.members
     inner = inner or message
     named = as_str(inner.get("type") or message.get("type"))
-    names = as_list(message.get("id"))
-    if named not in _ROLES and names:
+    names = message.items("id")
+    if names and named not in _ROLES:
+        # The path of the message's class: its last name is the role.
         named = as_str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
-    calls: list[Json] = [{"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
-                         for call in objects(inner.get("tool_calls"))]  # fmt: skip
-    calls = calls or as_list(as_dict(inner.get("additional_kwargs")).get("tool_calls"))
-    kept = {key: inner[key] for key in ("tool_call_id", "status", "name", "usage_metadata") if inner.get(key)}
-    return {"role": _ROLES.get(named, named), "content": inner.get("content"), "tool_calls": calls, **kept}
+    calls: list[Json] = [
+        {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+        for call in inner.objects("tool_calls")
+    ]
+    return {
+        "role": _ROLES.get(named, named),
+        "content": inner.get("content"),
+        "tool_calls": calls or inner.items("additional_kwargs", "tool_calls"),
+        **inner.kept("tool_call_id", "status", "name", "usage_metadata"),
+    }
 
 
-def _asked(given: dict[str, Json]) -> list[dict[str, Json]]:
+def _asked(given: Record) -> list[dict[str, Json]]:
     """Return the messages that a model was sent."""
-    messages = as_list(given.get("messages"))
+    messages = given.items("messages")
     if messages and isinstance(messages[0], list):
-        messages = as_list(messages[0])
+        # LangChain sends several conversations at once; a run has one.
+        messages = messages[0]
     found = [_message(item) if isinstance(item, dict) else _asking(item) for item in messages]
     if given.get("system"):
-        found.insert(0, {"role": "system", "content": given["system"]})
-    prompts = as_list(given.get("prompts")) or [given[key] for key in ("prompt", "input") if given.get(key)]
-    return found or [_asking(prompt) for prompt in prompts]
+        found.insert(0, {"role": "system", "content": given.get("system")})
+    prompts = given.items("prompts") or list(given.kept("prompt", "input").values())
+    return found or list(map(_asking, prompts))
 
 
 def _asking(content: Json) -> dict[str, Json]:
     return {"role": "user", "content": content}
 
 
-def _replied(back: dict[str, Json]) -> list[dict[str, Json]]:
+def _replied(back: Record) -> list[dict[str, Json]]:
     """Return the messages of a reply."""
-    for choice in objects(back.get("choices")):
-        return [as_dict(choice.get("message"))]
-    generations = as_list(back.get("generations"))
-    first_of = objects(generations[0]) if generations and isinstance(generations[0], list) else objects(generations)
-    for generation in first_of:
-        message = _message(as_dict(generation.get("message")))
-        return [message if message else {"role": "assistant", "content": generation.get("text")}]
-    told = first(back, "message", "output")
+    choices = back.objects("choices")
+    if choices:
+        return [choices[0].inner("message").members]
+    generations = back.items("generations")
+    if generations and isinstance(generations[0], list):
+        generations = generations[0]
+    for generation in records_in(generations)[:1]:
+        message = _message(generation.get("message"))
+        return [message or {"role": "assistant", "content": generation.get("text")}]
+    told = back.first("message", "output")
     if isinstance(told, dict):
         return [_message(told)]
-    if "role" in back or back.get("object") == "response":
-        return [{"role": "assistant", **back}]
-    content = told if told is not None else first(back, "content", "text")
-    return [{"role": "assistant", "content": content}] if content is not None else []
+    if back.has("role") or back.get("object") == "response":
+        return [{"role": "assistant", **back.members}]
+    content = told if told is not None else back.first("content", "text")
+    return [] if content is None else [{"role": "assistant", "content": content}]
 
 
-def _tokens(run: dict[str, Json], back: dict[str, Json]) -> Tokens:
-    usage = first(back, "usage_metadata", "usage") or as_dict(back.get("llm_output")).get("token_usage")
-    usage = usage or next(
-        (message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None
-    )
-    found = as_dict(usage)
-    details = as_dict(found.get("input_token_details"))
+def _tokens(run: Record, back: Record) -> Tokens:
+    usage = back.first("usage_metadata", "usage") or back.get("llm_output", "token_usage")
+    if not usage:
+        usage = next((message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None)
+    found = Record(usage)
     if not found:
-        return Tokens(as_int(run.get("prompt_tokens")), as_int(run.get("completion_tokens")))
-    tokens = tokens_of(found)
-    return Tokens(tokens.prompt, tokens.completion, tokens.cached if tokens.cached is not None
-                  else as_int(details.get("cache_read")),
-                  as_int(as_dict(found.get("output_token_details")).get("reasoning")))  # fmt: skip
+        return Tokens(run.whole("prompt_tokens"), run.whole("completion_tokens"))
+    tokens = tokens_of(found.members)
+    return Tokens(
+        tokens.prompt,
+        tokens.completion,
+        first_known((tokens.cached, found.whole("input_token_details", "cache_read"))),
+        found.whole("output_token_details", "reasoning"),
+    )
 
 
 class LangSmith(TraceFormat):
@@ -191,23 +235,35 @@ class LangSmith(TraceFormat):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("inputs",), "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("events", "outputs.generations", "outputs.llm_output"),
-                 "each token as it came, and the provider's own form of a reply that is in the step"),
-        NotShown(("serialized", "extra", "session_name", "dotted_order", "tags", "child_run_ids", "parent_run_ids",
-                  "status", "start_time", "end_time", "app_path", "manifest_id"),
-                 "how the program was put together and where it ran, and times, which head the step"),
-    )  # fmt: skip
+        NotShown(
+            ("events", "outputs.generations", "outputs.llm_output"),
+            "each token as it came, and the provider's own form of a reply that is in the step",
+        ),
+        NotShown(
+            (
+                "serialized",
+                "extra",
+                "session_name",
+                "dotted_order",
+                "tags",
+                "child_run_ids",
+                "parent_run_ids",
+                "status",
+                "start_time",
+                "end_time",
+                "app_path",
+                "manifest_id",
+            ),
+            "how the program was put together and where it ran, and times, which head the step",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = as_dict((probe.array or probe.lines or [probe.object])[0])
-        halves = [as_dict((as_list(opening.get(key)) or [None])[0]) for key in _HALVES]
-        for run in (opening, *halves):
-            if "run_type" in run and {"dotted_order", "trace_id", "inputs"} & run.keys() and "id" in run:
-                return 1.0
-            if run is not opening and "dotted_order" in run:
-                return 1.0
-        return 0.0
+        opening = probe.opening
+        halves = [first_in(opening.get(key)) for key in _HALVES]
+        is_half = any(run.has("dotted_order") for run in halves)
+        return 1.0 if is_half or any(map(_is_run, (opening, *halves))) else 0.0
 
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
         """Yield the runs of a file, of whatever trace."""
@@ -220,6 +276,10 @@ class LangSmith(TraceFormat):
     def reader(self, probe: FileProbe, trace: str) -> _Reader:
         """Open a trace."""
         return _Reader(probe, trace)
+
+
+def _is_run(run: Record) -> bool:
+    return run.has_all("run_type", "id") and run.has("dotted_order", "trace_id", "inputs")
 
 
 FORMAT = LangSmith()

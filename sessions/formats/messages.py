@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
+from gistpoint.sessions.formats.message_parts import (
+    REPLY_ITEMS,
+    RESULT_ITEMS,
+    UNFINISHED,
+    Parts,
+    call_answered,
+    is_result,
+    merged,
+    parts_of_message,
+    thought_text,
+)
+from gistpoint.sessions.records.building import (
+    StepBuilder,
+    any_error,
+    any_failed,
+    asking_kind,
+    duration,
+    error_if,
+    marked_failed,
+    spoken_result,
+)
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import (
     Actor,
-    CutText,
     Json,
     Result,
     RunCall,
@@ -21,8 +41,8 @@ from gistpoint.sessions.records.model import (
     Tokens,
     step_texts,
 )
+from gistpoint.sessions.records.record import Record, first_in, records_in
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
     as_float,
     as_int,
@@ -30,7 +50,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
-    is_naive,
+    first_known,
     joined,
     media_text,
     objects,
@@ -38,106 +58,26 @@ from gistpoint.sessions.records.values import (
     when,
 )
 
-_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_HOSTED_ITEMS = frozenset(
-    ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-)
-"""Calls that OpenAI's servers carry out: an item has the call and, in one of these members, its result."""
-_HOSTED_RESULTS = ("error", "output", "outputs", "results", "result")
-_CALL_ITEMS = _HOSTED_ITEMS | {
-    "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
-    "tool_search_call", "mcp_approval_request",
-}  # fmt: skip
-_RESULT_ITEMS = frozenset(
-    ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output",
-     "apply_patch_call_output", "computer_call_output", "tool_search_output", "mcp_approval_response")
-)  # fmt: skip
-"""Items of OpenAI's Responses API, each of which stands in place of a message."""
-
-
-@dataclass(slots=True)
-class Parts:
-    """The contents of one message, by kind."""
-
-    texts: list[str] = field(default_factory=list)
-    thought: list[str] = field(default_factory=list)
-    calls: list[RunCall] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-
-
-def is_call(kind: str) -> bool:
-    """Whether a part of this type is a call of one of the user's or the server's tools."""
-    return kind.endswith("tool_use") or kind in _CALL_ITEMS or kind == "tool-call"
-
-
-def is_result(kind: str) -> bool:
-    """Whether a part of this type is the result of a call."""
-    return kind.endswith("tool_result") or kind in _RESULT_ITEMS or kind == "tool-result"
-
-
-def parts_of_message(content: Json) -> Parts:
-    """Read the content of a message: a string, or a list of parts."""
-    parts = Parts()
-    for item in content if isinstance(content, list) else [content]:
-        block = as_dict(item)
-        kind = as_str(block.get("type"))
-        if kind in _THOUGHTS:
-            parts.thought.append(thought_text(block))
-        elif is_call(kind):
-            parts.calls.append(call_of_function(block))
-            if kind in _HOSTED_ITEMS:
-                parts.results += _hosted_result(block, parts.calls[-1].id)
-            elif "result" in block:
-                parts.results.append(_result(block, parts.calls[-1].id, first(block, "error") or block["result"]))
-        elif is_result(kind):
-            parts.results.append(_result(block, _answers(block), first(block, "content", "output", "result")))
-        else:
-            parts.texts.append(as_text([item]) if isinstance(content, list) else as_text(item))
-    return parts
-
-
-def thought_text(block: dict[str, Json]) -> str:
-    """Return the text of a part with a thought; its length if it is unreadable."""
-    kind = as_str(block.get("type")).replace("_", " ") or "reasoning"
-    shown = [block.get(key) for key in ("summary", "content", "text", "thinking")]
-    if not block.get("redacted"):
-        shown.insert(0, block.get("reasoning"))
-    text = joined(dict.fromkeys(as_text(value) for value in shown if value))
-    hidden = first(block, "data", "encrypted_content", "reasoning" if block.get("redacted") else "data")
-    if text or not isinstance(hidden, str):
-        return text
-    length = hidden.length if isinstance(hidden, CutText) else len(hidden)
-    return f"[{kind}: {length:,} characters that can't be read]"
-
-
-def _hosted_result(block: dict[str, Json], identity: str) -> list[Result]:
-    found = first(block, *_HOSTED_RESULTS)
-    if found is None:
-        return []
-    image = block.get("type") == "image_generation_call" and isinstance(block.get("result"), str)
-    text = media_text({"type": "image", "data": block["result"]}) if image else as_text(found)
-    failed = bool(block.get("error")) or block.get("status") in ("failed", "incomplete")
-    return [Result(identity, text, True if failed else None)]
-
-
-def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
-    inner = as_dict(content)
-    failed = as_bool(block.get("is_error"))
-    if failed is None and (as_str(inner.get("type")).endswith("_error") or block.get("error")):
-        failed = True
-    text = as_text(content)
-    if inner and ("stdout" in inner or "stderr" in inner):
-        text = joined([as_text(inner.get("stdout")), as_text(inner.get("stderr")), as_text(inner.get("content"))])
-    return Result(identity, text, failed, as_int(inner.get("return_code")))
-
-
 _USUAL = frozenset(("", "end_turn", "tool_use", "stop_sequence", "stop", "tool_calls", "function_call"))
 """Reasons for which a reply stops that say that it is whole."""
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
 """The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
+_LONGEST_COMMAND = 1e7
+"""Seconds."""
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
+
+
+_ACTORS = {
+    "assistant": Actor.AGENT,
+    "agent": Actor.AGENT,
+    "model": Actor.AGENT,
+    "user": Actor.USER,
+    "human": Actor.USER,
+    "system": Actor.SYSTEM,
+    "developer": Actor.SYSTEM,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +96,7 @@ class Shell:
 
 def actor_of(role: str) -> Actor:
     """Return the actor of a role of chat messages."""
-    return {
-        "assistant": Actor.AGENT, "agent": Actor.AGENT, "model": Actor.AGENT, "user": Actor.USER, "human": Actor.USER,
-        "system": Actor.SYSTEM, "developer": Actor.SYSTEM,
-    }.get(role, Actor.ENVIRONMENT)  # fmt: skip
+    return _ACTORS.get(role, Actor.ENVIRONMENT)
 
 
 def role_of(message: dict[str, Json]) -> str:
@@ -168,11 +105,11 @@ def role_of(message: dict[str, Json]) -> str:
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain
     role, kind = as_str(plain), as_str(message.get("type"))
-    if kind in _RESULT_ITEMS:
+    if kind in RESULT_ITEMS or role == "function":
         return "tool"
-    if not role and (message.get("object") == "response" or kind in _CALL_ITEMS or kind == "reasoning"):
-        return "assistant"
-    return "tool" if role == "function" else role
+    # The Responses API names no role for an item that the model made, nor for the response as a whole.
+    of_model = message.get("object") == "response" or kind in REPLY_ITEMS
+    return "assistant" if of_model and not role else role
 
 
 def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
@@ -198,26 +135,39 @@ class Turns:
         """Return the step of the next message."""
         message = as_dict(fields)
         role = role_of(message)
-        if role == "tool":
-            ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
-            ids += [as_str(first(message, "tool_call_id", "call_id", "approval_request_id"))] + [
-                _answers(part) for part in results_in(message)
-            ]
-            self._answered = True
-            known = self._owner(ids)
-            return known if known is not None else self._or_new(step_count)
         if role == "assistant":
             return self._assistant(message, step_count)
-        if role == "user" and (results := results_in(message)):
-            known = self._owner(_answers(part) for part in results)
-            if known is not None:
-                self._answered = True
-                return known
-        if role == "user" and message.get("tool_calls"):
+        if role == "tool":
+            return self._answer(message, step_count)
+        if role == "user":
+            return self._user(message, step_count)
+        self._reply = None
+        return step_count
+
+    def _answer(self, message: dict[str, Json], step_count: int) -> int:
+        """Return the step of a tool's message: that of its call, else that of the reply before it."""
+        self._answered = True
+        ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
+        ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
+        ids += map(call_answered, results_in(message))
+        known = self._owner(ids)
+        if known is not None:
+            return known
+        return step_count if self._reply is None else self._reply
+
+    def _user(self, message: dict[str, Json], step_count: int) -> int:
+        """Return the step of a user's message, which may have results, or make calls in a two-sided dialogue."""
+        known = self._owner(map(call_answered, results_in(message)))
+        if known is not None:
+            self._answered = True
+            return known
+        if message.get("tool_calls"):
+            # tau2's simulated users have tools too: their results belong to them, not to the agent's reply.
             self._reply, self._answered, self._expected, self._items = step_count, False, False, False
             self._own(message, step_count)
             return step_count
-        if self._expected and role == "user" and self._reply is not None and not self._answered:
+        awaited = self._expected and not self._answered
+        if awaited and self._reply is not None:
             self._answered = True
             return self._reply
         self._reply = None
@@ -226,19 +176,18 @@ class Turns:
     def _owner(self, ids: Iterable[str]) -> int | None:
         """Return the step of the first known call that is answered."""
         owners = [self._calls.pop(identity, None) for identity in ids if identity]
-        return next((owner for owner in owners if owner is not None), None)
-
-    def _or_new(self, step_count: int) -> int:
-        return step_count if self._reply is None else self._reply
+        return first_known(owners)
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"
-        joins = item and self._items and self._reply is not None and not self._answered
-        step = self._reply if joins and self._reply is not None else step_count
+        # Items of one response follow each other without a message around them; an answer ends the response.
+        goes_on = item and self._items and not self._answered
+        step = self._reply if goes_on and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
         self._expected = self._shell is not None and self._shell.expects(message)
-        if item and first(message, "call_id", "id"):
-            self._calls[as_str(first(message, "call_id", "id"))] = step
+        identity = as_str(first(message, "call_id", "id")) if item else ""
+        if identity:
+            self._calls[identity] = step
         self._own(message, step)
         return step
 
@@ -251,51 +200,49 @@ class Turns:
                         self._calls[as_str(part[name])] = step
 
 
-def _answers(part: dict[str, Json]) -> str:
-    """Return the id of the call that a part answers."""
-    return as_str(first(part, "tool_use_id", "toolCallId", "call_id", "approval_request_id"))
-
-
 def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
     """Return the step of a turn."""
     messages = [as_dict(raw.value) for raw in raws]
-    head = messages[0]
-    role = role_of(head)
-    ranges = tuple(raw.range for raw in raws)
-    if role == "assistant":
+    if role_of(messages[0]) == "assistant":
         return _reply_step(index, raws, messages, shell)
-    parts = parts_of_message(head.get("content", head.get("output")))
-    extra = as_dict(head.get("extra"))
-    actor, kind = actor_of(role), StepKind.TOOL if parts.results else _lone_kind(role, index)
-    text = joined([*parts.texts, *parts.thought, as_text(extra.get("traceback"))])
-    if not role or kind is StepKind.UNKNOWN:
+    return _lone_step(index, raws, messages)
+
+
+def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]) -> Step:
+    """Return the step of a message that is not a reply, with the answers to the calls that it may make."""
+    head, plain = Record(messages[0]), messages[0]
+    role = role_of(plain)
+    parts = parts_of_message(plain.get("content", plain.get("output")))
+    kind = StepKind.TOOL if parts.results else _lone_kind(role, index)
+    text = joined([parts.said, head.text("extra", "traceback")])
+    unknown = kind is StepKind.UNKNOWN
+    if unknown or not role:
         text = text or as_text(raws[0].value)
-    flags = {"unknown"} if kind is StepKind.UNKNOWN else {"unpaired"} if parts.results else set[str]()
-    calls = (*parts.calls, *(call_of_function(item) for item in objects(head.get("tool_calls"))))
-    answers, derived = messages[1:], {"kind"}
-    results = [result for answer in answers for result in _results(answer, "", _time(head), derived)]
-    if any(result.is_error for result in results):
-        flags.add("error")
-    if extra.get("interrupt_type"):
-        kind, flags = StepKind.ERROR, {"error"}
-    state = {key: extra[key] for key in ("exit_status", "interrupt_type", "traceback") if extra.get(key)}
-    label = role or as_str(head.get("type")) or type(raws[0].value).__name__
-    return Step(
-        index, actor, kind, raws[0].range, ranges, label=label,
-        text=text, calls=calls, results=(*parts.results, *results), started=_time(head),
-        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset(derived),
-        id=as_str(first(head, "id")),
-    )  # fmt: skip
+    calls = [*parts.calls, *map(call_of_function, objects(plain.get("tool_calls")))]
+    derived = {"kind"}
+    answers: list[Result] = []
+    for answer in messages[1:]:
+        answers += _results(answer, "", _time(plain), derived)
+    builder = StepBuilder(index, raws, actor_of(role), kind, role or head.word("type") or type(raws[0].value).__name__)
+    builder.text(text).calls(calls).results([*parts.results, *answers]).at(_written_time(plain)).id(head.word("id"))
+    builder.state(head.inner("extra").kept("exit_status", "interrupt_type", "traceback")).derived(*derived)
+    if head.get("extra", "interrupt_type"):
+        # mini-swe-agent's own message about a reply that it could not use: neither the user's nor a result.
+        return builder.kind(StepKind.ERROR).flag("error").build()
+    builder.flag_if(unknown, "unknown").flag_if(parts.results, "unpaired")
+    return builder.flag_if(any_error(answers), "error").build()
+
+
+_LONE_KINDS = {
+    "system": StepKind.SYSTEM,
+    "developer": StepKind.SYSTEM,
+    "exit": StepKind.END,
+    "tool": StepKind.TOOL,
+}
 
 
 def _lone_kind(role: str, index: int) -> StepKind:
-    if role in ("system", "developer"):
-        return StepKind.SYSTEM
-    if role == "user":
-        return StepKind.TASK if index < 3 else StepKind.MESSAGE
-    if role == "exit":
-        return StepKind.END
-    return StepKind.TOOL if role == "tool" else StepKind.UNKNOWN
+    return asking_kind(index) if role == "user" else _LONE_KINDS.get(role, StepKind.UNKNOWN)
 
 
 def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTexts | None:
@@ -305,9 +252,9 @@ def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTex
         return None
     turn = _turn(messages, shell)
     results = [result.text for result in turn.results]
-    return step_texts(
-        turn.thought, turn.text, turn.calls, [*results, *(text for item in turn.answers for text in _texts_in(item))]
-    )
+    for answer in turn.answers:
+        results += _texts_in(answer)
+    return step_texts(turn.thought, turn.text, turn.calls, results)
 
 
 class _Turn(NamedTuple):
@@ -326,52 +273,64 @@ def _turn(messages: list[dict[str, Json]], shell: Shell | None) -> _Turn:
     replies, answers = list[dict[str, Json]](), list[dict[str, Json]]()
     for message in messages:
         (replies if role_of(message) == "assistant" else answers).append(message)
+    parts = merged(map(parts_of_reply, replies))
     derived = {"kind"}
-    parts = [parts_of_reply(message) for message in replies]
-    calls = tuple(call for part in parts for call in part.calls)
-    text = joined(text for part in parts for text in part.texts)
-    if not calls and shell is not None:
+    calls, text = tuple(parts.calls), parts.text
+    if shell is not None and not calls:
         calls = shell.calls(replies[0], text, as_text(answers[0].get("content")) if answers else "")
         derived |= {"calls"} if calls else set()
-    thought = joined(text for part in parts for text in part.thought)
-    return _Turn(replies, answers, thought, text, calls, [result for part in parts for result in part.results], derived)
+    return _Turn(replies, answers, joined(parts.thought), text, calls, parts.results, derived)
 
 
 def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None) -> Step:
-    replies, answers, thought, text, calls, results, derived = _turn(messages, shell)
-    written = _written_time(replies[0])
-    started, ended = when(written), None
-    for number, answer in enumerate(answers):
-        found = _results(answer, calls[number].id if number < len(calls) else "", started, derived)
-        results += found
-        at = _time(answer)
-        ended = at if at is not None else ended
-    refused = any(as_dict(answer.get("extra")).get("interrupt_type") == "FormatError" for answer in answers)
-    if shell is not None and not calls and any(shell.refuses(text, result.text) for result in results):
-        refused = True
-        results = [Result(result.call_id, result.text, True, result.returncode) for result in results]
+    turn = _turn(messages, shell)
+    reply, calls, derived = turn.replies[0], turn.calls, turn.derived
+    written = _written_time(reply)
+    started = when(written)
+    results = turn.results
+    # A format that names no calls in its answers pairs them by position.
+    positions = [call.id for call in calls] + [""] * len(turn.answers)
+    for answer, identity in zip(turn.answers, positions, strict=False):
+        results += _results(answer, identity, started, derived)
+    refused = any(Record(answer).get("extra", "interrupt_type") == "FormatError" for answer in turn.answers)
+    if shell is not None and not calls and _refused_by(shell, turn.text, results):
+        refused, results = True, marked_failed(results)
         derived.add("results.is_error")
     kind = StepKind.ERROR if refused else kind_of(calls)
     if shell is not None and shell.fails is not None:
         results, guessed = _guessed(results, kind, shell.fails)
         derived |= guessed
-    failed = refused or any(result.is_error or result.returncode for result in results)
-    usage = usage_of(replies[0])
-    return Step(
-        index, Actor.AGENT, kind, raws[0].range,
-        tuple(raw.range for raw in raws), label="assistant",
-        thought=thought, text=text, calls=calls, results=tuple(results),
-        started=started, ended=ended, naive=is_naive(written),
-        tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
-        edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
-        flags=frozenset(stopped(replies) | ({"error"} if failed else set()) | ({"refused"} if refused else set())),
-    )  # fmt: skip
+    usage = usage_of(reply)
+    ends = [at for at in map(_time, turn.answers) if at is not None]
+    return (
+        StepBuilder(index, raws, Actor.AGENT, kind, "assistant")
+        .thought(turn.thought)
+        .text(turn.text)
+        .calls(calls)
+        .results(results)
+        .edits(() if refused else edits_of(calls))
+        .naive(written)
+        .span(started, ends[-1] if ends else None)
+        .spent(tokens_of(usage), cost_of(reply, usage))
+        .model(_model(reply))
+        .flag(*stopped(turn.replies))
+        .flag_if(refused, "refused")
+        .flag_if(refused or any_failed(results), "error")
+        .derived(*derived)
+        .id(as_str(first(reply, "id")))
+        .build()
+    )
+
+
+def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
+    return any(shell.refuses(text, result.text) for result in results)
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
     """Return a flag for each reason other than the usual ones for which a reply stopped: it was cut off, or refused."""
-    reasons = {as_str(first(reply, "stop_reason", "finish_reason")) for reply in replies}
-    reasons |= {as_str(as_dict(reply.get("incomplete_details")).get("reason")) for reply in replies}
+    reasons: set[str] = set()
+    for reply in map(Record, replies):
+        reasons |= {reply.first_word("stop_reason", "finish_reason"), reply.word("incomplete_details", "reason")}
     return {f"stopped: {reason}" for reason in reasons - _USUAL}
 
 
@@ -379,39 +338,41 @@ def _guessed(
     results: list[Result], kind: StepKind, fails: Callable[[str, StepKind], bool]
 ) -> tuple[list[Result], set[str]]:
     """Mark the results that report a failure; the second value names the field if one was marked."""
-    marked = [
-        replace(result, is_error=True)
-        if result.is_error is None and result.returncode is None and fails(result.text, kind)
-        else result
-        for result in results
-    ]
+    marked: list[Result] = []
+    for result in results:
+        open_question = result.is_error is None and result.returncode is None
+        failed = open_question and fails(result.text, kind)
+        marked.append(replace(result, is_error=True) if failed else result)
     return marked, {"results.is_error"} if marked != results else set()
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
     """Return text, thought and calls of a reply from any provider."""
-    if message.get("object") == "response":
-        outputs = [_unwrapped(item) for item in as_list(message.get("output"))]
-        parts = parts_of_message([part for output in outputs for part in output])
-    elif as_str(message.get("type")) in (*_CALL_ITEMS, "reasoning"):
-        parts = parts_of_message([message])
-    else:
-        parts = parts_of_message(message.get("content"))
+    parts = _content_of_reply(message)
     if isinstance(message.get("refusal"), str):
         parts.texts.append(as_text(message["refusal"]))
     if isinstance(message.get("audio"), dict):
         parts.texts.append(media_text(as_dict(message["audio"]), "audio"))
-    calls = [*objects(message.get("tool_calls"))]
+    parts.calls += map(call_of_function, objects(message.get("tool_calls")))
     if message.get("function_call"):
-        calls.append({"function": message["function_call"]})
-    parts.calls += [call_of_function(item) for item in calls]
+        parts.calls.append(call_of_function({"function": message["function_call"]}))
     if not parts.calls:
-        actions = objects(as_dict(message.get("extra")).get("actions"))
-        parts.calls += [
-            shell_call(as_text(action.get("command")), as_str(action.get("tool_call_id"))) for action in actions
-        ]
-    parts.thought = [text for text in dict.fromkeys([*_thoughts(message), *parts.thought]) if text]
+        # mini-swe-agent parses the command out of the reply, and records what it found.
+        for action in Record(message).objects("extra", "actions"):
+            parts.calls.append(shell_call(action.text("command"), action.word("tool_call_id")))
+    parts.thought = list(filter(None, dict.fromkeys([*_thoughts(message), *parts.thought])))
     return parts
+
+
+def _content_of_reply(message: dict[str, Json]) -> Parts:
+    if message.get("object") == "response":
+        outputs: list[Json] = []
+        for item in as_list(message.get("output")):
+            outputs += _unwrapped(item)
+        return parts_of_message(outputs)
+    if as_str(message.get("type")) in REPLY_ITEMS:
+        return parts_of_message([message])
+    return parts_of_message(message.get("content"))
 
 
 def _unwrapped(item: Json) -> list[Json]:
@@ -423,9 +384,9 @@ def _unwrapped(item: Json) -> list[Json]:
 def _thoughts(message: dict[str, Json]) -> list[str]:
     if message.get("type") == "reasoning":
         return []
-    choices = as_list(as_dict(as_dict(message.get("extra")).get("response")).get("choices"))
-    inner = as_dict(as_dict(choices[0] if choices else None).get("message"))
-    for source in (message, inner):
+    # Some agents drop the thought from the message, and keep the provider's whole response beside it.
+    response = first_in(Record(message).get("extra", "response", "choices"))
+    for source in (message, response.inner("message").members):
         found = first(source, "reasoning_content", "reasoning")
         if found:
             return [as_text(found)]
@@ -434,9 +395,9 @@ def _thoughts(message: dict[str, Json]) -> list[str]:
 
 def usage_of(message: dict[str, Json]) -> dict[str, Json]:
     """Return the recorded tokens of a reply."""
-    response = as_dict(as_dict(message.get("extra")).get("response"))
-    metrics = as_dict(message.get("metrics"))
-    return as_dict(first(response, "usage") or message.get("usage") or metrics.get("tokens") or metrics)
+    reply = Record(message)
+    places = (("extra", "response", "usage"), ("usage",), ("metrics", "tokens"), ("metrics",))
+    return as_dict(next((found for path in places if (found := reply.get(*path))), None))
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
@@ -461,22 +422,10 @@ def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
     return None
 
 
-@dataclass(slots=True)
-class Totals:
-    """The usage of a run's replies so far; a cost is in US dollars, None if none is recorded."""
-
-    tokens: Tokens = field(default_factory=Tokens)
-    cost: float | None = None
-
-    def add(self, tokens: Tokens, cost: float | None = None) -> None:
-        """Add a reply."""
-        self.tokens += tokens
-        self.cost = cost if self.cost is None else self.cost + (cost or 0.0)
-
-
 def _model(message: dict[str, Json]) -> str:
-    known = first(as_dict(as_dict(message.get("extra")).get("response")), "model") or message.get("model")
-    return as_str(known or first(as_dict(message.get("modelInfo")), "modelId", "id"))
+    reply = Record(message)
+    known = reply.get("extra", "response", "model") or reply.get("model")
+    return as_str(known or reply.inner("modelInfo").first("modelId", "id"))
 
 
 def _written_time(message: dict[str, Json]) -> Json:
@@ -491,34 +440,48 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
     """Return the results in an answer, and other text of its user as a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
-        spoken = joined([*parts.texts, *parts.thought])
-        return [*parts.results, *([Result("", spoken)] if spoken else [])]
-    extra = as_dict(answer.get("extra"))
+        return [*parts.results, *spoken_result(parts.said)]
+    record = Record(answer)
     content = _answer(answer)
     text = _answer_text(content)
-    at = _time(answer)
-    returncode = as_int(extra.get("returncode"))
-    codes = [as_int(as_dict(part.get("outcome")).get("exit_code")) for part in objects(content)]
-    returncode = max((code for code in codes if code is not None), default=returncode)
+    returncode = _recorded_code(content)
     if returncode is None:
+        returncode = record.whole("extra", "returncode")
+    if returncode is None:
+        # Only at the very beginning or the very end: a file that is shown may contain such a line too.
         match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
-        returncode = int(match[1]) if match else None
-        derived |= {"results.returncode"} if match else set()
-    duration = None
-    if at is not None and started is not None and 0 <= at - started < 1e7:
-        duration = at - started
+        if match is not None:
+            returncode = int(match[1])
+            derived.add("results.returncode")
+    duration = _since(started, _time(answer))
+    if duration is not None:
         derived.add("results.duration_s")
-    identity = as_str(first(answer, "tool_call_id", "call_id", "approval_request_id"))
+    identity = record.first_word("tool_call_id", "call_id", "approval_request_id")
     if not identity:
         identity = position_id
         derived.add("results.call_id")
-    is_error = True if extra.get("exception_info") or extra.get("interrupt_type") or answer.get("error") else None
-    if is_error is None and answer.get("status") in ("failed", "incomplete"):
-        is_error = True
+    is_error = error_if(_is_marked_failed(record))
     if is_error is None and _TIMED_OUT.match(text.lstrip()):
         is_error = True
         derived.add("results.is_error")
     return [Result(identity, text, is_error, returncode, duration)]
+
+
+def _recorded_code(content: Json) -> int | None:
+    """Return the exit code in the parts of a result; the highest one, so that a failure is not hidden by a success."""
+    codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
+    return max((code for code in codes if code is not None), default=None)
+
+
+def _since(started: float | None, at: float | None) -> float | None:
+    """Return how long a command took, unless the clocks of the two messages can't be compared."""
+    spent = duration(started, at)
+    return spent if spent is not None and 0 <= spent < _LONGEST_COMMAND else None
+
+
+def _is_marked_failed(answer: Record) -> bool:
+    extra = answer.inner("extra").kept("exception_info", "interrupt_type")
+    return bool(extra or answer.get("error")) or answer.get("status") in UNFINISHED
 
 
 def _answer(answer: dict[str, Json]) -> Json:

@@ -6,23 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
-from gistpoint.sessions.formats.messages import (
-    Shell,
-    Totals,
-    Turns,
-    message_step,
-    message_texts,
-    role_of,
-    tokens_of,
-    usage_of,
-)
+from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, role_of, tokens_of, usage_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, StepTexts, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
+from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str, as_text, objects, total
 
 _FENCES = {
     f"```{name}": re.compile(rf"```{name}\s*\n((?:[^`\n]++|`(?!``)|\n(?!```))*+)\n?```")
@@ -64,18 +56,20 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shell = Shell(_command, self._refuses)
         self._turns = Turns(self._shell)
-        self._totals = Totals()
+        self._tally = Tally()
 
     def sum_up(self) -> Iterator[None]:
-        if not self._totals.tokens:
+        # An indented file is indexed without being decoded: its tokens are counted afterwards, from the
+        # bytes.
+        if not self._tally.tokens:
             for tokens in _tokens_in(self.probe.blob):
-                self._totals.add(tokens)
+                self._tally.spend(tokens)
                 yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
         if "extra" in message and role_of(message) == "assistant":
-            self._totals.add(tokens_of(usage_of(message)))
+            self._tally.spend(tokens_of(usage_of(message)))
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -86,16 +80,19 @@ class _Reader(RunReader):
 
     def _refuses(self, reply: str, answer: str) -> bool:
         """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""
+        # mini-swe-agent refuses a reply unless it has one command.
         if len(_blocks(reply)) > 1:
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))
         template = as_text(as_dict(config.get("agent")).get("format_error_template"))
+        # The words of the refusal are settings of the run: they are looked for up to the first place to be
+        # filled in.
         words = _TEMPLATE.split(template, maxsplit=1)[0].strip()
         return _REFUSAL.search(answer[:4000]) is not None or (len(words) > 8 and words in answer)
 
     def header(self) -> Run:
         if self.probe.array:
-            return Run(self.format, "bare list", tokens=self._totals.tokens, derived=frozenset({"format", "tokens"}))
+            return Run(self.format, "bare list", tokens=self._tally.tokens, derived=frozenset({"format", "tokens"}))
         info = as_dict(self.fact("info"))
         config = as_dict(info.get("config"))
         stats = as_dict(info.get("model_stats"))
@@ -109,7 +106,7 @@ class _Reader(RunReader):
             actor=Actor.PERSON if as_dict(config.get("agent")).get("mode") == "human" else Actor.AGENT,
             exit_status=as_str(info.get("exit_status")),
             submission=as_text(info.get("submission")),
-            tokens=self._totals.tokens,
+            tokens=self._tally.tokens,
             cost=as_float(stats.get("instance_cost")),
             extra={"api_calls": as_int(stats.get("api_calls"))} if "api_calls" in stats else {},
             derived=frozenset({"tokens"}),
@@ -163,13 +160,14 @@ class MiniSweAgent(SingleRun):
         """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
+        # The format is named at the end of the file, after the messages.
         if "messages" in probe.object or "info" in probe.object:
             if as_str(probe.late("trajectory_format")).startswith("mini-swe-agent"):
                 return 1.0
             if "mini_version" in as_dict(probe.object.get("info")):
                 return 0.95
         opening = objects(probe.array[:3])
-        if len(opening) >= 2 and as_list(probe.array) and all("role" in message for message in opening):
+        if len(opening) >= 2 and all("role" in message for message in opening):
             prompt_text = "".join(as_text(message.get("content")) for message in opening)
             return 0.9 if any(mark in prompt_text for mark in _MARKS) else 0.0
         return 0.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import compress
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind, duration
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
@@ -23,20 +23,14 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, attached, first_in, of_type, records_in, texts_of, words_of
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_float,
-    as_int,
     as_list,
-    as_str,
-    as_text,
-    first,
+    first_known,
     joined,
-    objects,
     total,
-    when,
 )
 
 
@@ -46,50 +40,45 @@ class _Reader(RunReader):
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
-        self._totals = Totals()
-        self._times: list[float] = []
-        self._model = self._end = ""
+        self._tally = Tally()
+        self._end = ""
         self._links: list[str] = []
 
     def place(self, fields: Json, step_count: int) -> int:
-        message = as_dict(fields)
-        info = as_dict(message.get("info"))
-        span = as_dict(info.get("time"))
-        for at in (when(span.get("created")), when(span.get("completed"))):
-            if at is not None:
-                self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        message = Record(fields)
+        info = message.inner("info")
+        self._tally.see(info.time("time", "created"))
+        self._tally.see(info.time("time", "completed"))
         if info.get("role") == "assistant":
-            self._totals.add(_tokens(info), as_float(info.get("cost")))
-            self._model = self._model or as_str(info.get("modelID"))
-            self._end = as_str(as_dict(info.get("error")).get("name")) or as_str(info.get("finish"))
-            self._links += _links(objects(message.get("parts")))
+            self._tally.spend(_tokens(info), info.number("cost"))
+            self._tally.meet(info.word("modelID"))
+            self._end = info.word("error", "name") or info.word("finish")
+            self._links += _links(message.objects("parts"))
         return step_count
 
     def header(self) -> Run:
-        info = as_dict(self.fact("info"))
-        opening = [as_dict(item.get("info")) for item in objects(self.probe.object.get("messages"))]
-        model = self._model or next((as_str(item.get("modelID")) for item in opening if item.get("modelID")), "")
-        times = self._times or [at for at in (when(as_dict(info.get("time")).get("created")),) if at is not None]
+        info, tally = Record(self.fact("info")), self._tally
+        opening = records_in(self.probe.object.get("messages"))
         return Run(
             self.format,
-            as_str(info.get("version")),
-            id=as_str(info.get("id")),
-            task=as_str(info.get("title")),
-            model=model,
+            info.word("version"),
+            id=info.word("id"),
+            task=info.word("title"),
+            model=tally.model or next(filter(None, words_of(opening, "info", "modelID")), ""),
             agent="opencode",
             exit_status=self._end,
-            tokens=self._totals.tokens,
-            cost=self._totals.cost or None,  # 0 for all that a subscription pays
-            started=min(times, default=None),
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            tokens=tally.tokens,
+            cost=tally.cost or None,  # 0 for all that a subscription pays
+            started=first_known((tally.started, info.time("time", "created"))),
+            duration_s=tally.duration_s,
             links=tuple(self._links),
-            extra={key: info[key] for key in ("directory", "summary", "parentID") if info.get(key)},
+            extra=info.kept("directory", "summary", "parentID"),
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        message = as_dict(raws[0].value)
-        info, parts = as_dict(message.get("info")), objects(message.get("parts"))
+        message = Record(raws[0].value)
+        info, parts = message.inner("info"), message.objects("parts")
         return _reply(index, raws, info, parts) if info.get("role") == "assistant" else _asked(index, raws, info, parts)
 
 
@@ -113,12 +102,12 @@ class _StoredReader(_Reader):
         return self.facts[key] if key in self.facts else dict(self.probe.object)
 
     def place(self, fields: Json, step_count: int) -> int:
-        record = as_dict(fields)
-        if "messageID" not in record:
-            self._steps[as_str(record.get("id"))] = step_count
+        record = Record(fields)
+        if not record.has("messageID"):
+            self._steps[record.word("id")] = step_count
             return super().place(_as_exported(fields), step_count)
         self._links += _links([record])
-        return self._steps.get(as_str(record["messageID"]), step_count)
+        return self._steps.get(record.word("messageID"), step_count)
 
     def completed(self, value: Json) -> Json:
         return _as_exported(value)
@@ -135,89 +124,89 @@ def _as_exported(value: Json) -> Json:
     return {"parts": [value]} if "messageID" in as_dict(value) else {"info": value}
 
 
-def _tokens(info: dict[str, Json]) -> Tokens:
-    counts = as_dict(info.get("tokens"))
-    cache = as_dict(counts.get("cache"))
-    read = as_int(cache.get("read"))
-    prompt = total([as_int(counts.get("input")), read, as_int(cache.get("write"))])
-    return Tokens(prompt, as_int(counts.get("output")), read, as_int(counts.get("reasoning")))
+def _tokens(info: Record) -> Tokens:
+    counts = info.inner("tokens")
+    read = counts.whole("cache", "read")
+    prompt = total([counts.whole("input"), read, counts.whole("cache", "write")])
+    return Tokens(prompt, counts.whole("output"), read, counts.whole("reasoning"))
 
 
-def _links(parts: list[dict[str, Json]]) -> list[str]:
+def _links(parts: list[Record]) -> list[str]:
     """Return the exports of the sessions that calls started, if they are beside this one."""
-    metadata = [as_dict(as_dict(part.get("state")).get("metadata")) for part in parts]
-    return [f"{as_str(item['sessionId'])}.json" for item in metadata if item.get("sessionId")]
+    return [f"{session}.json" for session in words_of(parts, "state", "metadata", "sessionId") if session]
 
 
-def _text(parts: list[dict[str, Json]], *types: str) -> str:
-    return joined(
-        as_text(part.get("text")) for part in parts if part.get("type") in types and not part.get("synthetic")
+def _texts(parts: list[Record], kind: str) -> list[str]:
+    # Synthetic parts repeat a file or a result for the model, which the part of the call or the file has too.
+    return [part.text("text") for part in of_type(parts, kind) if not part.get("synthetic")]
+
+
+def _asked(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
+    files = [part.first_word("filename", "url") for part in of_type(parts, "file")]
+    kind = StepKind.CONTEXT if of_type(parts, "compaction") else asking_kind(index, 1)
+    return (
+        StepBuilder(index, raws, Actor.USER, kind, info.word("role"))
+        .text(*_texts(parts, "text"), *(f"[attached: {_name(name)}]" for name in files))
+        .span(info.time("time", "created"))
+        .derived("kind")
+        .id(info.word("id"))
+        .build()
     )
-
-
-def _asked(index: int, raws: Sequence[Raw], info: dict[str, Json], parts: list[dict[str, Json]]) -> Step:
-    condensed = any(part.get("type") == "compaction" for part in parts)
-    files = [as_str(first(part, "filename", "url")) for part in parts if part.get("type") == "file"]
-    kind = StepKind.CONTEXT if condensed else StepKind.TASK if index == 0 else StepKind.MESSAGE
-    return Step(
-        index, Actor.USER, kind, raws[0].range, tuple(raw.range for raw in raws), label=as_str(info.get("role")),
-        text=joined([_text(parts, "text"), *(f"[attached: {_name(name)}]" for name in files)]),
-        started=when(as_dict(info.get("time")).get("created")), id=as_str(info.get("id")),
-        derived=frozenset({"kind"}),
-    )  # fmt: skip
 
 
 def _name(name: str) -> str:
     return name.partition(";")[0] if name.startswith("data:") else name
 
 
-def _reply(index: int, raws: Sequence[Raw], info: dict[str, Json], parts: list[dict[str, Json]]) -> Step:
-    tools = [part for part in parts if part.get("type") == "tool"]
-    calls = tuple(_call(part) for part in tools)
-    results = tuple(_result(part) for part in tools
-                    if as_dict(part.get("state")).get("status") in ("completed", "error"))  # fmt: skip
-    error = as_dict(info.get("error"))
-    told = as_text(as_dict(error.get("data")).get("message"))
-    retried = [as_text(as_dict(part.get("error")).get("message")) or "retried"
-               for part in parts if part.get("type") == "retry"]  # fmt: skip
-    failed = bool(error) or any(result.is_error for result in results)
-    span = as_dict(info.get("time"))
-    states = [as_dict(part.get("state")) for part in tools]
-    went = [state.get("status") != "error" for state in states]
-    diffs = [as_text(as_dict(state.get("metadata")).get("diff")) for state in compress(states, went)]
-    changed = [as_str(path) for part in parts if part.get("type") == "patch" for path in as_list(part.get("files"))]
+def _reply(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -> Step:
+    tools = of_type(parts, "tool")
+    calls = tuple(map(_call, tools))
+    results = [_result(tool) for tool in tools if tool.get("state", "status") in ("completed", "error")]
+    error = info.inner("error")
+    retried = [part.text("error", "message") or "retried" for part in of_type(parts, "retry")]
+    # A call that failed changed nothing, whatever its arguments and its diff say.
+    went = [tool.get("state", "status") != "error" for tool in tools]
+    diffs = texts_of(compress(tools, went), "state", "metadata", "diff")
     shown = {edit.path for edit in edits_of(tuple(compress(calls, went)))}
-    kind = StepKind.CONTEXT if as_bool(info.get("summary")) else StepKind.ERROR if error else kind_of(calls)
-    return Step(
-        index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=_text(parts, "reasoning"),
-        text=joined([_text(parts, "text"), *retried, joined([as_str(error.get("name")), told], ": ")]),
-        calls=calls, results=results, started=when(span.get("created")), ended=when(span.get("completed")),
-        tokens=_tokens(info), cost=as_float(info.get("cost")) or None, model=as_str(info.get("modelID")),
-        state={"cwd": as_dict(info.get("path")).get("cwd")} if as_dict(info.get("path")).get("cwd") else {},
-        diff="\n".join(diff for diff in diffs if diff) or None,
-        edits=(*edits_of(calls), *(FileEdit(path) for path in changed if path not in shown)),
-        links=tuple(_links(parts)), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
-        id=as_str(info.get("id")),
-    )  # fmt: skip
+    changed = [path for part in of_type(parts, "patch") for path in part.words("files") if path not in shown]
+    kind = StepKind.ERROR if error else kind_of(calls)
+    return (
+        StepBuilder(index, raws, Actor.AGENT, StepKind.CONTEXT if info.truth("summary") else kind, "assistant")
+        .thought(*_texts(parts, "reasoning"))
+        .text(*_texts(parts, "text"), *retried, joined([error.word("name"), error.text("data", "message")], ": "))
+        .calls(calls)
+        .results(results)
+        .edits([*edits_of(calls), *map(FileEdit, changed)])
+        .diffs(diffs)
+        .span(info.time("time", "created"), info.time("time", "completed"))
+        .spent(_tokens(info), info.number("cost") or None)
+        .model(info.word("modelID"))
+        .state(info.inner("path").kept("cwd"))
+        .flag_if(error or any_error(results), "error")
+        .derived("kind")
+        .links(_links(parts))
+        .id(info.word("id"))
+        .build()
+    )
 
 
-def _call(part: dict[str, Json]) -> RunCall:
-    state = as_dict(part.get("state"))
-    arguments = state.get("input", state.get("raw"))
+def _call(part: Record) -> RunCall:
+    state = part.inner("state")
+    # `raw` is the text of a call that broke off before its arguments could be parsed.
+    arguments = state.get("input") if state.has("input") else state.get("raw")
     return call_of_function({"id": part.get("callID"), "name": part.get("tool"), "arguments": arguments})
 
 
-def _result(part: dict[str, Json]) -> Result:
-    state = as_dict(part.get("state"))
-    metadata, span = as_dict(state.get("metadata")), as_dict(state.get("time"))
-    begun, ended = when(span.get("start")), when(span.get("end"))
-    files = [as_str(first(item, "filename", "mime")) for item in objects(state.get("attachments"))]
-    text = joined([as_text(first(state, "output", "error")), *(f"[attached: {name}]" for name in files if name)])
+def _result(part: Record) -> Result:
+    state = part.inner("state")
+    files = [item.first_word("filename", "mime") for item in state.objects("attachments")]
     return Result(
-        as_str(part.get("callID")), text, state.get("status") == "error", as_int(metadata.get("exit")),
-        None if begun is None or ended is None else ended - begun,
-    )  # fmt: skip
+        part.word("callID"),
+        joined([state.first_text("output", "error"), *attached(files)]),
+        state.get("status") == "error",
+        state.whole("metadata", "exit"),
+        duration(state.time("time", "start"), state.time("time", "end")),
+    )
 
 
 class Opencode(SingleRun):
@@ -227,25 +216,44 @@ class Opencode(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("parts.metadata", "parts.snapshot", "parts.state.metadata", "parts.state.attachments", "parts.url"),
-                 "the provider's own ids, snapshots of the folder, and copies of a result; a diff is in the step"),
-        NotShown(("parts.tokens", "parts.reason", "parts.source", "parts.mime", "parts.sessionID",
-                  "parts.messageID"),
-                 "counts of a step, which the message has too, and where in the text a file is named"),
-        NotShown(("info.summary", "info.system", "info.tools", "info.path", "info.mode", "info.agent", "info.variant",
-                  "info.providerID", "info.parentID", "info.sessionID", "info.model", "info.finish"),
-                 "settings of a message, and the changes up to it, which its steps have"),
+        NotShown(
+            ("parts.metadata", "parts.snapshot", "parts.state.metadata", "parts.state.attachments", "parts.url"),
+            "the provider's own ids, snapshots of the folder, and copies of a result; a diff is in the step",
+        ),
+        NotShown(
+            ("parts.tokens", "parts.reason", "parts.source", "parts.mime", "parts.sessionID", "parts.messageID"),
+            "counts of a step, which the message has too, and where in the text a file is named",
+        ),
+        NotShown(
+            (
+                "info.summary",
+                "info.system",
+                "info.tools",
+                "info.path",
+                "info.mode",
+                "info.agent",
+                "info.variant",
+                "info.providerID",
+                "info.parentID",
+                "info.sessionID",
+                "info.model",
+                "info.finish",
+            ),
+            "settings of a message, and the changes up to it, which its steps have",
+        ),
         NotShown(("info",), "what the header has: name, folder and times of the session", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = as_dict((as_list(probe.object.get("messages")) or [None])[0])
-        if as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_"):
+        whole = Record(probe.object)
+        if whole.word("info", "id").startswith("ses_"):
             return 1.0
-        if probe.parts and as_str(probe.object.get("id")).startswith("ses_"):
+        # A session's file of the storage is opened with the files of its messages, which lie in other folders.
+        if probe.parts and whole.word("id").startswith("ses_"):
             return 1.0
-        return 1.0 if as_str(as_dict(opening.get("info")).get("id")).startswith("msg_") and "parts" in opening else 0.0
+        opening = first_in(whole.get("messages"))
+        return 1.0 if opening.has("parts") and opening.word("info", "id").startswith("msg_") else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats._text_blocks import TextReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.records.building import StepBuilder, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -50,24 +51,42 @@ class _Reader(TextReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         turn = as_dict(raws[0].value)
-        ranges = tuple(raw.range for raw in raws)
         if "head" in turn:
-            return Step(index, Actor.SYSTEM, StepKind.STATE, raws[0].range, ranges, label="head",
-                        text=as_text(turn["head"]))  # fmt: skip
+            return StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head").text(as_text(turn["head"])).build()
         asked, what = turn.get("who") == "User", as_str(turn.get("what"))
         tools = list(enumerate(objects(turn.get("tools")), 1))
-        calls = tuple(RunCall(f"{index}.{number}", as_str(tool.get("name")), as_str(tool.get("input")),
-                              parsed_object(as_str(tool.get("input")))) for number, tool in tools)  # fmt: skip
-        results = tuple(Result(f"{index}.{number}", as_str(tool.get("error", tool.get("output"))), "error" in tool)
-                        for number, tool in tools if "output" in tool or "error" in tool)  # fmt: skip
-        purpose = StepKind.TASK if index < 2 else StepKind.MESSAGE
-        return Step(
-            index, Actor.USER if asked else Actor.AGENT, purpose if asked else kind_of(calls), raws[0].range, ranges,
-            label=" ".join(filter(None, (as_str(turn.get("who")), what))), text=as_text(turn.get("text")),
-            calls=calls, results=results, model=_model(what), edits=edits_of(calls),
-            flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
-            derived=frozenset({"kind", "results.call_id"} if tools else {"kind"}),
-        )  # fmt: skip
+        calls = tuple(
+            RunCall(
+                f"{index}.{number}",
+                as_str(tool.get("name")),
+                as_str(tool.get("input")),
+                parsed_object(as_str(tool.get("input"))),
+            )
+            for number, tool in tools
+        )
+        results = tuple(
+            Result(f"{index}.{number}", as_str(tool.get("error", tool.get("output"))), "error" in tool)
+            for number, tool in tools
+            if "output" in tool or "error" in tool
+        )
+        purpose = asking_kind(index, 2)
+        return (
+            StepBuilder(
+                index,
+                raws,
+                Actor.USER if asked else Actor.AGENT,
+                purpose if asked else kind_of(calls),
+                " ".join(filter(None, (as_str(turn.get("who")), what))),
+            )
+            .text(as_text(turn.get("text")))
+            .calls(calls)
+            .results(results)
+            .edits(edits_of(calls))
+            .model(_model(what))
+            .flag_if(any_error(results), "error")
+            .derived(*({"kind", "results.call_id"} if tools else {"kind"}))
+            .build()
+        )
 
     def header(self) -> Run:
         top = _TOP.match(self.probe.text)
@@ -127,6 +146,7 @@ def _end(lines: list[str], begun: int) -> int:
             if not depth:
                 return at
             depth -= 1
+        # Only a fence that names a language opens another one: a bare one closes.
         elif re.fullmatch(r"```\w+", line):
             depth += 1
     return first

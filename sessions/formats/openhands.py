@@ -7,8 +7,17 @@ from typing import Literal
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, latest, verdict_of
+from gistpoint.sessions.records.format import (
+    Format,
+    Raw,
+    RunEntry,
+    RunNames,
+    RunReader,
+    no_such_run,
+    run_named,
+    unknown_step,
+)
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
     Actor,
@@ -23,28 +32,27 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, first_in, texts_of, times_of
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, lines
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
-    as_float,
     as_int,
     as_list,
     as_str,
     as_text,
     compact,
     dumped,
-    first,
-    is_deep,
-    is_naive,
+    first_known,
     joined,
     objects,
     recoded,
-    when,
+    shallow,
 )
 
 _STATE = frozenset({"null", "change_agent_state", "agent_state_changed", "user_rejected"})
 _TOOLS = {"run": "execute_bash", "run_ipython": "execute_ipython_cell", "call_tool_mcp": "mcp"}
+_ARGUMENTS = ("command", "code", "path", "content", "thought", "outputs")
 _TALK = frozenset({"message", "system", "think", "finish", "reject", "recall", "condensation", "delegate"})
 _V1_STATE = ("ConversationStateUpdateEvent", "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent")
 _V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
@@ -62,21 +70,29 @@ class EventTurns:
         """Return the step of the next event, or of the next pair of events."""
         event = as_dict(fields)
         step = self._v1(event, step_count) if "kind" in event else self._v0(event, step_count)
+        # Some histories have pairs of an action and its observation.
         if isinstance(fields, list):
             self._open = None
         return step
 
     def _v0(self, event: dict[str, Json], step_count: int) -> int:
-        identity = as_str(event.get("id"))
         if "observation" in event:
-            cause = as_str(event.get("cause"))
-            paired = self._by_id.get(cause) if cause else None if "id" in event else self._open
+            paired = self._cause_of(event)
             self._open = None
             return step_count if paired is None else paired
         self._open = step_count if "action" in event else None
+        identity = as_str(event.get("id"))
         if identity:
             self._by_id[identity] = step_count
         return step_count
+
+    def _cause_of(self, event: dict[str, Json]) -> int | None:
+        """Return the step of the action that an observation follows from."""
+        cause = as_str(event.get("cause"))
+        if cause:
+            return self._by_id.get(cause)
+        # Histories of the evaluations have no ids at all: an observation follows the action before it.
+        return None if "id" in event else self._open
 
     def _v1(self, event: dict[str, Json], step_count: int) -> int:
         kind = as_str(event.get("kind"))
@@ -88,6 +104,7 @@ class EventTurns:
             return step_count
         if kind != "ActionEvent":
             return step_count
+        # One reply may make several calls, each of them an event: they are one step.
         reply = as_str(event.get("llm_response_id"))
         step = self._reply[1] if reply and reply == self._reply[0] else step_count
         self._reply = (reply, step)
@@ -104,190 +121,222 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
         events += objects(raw.value) if isinstance(raw.value, list) else [as_dict(raw.value)]
     if not events or not any(events):
         return unknown_step(index, raws, "event", as_text(raws[0].value))
+    # Version 1 names the class of an event in `kind`, which no event of version 0 has.
     if any("kind" in event for event in events):
         return _v1_step(index, raws, events)
     return _v0_step(index, raws, events)
 
 
 def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
-    head = events[0]
-    name = as_str(first(head, "action", "observation"))
+    head, *others = map(Record, events)
+    name = head.first_word("action", "observation")
     if not name:
         return unknown_step(index, raws, "event", dumped(raws[0].value))
-    answers = [event for event in events if "observation" in event and event is not head]
-    arguments = as_dict(head.get("args")) or {
-        key: value for key, value in head.items() if key in ("command", "code", "path", "content", "thought", "outputs")
-    }
-    calls = _v0_calls(head, name, arguments) if "action" in head else ()
-    pairs = [_v0_result(event, calls) for event in answers if as_str(event.get("observation")) not in _STATE]
-    results = tuple(result for result, _ in pairs)
-    if "observation" in head and not _is_state(head):
-        results = (_v0_result(head, ())[0],)
-    diffs = [diff for _, diff in pairs if diff]
-    metadata = as_dict(head.get("tool_call_metadata"))
-    usage = as_dict(as_dict(metadata.get("model_response")).get("usage"))
-    ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
-    derived = {"kind"} | ({"started", "ended"} if is_naive(head.get("timestamp")) else set())
-    failed = any(result.is_error or result.returncode for result in results)
+    answers = [event for event in others if event.has("observation")]
+    arguments = _v0_arguments(head)
+    calls = _v0_calls(head, name, arguments) if head.has("action") else ()
+    # An observation whose action is not in the file is a step of its own, and its own result.
+    observed = [head] if head.has("observation") and name not in _STATE else answers
+    pairs = [_v0_result(event, calls) for event in observed if event.word("observation") not in _STATE]
+    results = [result for result, _ in pairs]
     kind = _v0_kind(name, head, calls, index)
-    actor = actor_of(as_str(head.get("source"))) if "source" in head else Actor.USER if index == 0 else Actor.AGENT
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=name,
-        thought=as_text(arguments.get("thought")), text=_v0_text(head, name, arguments, kind), calls=calls,
-        results=results, started=when(head.get("timestamp")), ended=ended,
-        tokens=Tokens(
-            as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens")),
-            as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        ),
-        model=as_str(as_dict(metadata.get("model_response")).get("model")), diff="\n".join(diffs) or None,
-        edits=_v0_edits(head, arguments, answers) or edits_of(calls), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset(derived), id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
-    )  # fmt: skip
+    reply = head.inner("tool_call_metadata", "model_response")
+    return (
+        StepBuilder(index, raws, _v0_actor(index, head), kind, name)
+        .thought(arguments.text("thought"))
+        .text(_v0_text(head, name, arguments, kind))
+        .calls(calls)
+        .results(results)
+        .edits(_v0_edits(head, arguments, answers) or edits_of(calls))
+        .diffs(diff for _, diff in pairs)
+        .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
+        .naive(head.get("timestamp"))
+        .spent(_spent(reply))
+        .model(reply.word("model"))
+        .flag_if(any_failed(results), "error")
+        .derived(
+            "kind",
+        )
+        .derived_if(head.naive("timestamp"), "started", "ended")
+        .id(head.word("id"))
+        .build()
+    )
 
 
-def _is_state(event: dict[str, Json]) -> bool:
-    return as_str(first(event, "action", "observation")) in _STATE
+def _v0_arguments(head: Record) -> Record:
+    # Some histories have the arguments of an action next to its name.
+    return head.inner("args") or Record({key: head.get(key) for key in _ARGUMENTS if head.has(key)})
 
 
-def _v0_text(head: dict[str, Json], name: str, arguments: dict[str, Json], kind: StepKind) -> str:
+def _v0_actor(index: int, head: Record) -> Actor:
+    if head.has("source"):
+        return actor_of(head.word("source"))
+    # Histories of the evaluations name no source: the first event is the task.
+    return Actor.AGENT if index else Actor.USER
+
+
+def _spent(reply: Record) -> Tokens:
+    usage = reply.inner("usage")
+    cached = usage.whole("prompt_tokens_details", "cached_tokens")
+    return Tokens(usage.whole("prompt_tokens"), usage.whole("completion_tokens"), cached)
+
+
+def _v0_text(head: Record, name: str, arguments: Record, kind: StepKind) -> str:
     if name in ("message", "system"):
-        return as_text(first(arguments, "content") or head.get("content"))
+        return as_text(arguments.first("content") or head.get("content"))
     if name in ("finish", "reject"):
-        shown = [
-            as_text(first(arguments, "final_thought", "reason")),
-            compact(arguments["outputs"]) if arguments.get("outputs") else "",
-        ]
-        return joined(shown) or as_text(head.get("message"))
-    if kind is StepKind.STATE or "observation" in head:
-        return as_text(first(head, "message")) or dumped(first(head, "extras", "args"))
+        outputs = arguments.get("outputs")
+        shown = [arguments.first_text("final_thought", "reason"), compact(outputs) if outputs else ""]
+        return joined(shown) or head.text("message")
+    if kind is StepKind.STATE or head.has("observation"):
+        return as_text(head.first("message")) or dumped(head.first("extras", "args"))
     return ""
 
 
-def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> tuple[RunCall, ...]:
-    metadata = as_dict(head.get("tool_call_metadata"))
-    choice = as_dict((as_list(as_dict(metadata.get("model_response")).get("choices")) or [None])[0])
-    wanted = as_str(metadata.get("tool_call_id"))
-    for item in objects(as_dict(choice.get("message")).get("tool_calls")):
-        call = call_of_function(item)
-        if call.id == wanted and wanted:
-            return (call,)
+def _v0_calls(head: Record, name: str, arguments: Record) -> tuple[RunCall, ...]:
+    metadata = head.inner("tool_call_metadata")
+    wanted = metadata.word("tool_call_id")
+    reply = first_in(metadata.get("model_response", "choices")).inner("message")
+    # The provider's own reply has the call as the model wrote it; one reply may make several actions.
+    made = map(call_of_function, objects(reply.get("tool_calls")))
+    own = next((call for call in made if wanted and call.id == wanted), None)
+    if own is not None:
+        return (own,)
     if name in _TALK or name in _STATE:
         return ()
-    shown = {key: value for key, value in arguments.items() if key not in ("thought", "translated_ipython_code")}
-    return (RunCall(wanted, _TOOLS.get(name, as_str(metadata.get("function_name")) or name), compact(shown), shown),)
+    shown = arguments.without("thought", "translated_ipython_code")
+    return (RunCall(wanted, _TOOLS.get(name, metadata.word("function_name") or name), compact(shown), shown),)
 
 
-def _v0_kind(name: str, head: dict[str, Json], calls: tuple[RunCall, ...], index: int) -> StepKind:
-    if name in _STATE:
-        return StepKind.STATE
-    named = {
-        "system": StepKind.SYSTEM, "finish": StepKind.SUBMIT, "reject": StepKind.END, "condensation": StepKind.CONTEXT,
-        "recall": StepKind.STATE, "delegate": StepKind.DELEGATE, "think": StepKind.MESSAGE, "error": StepKind.ERROR,
-    }.get(name)  # fmt: skip
-    if named is not None:
-        return named
+_V0_KINDS = {
+    "system": StepKind.SYSTEM,
+    "finish": StepKind.SUBMIT,
+    "reject": StepKind.END,
+    "condensation": StepKind.CONTEXT,
+    "recall": StepKind.STATE,
+    "delegate": StepKind.DELEGATE,
+    "think": StepKind.MESSAGE,
+    "error": StepKind.ERROR,
+    **dict.fromkeys(_STATE, StepKind.STATE),
+}
+
+
+def _v0_kind(name: str, head: Record, calls: tuple[RunCall, ...], index: int) -> StepKind:
+    known = _V0_KINDS.get(name)
+    if known is not None:
+        return known
     if name == "message":
-        by_user = head.get("source") == "user" or "source" not in head
-        return StepKind.TASK if by_user and index < 6 else StepKind.MESSAGE
+        by_user = head.get("source") == "user" or not head.has("source")
+        return asking_kind(index, 6) if by_user else StepKind.MESSAGE
     if calls:
         return kind_of(calls)
-    return StepKind.TOOL if "observation" in head else StepKind.UNKNOWN
+    return StepKind.TOOL if head.has("observation") else StepKind.UNKNOWN
 
 
-def _v0_result(event: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, str]:
-    extras = as_dict(event.get("extras"))
-    code = as_int(as_dict(extras.get("metadata")).get("exit_code"))
-    code = as_int(first(event, "exit_code")) if code is None else code
-    content = as_text(event.get("content"))
-    shown = extras.get("formatted_output_and_error")
-    diff = content if event.get("observation") == "edit" and content.startswith("--- ") else ""
-    identity = as_str(as_dict(event.get("tool_call_metadata")).get("tool_call_id")) or (calls[0].id if calls else "")
-    success = as_bool(event.get("success"))
-    is_error = True if event.get("observation") == "error" else None if success is None else not success
-    return Result(identity, as_text(shown) if diff and isinstance(shown, str) else content, is_error, code), diff
+def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
+    """Return the result that an observation is, and the diff that the one of an edit has in place of a text."""
+    code = event.whole("extras", "metadata", "exit_code")
+    if code is None:
+        code = as_int(event.first("exit_code"))
+    text = event.text("content")
+    diff = text if event.get("observation") == "edit" and text.startswith("--- ") else ""
+    shown = event.get("extras", "formatted_output_and_error")
+    if diff and isinstance(shown, str):
+        text = shown
+    identity = event.word("tool_call_metadata", "tool_call_id") or next((call.id for call in calls), "")
+    success = event.truth("success")
+    is_error = None if success is None else not success
+    return Result(identity, text, True if event.get("observation") == "error" else is_error, code), diff
 
 
-def _v0_edits(
-    head: dict[str, Json], arguments: dict[str, Json], answers: list[dict[str, Json]]
-) -> tuple[FileEdit, ...]:
+def _v0_edits(head: Record, arguments: Record, answers: list[Record]) -> tuple[FileEdit, ...]:
     for event in answers:
-        extras = as_dict(event.get("extras"))
-        if event.get("observation") in ("edit", "write") and isinstance(extras.get("new_content"), str):
-            return (FileEdit(as_str(extras.get("path")), None, as_text(extras["new_content"])),)
+        whole = event.get("extras", "new_content")
+        if isinstance(whole, str) and event.get("observation") in ("edit", "write"):
+            return (FileEdit(event.word("extras", "path"), None, whole),)
     if head.get("action") == "write" and arguments.get("path"):
-        return (FileEdit(as_str(arguments["path"]), None, as_text(arguments.get("content"))),)
+        return (FileEdit(arguments.word("path"), None, arguments.text("content")),)
     return ()
 
 
 def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
-    head = events[0]
-    name = as_str(head.get("kind"))
-    ranges = tuple(raw.range for raw in raws)
+    head = Record(events[0])
+    name = head.word("kind")
     if name == "ActionEvent":
-        return _v1_action(index, raws, events)
-    source = actor_of(as_str(head.get("source")))
-    started = when(head.get("timestamp"))
-    derived = frozenset({"started"} if is_naive(head.get("timestamp")) else ())
-    kind, text, flags, results = StepKind.UNKNOWN, dumped(raws[0].value), {"unknown"}, tuple[Result, ...]()
+        return _v1_action(index, raws, list(map(Record, events)))
+    actor = actor_of(head.word("source"))
+    kind, text = _v1_shown(index, name, actor, head, dumped(raws[0].value))
+    return (
+        StepBuilder(index, raws, actor, kind, name or "event")
+        .text(text)
+        .results([_v1_result(head)] if kind is StepKind.TOOL else [])
+        .at(head.get("timestamp"))
+        .flag_if(kind is StepKind.TOOL, "unpaired")
+        .flag_if(kind is StepKind.ERROR, "error")
+        .flag_if(kind is StepKind.UNKNOWN, "unknown")
+        .derived_if(head.naive("timestamp"), "started")
+        .id(head.word("id"))
+        .build()
+    )
+
+
+def _v1_shown(index: int, name: str, actor: Actor, head: Record, whole: str) -> tuple[StepKind, str]:
+    """Return the purpose of an event that is no action, and its text; `whole` is all of it."""
     if name == "MessageEvent":
-        message = as_dict(head.get("llm_message"))
-        kind = StepKind.TASK if source is Actor.USER and index < 4 else StepKind.MESSAGE
-        text, flags = as_text(message.get("content")), set()
-    elif name == "SystemPromptEvent":
-        kind, flags = StepKind.SYSTEM, set()
-        text = joined([as_text(head.get("system_prompt")), as_text(head.get("dynamic_context"))])
-    elif name in _V1_STATE:
-        kind, text, flags = StepKind.STATE, f"{as_str(head.get('key'))}: {dumped(head.get('value'))}", set()
-    elif name in _V1_RESULTS:
-        kind, text, flags, results = StepKind.TOOL, "", {"unpaired"}, (_v1_result(head),)
-    elif name.startswith("Condensation"):
-        kind, text, flags = StepKind.CONTEXT, as_text(head.get("summary")) or text, set()
-    elif name == "ConversationErrorEvent":
-        kind, flags = StepKind.ERROR, {"error"}
-    elif name == "PauseEvent":
-        kind, flags = StepKind.PAUSE, set()
-    return Step(
-        index, source, kind, raws[0].range, ranges, label=name or "event", text=text, results=results, started=started,
-        flags=frozenset(flags), derived=derived, id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
-    )  # fmt: skip
+        kind = asking_kind(index, 4) if actor is Actor.USER else StepKind.MESSAGE
+        return kind, head.text("llm_message", "content")
+    if name == "SystemPromptEvent":
+        return StepKind.SYSTEM, joined(head.texts("system_prompt", "dynamic_context"))
+    if name in _V1_STATE:
+        return StepKind.STATE, f"{head.word('key')}: {dumped(head.get('value'))}"
+    if name in _V1_RESULTS:
+        return StepKind.TOOL, ""
+    if name.startswith("Condensation"):
+        return StepKind.CONTEXT, head.text("summary") or whole
+    return {"ConversationErrorEvent": StepKind.ERROR, "PauseEvent": StepKind.PAUSE}.get(name, StepKind.UNKNOWN), whole
 
 
-def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
+def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     actions = [event for event in events if event.get("kind") == "ActionEvent"]
     answers = [event for event in events if event.get("kind") != "ActionEvent"]
-    calls = tuple(_v1_call(event) for event in actions)
-    results = tuple(_v1_result(event) for event in answers)
-    ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
-    naive = {"started", "ended"} if is_naive(actions[0].get("timestamp")) else set()
-    failed = any(result.is_error or result.returncode for result in results)
-    return Step(
-        index, actor_of(as_str(actions[0].get("source"))), kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="ActionEvent",
-        thought=joined(as_text(event.get("reasoning_content")) for event in actions),
-        text=joined(as_text(event.get("thought")) for event in actions), calls=calls, results=results,
-        started=when(actions[0].get("timestamp")), ended=ended, edits=edits_of(calls),
-        state={"summary": actions[0]["summary"]} if actions[0].get("summary") else {},
-        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"} | naive),
-        id=as_str(first(actions[0], "llm_response_id", "id")), naive=is_naive(actions[0].get("timestamp")),
-    )  # fmt: skip
+    calls, results = tuple(map(_v1_call, actions)), list(map(_v1_result, answers))
+    head = actions[0]
+    return (
+        StepBuilder(index, raws, actor_of(head.word("source")), kind_of(calls), "ActionEvent")
+        .thought(*texts_of(actions, "reasoning_content"))
+        .text(*texts_of(actions, "thought"))
+        .calls(calls)
+        .results(results)
+        .edits(edits_of(calls))
+        .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
+        .naive(head.get("timestamp"))
+        .state(head.kept("summary"))
+        .flag_if(any_failed(results), "error")
+        .derived(
+            "kind",
+        )
+        .derived_if(head.naive("timestamp"), "started", "ended")
+        .id(head.first_word("llm_response_id", "id"))
+        .build()
+    )
 
 
-def _v1_call(event: dict[str, Json]) -> RunCall:
+def _v1_call(event: Record) -> RunCall:
     if isinstance(event.get("tool_call"), dict):
-        call = call_of_function(event["tool_call"])
+        call = call_of_function(event.get("tool_call"))
         if call.tool:
             return call
-    action = as_dict(event.get("action"))
-    shown = {key: value for key, value in action.items() if key != "kind"}
-    return RunCall(as_str(event.get("tool_call_id")), as_str(event.get("tool_name")), compact(shown), shown)
+    shown = event.inner("action").without("kind")
+    return RunCall(event.word("tool_call_id"), event.word("tool_name"), compact(shown), shown)
 
 
-def _v1_result(event: dict[str, Json]) -> Result:
-    observation = as_dict(event.get("observation"))
-    text = as_text(first(observation, "content", "output")) or as_text(first(event, "error", "rejection_reason"))
-    is_error = True if event.get("kind") != "ObservationEvent" else as_bool(observation.get("is_error"))
-    code = as_int(observation.get("exit_code"))
-    return Result(as_str(event.get("tool_call_id")), text or dumped(event.get("observation")), is_error, code)
+def _v1_result(event: Record) -> Result:
+    observation = event.inner("observation")
+    text = observation.first_text("content", "output") or event.first_text("error", "rejection_reason")
+    # The two other events in place of a result say that there is none: the user refused, or the agent failed.
+    is_error = observation.truth("is_error") if event.get("kind") == "ObservationEvent" else True
+    whole = text or dumped(event.get("observation"))
+    return Result(event.word("tool_call_id"), whole, is_error, observation.whole("exit_code"))
 
 
 Shape = Literal["array", "lines", "runs", "object", "folder"]
@@ -301,6 +350,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shape = shape
         self.in_lines = shape == "lines"
+        # Events of version 0 are paired by two short members: the index need not decode the rest.
         if shape == "array" and "kind" not in as_dict((probe.array or [None])[0]):
             self.light = LightKeys(("id", "cause", "action", "observation"))
         self._id = id
@@ -320,6 +370,7 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
+        # Each of these events has the counts of the whole run so far: the last one counts.
         if event.get("key") == "stats":
             self._stats = as_dict(as_dict(event.get("value")).get("usage_to_metrics"))
         return self._turns.place(fields, step_count)
@@ -337,18 +388,16 @@ class _Reader(RunReader):
 
 
 def _totals(stats: dict[str, Json]) -> tuple[Tokens, float | None]:
-    used = [as_dict(item) for item in stats.values()]
+    used = list(map(Record, stats.values()))
     if not used:
         return Tokens(), None
-    counts = [as_dict(item.get("accumulated_token_usage")) for item in used]
-    tokens = Tokens(
-        sum(as_int(item.get("prompt_tokens")) or 0 for item in counts),
-        sum(as_int(item.get("completion_tokens")) or 0 for item in counts),
-        sum(as_int(item.get("cache_read_tokens")) or 0 for item in counts),
+    prompt, completion, cached = (
+        sum(item.whole("accumulated_token_usage", key) or 0 for item in used) for key in _COUNTS
     )
-    return tokens, sum(as_float(item.get("accumulated_cost")) or 0.0 for item in used)
+    return Tokens(prompt, completion, cached), sum(item.number("accumulated_cost") or 0.0 for item in used)
 
 
+_COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens")
 _HEADER_KEYS = (
     "instance_id",
     "issue",
@@ -364,64 +413,51 @@ _HEADER_KEYS = (
 
 def header_of(line: dict[str, Json], id: str) -> Run:
     """Return the header of a run that is one object: a line of a benchmark's or the resolver's output."""
-    metadata = as_dict(line.get("metadata"))
-    metrics = as_dict(line.get("metrics"))
-    usage = as_dict(metrics.get("accumulated_token_usage"))
-    result = as_dict(line.get("test_result"))
-    solved = as_bool(first(as_dict(result.get("report")), "resolved"))
-    success = as_bool(line.get("success"))
-    solved = success if solved is None else solved
-    config = as_dict(metadata.get("llm_config") or metadata.get("llm"))
+    record = Record(line)
+    success = record.truth("success")
+    solved = as_bool(record.inner("test_result", "report").first("resolved"))
+    # Benchmarks report what the tests said, the resolver of issues what a model said of the result.
+    solved = first_known((solved, success))
+    config = Record(record.get("metadata", "llm_config") or record.get("metadata", "llm"))
+    usage = record.inner("metrics", "accumulated_token_usage")
     return Run(
         "openhands",
         "output.jsonl",
         id=id,
-        task=as_str(line.get("instance_id")) or _issue(line),
-        model=as_str(config.get("model")),
-        agent=as_str(first(metadata, "agent_class")) or "openhands",
-        verdict="" if solved is None else "solved" if solved else "unsolved",
-        exit_status=as_text(line.get("error")),
-        submission=as_text(first(result, "git_patch") or line.get("git_patch")),
-        tokens=Tokens(
-            as_int(usage.get("prompt_tokens")),
-            as_int(usage.get("completion_tokens")),
-            as_int(usage.get("cache_read_tokens")),
-        ),
-        cost=as_float(metrics.get("accumulated_cost")),
-        prompt=as_text(line.get("instruction")),
+        task=record.word("instance_id") or _issue(record),
+        model=config.word("model"),
+        agent=as_str(record.inner("metadata").first("agent_class")) or "openhands",
+        verdict=verdict_of(solved),
+        exit_status=record.text("error"),
+        submission=as_text(record.inner("test_result").first("git_patch") or record.get("git_patch")),
+        tokens=Tokens(*(usage.whole(key) for key in _COUNTS)),
+        cost=record.number("metrics", "accumulated_cost"),
+        prompt=record.text("instruction"),
         derived=frozenset({"verdict"} if success is not None else ()),
     )
 
 
-def _issue(line: dict[str, Json]) -> str:
-    issue = as_dict(line.get("issue"))
-    return f"{as_str(issue.get('owner'))}/{as_str(issue.get('repo'))}#{as_str(issue.get('number'))}" if issue else ""
+def _issue(line: Record) -> str:
+    issue = line.inner("issue")
+    return f"{issue.word('owner')}/{issue.word('repo')}#{issue.word('number')}" if issue else ""
 
 
 def _is_event(value: Json) -> bool:
-    event = as_dict(value)
-    if "kind" in event:
-        return {"id", "timestamp", "source"} <= event.keys()
-    return (
-        isinstance(event.get("action"), str | None)
-        and isinstance(event.get("observation"), str | None)
-        and (
-            bool({"action", "observation"} & event.keys())
-            and bool({"source", "args", "extras", "cause", "timestamp"} & event.keys())
-        )
-    )
+    event = Record(value)
+    if event.has("kind"):
+        return event.has_all("id", "timestamp", "source")
+    named = event.has("action", "observation")
+    typed = all(isinstance(event.get(key), str | None) for key in ("action", "observation"))
+    return named and typed and event.has("source", "args", "extras", "cause", "timestamp")
 
 
 def _is_output(value: dict[str, Json]) -> bool:
-    history = value.get("history")
-    if (
-        "history" not in value
-        and "messages" not in value
-        and ({"instance_id", "test_result"} <= value.keys() or {"instance_id", "instruction"} <= value.keys())
-    ):
-        return True
-    known = {"instance_id", "instruction", "git_patch", "test_result", "issue"} & value.keys()
-    return isinstance(history, list | None) and bool(known) and "history" in value
+    line = Record(value)
+    if line.has("history"):
+        listed = isinstance(line.get("history"), list | None)
+        return listed and line.has("instance_id", "instruction", "git_patch", "test_result", "issue")
+    # A line whose history was left out to save space; a conversation is another format's.
+    return line.has("instance_id") and line.has("test_result", "instruction") and not line.has("messages")
 
 
 class OpenHands(Format):
@@ -430,21 +466,35 @@ class OpenHands(Format):
     name = "openhands"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
-                 "who acted, and who agreed"),
+        NotShown(
+            ("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
+            "who acted, and who agreed",
+        ),
         NotShown(("message",), "the event in OpenHands' own words, made from what is shown"),
-        NotShown(("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
-                 "the provider's own form of the reply; what it says, thinks and calls is shown"),
-        NotShown(("args.translated_ipython_code", "args.kernel_init_code", "kernel_init_code", "args.impl_source",
-                  "extras.impl_source"),
-                 "how OpenHands carried out a call"),
-        NotShown(("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
-                 "the shell that a command ran in"),
+        NotShown(
+            ("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
+            "the provider's own form of the reply; what it says, thinks and calls is shown",
+        ),
+        NotShown(
+            (
+                "args.translated_ipython_code",
+                "args.kernel_init_code",
+                "kernel_init_code",
+                "args.impl_source",
+                "extras.impl_source",
+            ),
+            "how OpenHands carried out a call",
+        ),
+        NotShown(
+            ("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
+            "the shell that a command ran in",
+        ),
         NotShown(("extras.old_content", "observation.old_content"), "files as they were before an edit"),
         NotShown(("tools",), "what the model could call, not what it called"),
-        NotShown(("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts",
-                 of_run=True),
-    )  # fmt: skip
+        NotShown(
+            ("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts", of_run=True
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -454,16 +504,13 @@ class OpenHands(Format):
         if probe.parts:
             return "folder" if _is_event(probe.object) else None
         opening = probe.array[:3]
-        if opening and (
-            any(_is_event(item) for item in opening) or any(_is_event(item) for item in as_list(opening[0]))
-        ):
+        if any(map(_is_event, opening)) or any(map(_is_event, as_list(next(iter(opening), None)))):
             return "array"
-        if any(_is_event(line) for line in probe.lines[:20]):
+        if any(map(_is_event, probe.lines[:20])):
             return "lines"
-        if _is_output(probe.object) or any(_is_output(line) for line in probe.lines[:3]):
+        if any(map(_is_output, [probe.object, *probe.lines[:3]])):
             return "runs"
-        history = objects(probe.object.get("history"))
-        return "object" if history and _is_event(history[0]) else None
+        return "object" if any(map(_is_event, objects(probe.object.get("history"))[:1])) else None
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the runs of an output file, else the one run."""
@@ -478,17 +525,16 @@ class OpenHands(Format):
         """Open a run by its id, the first one without an id."""
         shape = self._shape(probe) or "array"
         if shape == "runs":
-            for known, record in _named(probe):
-                if known == id or not id:
-                    return _Reader(probe.part(record), "runs", known)
+            known, record = run_named(probe, id, _named(probe), hint="List it to see the ids.")
+            return _Reader(probe.part(record), "runs", known)
         if id:
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+            raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, shape)
 
 
 def _proper(fields: Json) -> dict[str, Json]:
     """Return the values that a header is made from, with Latin-1 in their texts undone."""
-    members = {} if is_deep(fields) else as_dict(fields)
+    members = shallow(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 
 
@@ -498,7 +544,7 @@ def _named(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     records = object_lines(probe) if indented else lines(probe.blob, probe.start)
     for number, record in enumerate(records, 1):
         fields = as_dict(record.fields)
-        name = as_str(fields.get("instance_id")) or _issue(fields) or f"line-{number}"
+        name = as_str(fields.get("instance_id")) or _issue(Record(fields)) or f"line-{number}"
         yield names.name(name), record
 
 

@@ -10,12 +10,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TypeAlias
 
 from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
-from gistpoint.sessions.formats.messages import parts_of_message, role_of
+from gistpoint.sessions.formats.message_parts import Parts, parts_of_message
+from gistpoint.sessions.formats.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import (
     CutOffError,
     DamagedError,
@@ -44,10 +47,19 @@ _FIRST_SPANS = 12
 """Spans in which the user's request is looked for."""
 _PATH = ("resourceSpans", "scopeSpans", "spans")
 _KINDS: dict[str, SpanKind] = {
-    "llm": "model", "chat": "model", "text_completion": "model", "generate_content": "model", "completion": "model",
-    "tool": "tool", "execute_tool": "tool", "agent": "agent", "invoke_agent": "agent", "create_agent": "agent",
-    "workflow": "agent", "invoke_workflow": "agent",
-}  # fmt: skip
+    "llm": "model",
+    "chat": "model",
+    "text_completion": "model",
+    "generate_content": "model",
+    "completion": "model",
+    "tool": "tool",
+    "execute_tool": "tool",
+    "agent": "agent",
+    "invoke_agent": "agent",
+    "create_agent": "agent",
+    "workflow": "agent",
+    "invoke_workflow": "agent",
+}
 
 
 class _Reader(TraceReader):
@@ -73,59 +85,63 @@ class _Reader(TraceReader):
         return {**span, **more, "attributes": _attributes(span.get("attributes")), "decoded": True}
 
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
-        value = as_dict(self.decoded(values[0]))
-        attributes = as_dict(value.get("attributes"))
-        context = as_dict(value.get("context"))
+        value = Record(self.decoded(values[0]))
+        attributes = value.inner("attributes")
         found = TraceSpan(
-            as_str(first(value, "spanId", "span_id") or context.get("span_id")),
-            as_str(first(value, "parentSpanId", "parent_id", "parent_span_id")),
-            _kind(attributes, as_str(value.get("name"))),
-            as_str(value.get("name")),
-            _time(first(value, "startTimeUnixNano", "start_time")),
-            _time(first(value, "endTimeUnixNano", "end_time")),
+            as_str(value.first("spanId", "span_id") or value.get("context", "span_id")),
+            value.first_word("parentSpanId", "parent_id", "parent_span_id"),
+            _kind(attributes, value.word("name")),
+            value.word("name"),
+            _time(value.first("startTimeUnixNano", "start_time")),
+            _time(value.first("endTimeUnixNano", "end_time")),
             error=_error(value),
         )
         if found.kind == "model":
-            _fill_model(found, attributes, objects(value.get("events")))
+            _fill_model(found, attributes, value.objects("events"))
         elif found.kind == "tool":
             _fill_tool(found, attributes)
         else:
-            given = [plain(as_dict(attributes.get(key)).get("value")) for key in ("input", "output")]
-            entity = as_dict(as_dict(attributes.get("traceloop")).get("entity"))
-            given += [plain(entity.get(key)) for key in ("input", "output")]
+            given = [plain(attributes.get(key, "value")) for key in ("input", "output")]
+            given += [plain(attributes.get("traceloop", "entity", key)) for key in ("input", "output")]
             found.text = joined(given)
         return found
 
     def asked(self) -> Iterator[str]:
         for record in islice(guarded(spans_in(self.probe), self.probe.blob, []), _FIRST_SPANS):
-            fields = {} if record.damage or is_deep(record.fields) else as_dict(record.fields)
+            if record.damage or is_deep(record.fields):
+                continue
+            fields = as_dict(record.fields)
             if fields and self._trace in ("", _trace_of(fields)):
-                for message in self.span([fields]).asked:
-                    if role_of(message) == "user":
-                        yield joined(parts_of_message(message.get("content")).texts)
+                asked = self.span([fields]).asked
+                yield from (_parts(message).text for message in asked if role_of(message) == "user")
 
     def header(self) -> Run:
         return Run(
             self.format,
             id=self._trace,
             task=self.request,
-            model=self.models[0] if self.models else "",
+            model=self.tally.model,
             exit_status=self.ending,
-            tokens=self.totals.tokens,
-            cost=self.totals.cost,
-            started=self.times[0] if self.times else None,
-            duration_s=self.times[1] - self.times[0] if self.times else None,
-            extra={"models": list(self.models)} if len(self.models) > 1 else {},
+            tokens=self.tally.tokens,
+            cost=self.tally.cost,
+            started=self.tally.started,
+            duration_s=self.tally.duration_s,
+            extra={"models": [*self.tally.models]} if len(self.tally.models) > 1 else {},
             derived=frozenset({"task", "tokens", "cost", "exit_status"}),
         )
+
+
+def _parts(message: dict[str, Json]) -> Parts:
+    return parts_of_message(message.get("content"))
 
 
 def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
     """Yield the spans of a file, in its order."""
     blob = probe.blob
-    if "resourceSpans" not in as_dict((probe.array or probe.lines or [probe.object])[0]):
+    if "resourceSpans" not in probe.opening.members:
         yield from array_records(blob, probe.start, None) if probe.array else lines(blob, probe.start)
         return
+    # A file has one such object, one in each line, or an array of them.
     scanner = Scanner(blob, probe.start)
     if scanner.peek() == "[":
         yield from _each(scanner, _PATH)
@@ -167,46 +183,61 @@ def _attributes(value: Json) -> dict[str, Json]:
         value = {as_str(item.get("key")): _value(item.get("value")) for item in objects(value)}
     tree: dict[str, Json] = {}
     for key, item in as_dict(value).items():
-        at, names = tree, key.split(".")
-        for name in names[:-1]:
-            old = at.get(name)
-            inner: dict[str, Json] = as_dict(old) if isinstance(old, dict) or old is None else {"": old}
-            at[name] = inner
-            at = inner
-        known = at.get(names[-1])
+        *outer, last = key.split(".")
+        at = tree
+        for name in outer:
+            at = _branch(at, name)
+        known = at.get(last)
         if isinstance(known, dict) and not isinstance(item, dict):
             known[""] = item
         else:
-            at[names[-1]] = _parsed(item)
+            at[last] = _parsed(item)
     return as_dict(_listed(tree))
+
+
+def _branch(at: dict[str, Json], name: str) -> dict[str, Json]:
+    """Return the object below a name; a value that is there already, as `a` next to `a.b`, is kept without a name."""
+    known = at.get(name)
+    inner: dict[str, Json] = known if isinstance(known, dict) else {} if known is None else {"": known}
+    at[name] = inner
+    return inner
 
 
 def _listed(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     inner = {key: _listed(item) for key, item in value.items()}
+    # OpenInference and OpenLLMetry write a list as one attribute for each element, with its number in the
+    # name.
     if inner and all(key.isdecimal() and len(key) < 7 for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
 
 
 def _value(value: Json) -> Json:
-    """Return the value of an attribute of OTLP."""
+    """Return the value of an attribute of OTLP: an object whose only key is the type of its value."""
     holder = as_dict(value)
-    for key, item in holder.items():
-        if key == "arrayValue":
+    if not holder:
+        return value
+    kind, item = next(iter(holder.items()))
+    listed = objects(as_dict(item).get("values"))
+    match kind:
+        case "arrayValue":
             return [_value(one) for one in as_list(as_dict(item).get("values"))]
-        if key == "kvlistValue":
-            return {as_str(one.get("key")): _value(one.get("value")) for one in objects(as_dict(item).get("values"))}
-        if key == "intValue":
-            return int(item) if isinstance(item, str) and item.lstrip("-").isdecimal() and len(item) < 20 else item
-        return item
-    return value if not holder else None
+        case "kvlistValue":
+            return {as_str(one.get("key")): _value(one.get("value")) for one in listed}
+        case "intValue":
+            # JSON's numbers are too short for 64 bits: OTLP writes whole numbers as texts.
+            is_number = isinstance(item, str) and item.lstrip("-").isdecimal() and len(item) < 20
+            return int(as_str(item)) if is_number else item
+    return item
 
 
 def _parsed(value: Json) -> Json:
     """Return the object or list that a text is as JSON, else the value."""
-    if not isinstance(value, str) or isinstance(value, CutText) or value[:1] not in ("{", "["):
+    if not isinstance(value, str) or isinstance(value, CutText):
+        return value
+    if value[:1] not in ("{", "["):
         return value
     try:
         found: Json = json.loads(value, strict=False)
@@ -215,121 +246,155 @@ def _parsed(value: Json) -> Json:
     return found if isinstance(found, dict | list) and not is_deep(found) else value
 
 
-def _kind(attributes: dict[str, Json], name: str) -> SpanKind:
-    named = [
-        as_dict(as_dict(attributes.get("openinference")).get("span")).get("kind"),
-        as_dict(as_dict(attributes.get("gen_ai")).get("operation")).get("name"),
-        as_dict(as_dict(attributes.get("traceloop")).get("span")).get("kind"),
-        as_dict(as_dict(attributes.get("llm")).get("request")).get("type"),
-    ]
-    for value in named:
-        kind = _KINDS.get(as_str(value).lower())
+_KIND_PATHS = (
+    ("openinference", "span", "kind"),
+    ("gen_ai", "operation", "name"),
+    ("traceloop", "span", "kind"),
+    ("llm", "request", "type"),
+)
+"""Where each convention names the kind of a span."""
+
+
+def _kind(attributes: Record, name: str) -> SpanKind:
+    for path in _KIND_PATHS:
+        kind = _KINDS.get(attributes.word(*path).lower())
         if kind is not None:
             return kind
-    operation = as_str(as_dict(as_dict(attributes.get("ai")).get("operationId")).get("") or
-                       as_dict(attributes.get("ai")).get("operationId")) or name  # fmt: skip
+    # The AI SDK names it in an attribute that has attributes of its own below it.
+    operation = as_str(attributes.get("ai", "operationId", "") or attributes.get("ai", "operationId")) or name
+    if operation == "ai.toolCall":
+        return "tool"
     if operation.startswith("ai."):
-        return "tool" if operation == "ai.toolCall" else "model" if ".do" in operation else "agent"
-    if as_dict(as_dict(attributes.get("gen_ai")).get("request")).get("model"):
-        return "model"
-    return "other"
+        return "model" if ".do" in operation else "agent"
+    return "model" if attributes.get("gen_ai", "request", "model") else "other"
 
 
 def _time(value: Json) -> float | None:
     if isinstance(value, str) and value.isdecimal():
         return when(int(value) / 1e9) if len(value) < 20 else None
     number = as_float(value)
-    return when(number / 1e9 if number is not None and number > 1e17 else value)
+    in_nanoseconds = number is not None and number > 1e17
+    return when(number / 1e9 if number is not None and in_nanoseconds else value)
 
 
-def _error(value: dict[str, Json]) -> str:
-    status = as_dict(value.get("status"))
-    code = as_str(first(status, "code", "status_code") or value.get("status_code"))
-    raised = [as_dict(as_dict(event.get("attributes")).get("exception")) for event in objects(value.get("events"))]
-    told = as_text(first(status, "message", "description") or value.get("status_message"))
-    told = joined([told, *(joined([as_text(item.get("type")), as_text(item.get("message"))], ": ") for item in raised)])
-    return (told or "error") if code in ("2", "STATUS_CODE_ERROR", "ERROR") else ""
+def _error(value: Record) -> str:
+    status = value.inner("status")
+    code = as_str(status.first("code", "status_code") or value.get("status_code"))
+    if code not in ("2", "STATUS_CODE_ERROR", "ERROR"):
+        return ""
+    raised = [event.inner("attributes", "exception") for event in value.objects("events")]
+    message = as_text(status.first("message", "description") or value.get("status_message"))
+    return joined([message, *(joined(one.texts("type", "message"), ": ") for one in raised)]) or "error"
 
 
-def _fill_model(found: TraceSpan, attributes: dict[str, Json], events: list[dict[str, Json]]) -> None:
-    """Read the messages, tokens and cost of a model's span."""
-    llm, gen, ai = (as_dict(attributes.get(key)) for key in ("llm", "gen_ai", "ai"))
-    asked = [_inferred(as_dict(item.get("message"))) for item in objects(llm.get("input_messages"))]
-    replied = [_inferred(as_dict(item.get("message"))) for item in objects(llm.get("output_messages"))]
-    told = gen.get("system_instructions")
-    asked += [_of_parts({"role": "system", "parts": told})] if told else []
-    asked += [_of_parts(item) for item in objects(as_dict(gen.get("input")).get("messages"))]
-    replied += [_of_parts(item) for item in objects(as_dict(gen.get("output")).get("messages"))]
-    asked += [_chat(item) for item in objects(gen.get("prompt"))]
-    replied += [_chat(item) for item in objects(gen.get("completion"))]
-    asked += objects(as_dict(ai.get("prompt")).get("messages"))
-    response = as_dict(ai.get("response"))
-    if response.get("text") or response.get("toolCalls"):
-        made: list[Json] = [{"id": item.get("toolCallId"), "name": item.get("toolName"),
-                 "arguments": first(item, "input", "args")} for item in objects(response.get("toolCalls"))]  # fmt: skip
-        replied.append({"role": "assistant", "content": response.get("text"), "tool_calls": made})
+def _fill_model(found: TraceSpan, attributes: Record, events: list[Record]) -> None:
+    """Read the messages, tokens and cost of a model's span; each convention has them in other attributes."""
+    found.asked, found.replied = _messages_in(attributes)
     for event in events:
-        name = as_str(event.get("name"))
-        told = as_dict(event.get("attributes"))
-        body = {**told, **as_dict(as_dict(told.get("gen_ai")).get("event")), **as_dict(event.get("body"))}
-        role = {"gen_ai.tool.message": "tool", "gen_ai.choice": "assistant"}.get(name, name[7:].partition(".")[0])
-        if name == "gen_ai.choice":
-            replied.append(_chat({"role": role, **as_dict(body.get("message") or body)}))
-        elif name.startswith("gen_ai.") and name.endswith(".message"):
-            asked.append(_chat({"role": role, "tool_call_id": body.get("id"), **body}))
-    given, back = (as_dict(attributes.get(key)).get("value") for key in ("input", "output"))
-    if not asked and given is not None:
-        asked = objects(as_dict(given).get("messages")) or [{"role": "user", "content": given}]
-    if not replied and back is not None:
-        choices = [as_dict(item.get("message")) for item in objects(as_dict(back).get("choices"))]
-        replied = choices or [{"role": "assistant", "content": as_dict(back).get("content", back)}]
-    found.asked, found.replied = asked, replied
-    counts, usage = as_dict(llm.get("token_count")), as_dict(gen.get("usage"))
-    found.tokens = Tokens(
-        _count(counts.get("prompt")) or as_int(first(usage, "input_tokens", "prompt_tokens")),
-        _count(counts.get("completion")) or as_int(first(usage, "output_tokens", "completion_tokens")),
-        as_int(as_dict(counts.get("prompt_details")).get("cache_read"))
-        or as_int(first(usage, "cache_read_input_tokens") or as_dict(usage.get("cache_read")).get("input_tokens")),
-        as_int(as_dict(counts.get("completion_details")).get("reasoning")),
+        _add_event(found, event)
+    given, back = attributes.get("input", "value"), attributes.get("output", "value")
+    if given is not None and not found.asked:
+        found.asked = objects(as_dict(given).get("messages")) or [{"role": "user", "content": given}]
+    if back is not None and not found.replied:
+        choices = [choice.inner("message").members for choice in Record(back).objects("choices")]
+        found.replied = choices or [{"role": "assistant", "content": as_dict(back).get("content", back)}]
+    found.tokens = _tokens(attributes)
+    found.cost = attributes.number("llm", "cost", "total")
+    models = (attributes.get(*path) for path in _MODEL_PATHS)
+    found.model = as_str(next(filter(None, models), None))
+
+
+_MODEL_PATHS = (
+    ("llm", "model_name"),
+    ("gen_ai", "response", "model"),
+    ("gen_ai", "request", "model"),
+    ("ai", "model", "id"),
+)
+
+
+def _messages_in(attributes: Record) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+    """Return the messages that a model was sent, and those that it replied, from the attributes of its span."""
+    asked = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "input_messages")]
+    replied = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "output_messages")]
+    gen = attributes.inner("gen_ai")
+    system = gen.get("system_instructions")
+    if system:
+        asked.append(_of_parts({"role": "system", "parts": system}))
+    asked += map(_of_parts, objects(gen.get("input", "messages")))
+    replied += map(_of_parts, objects(gen.get("output", "messages")))
+    asked += map(_chat, objects(gen.get("prompt")))
+    replied += map(_chat, objects(gen.get("completion")))
+    asked += objects(attributes.get("ai", "prompt", "messages"))
+    response = attributes.inner("ai", "response")
+    if response.get("text") or response.get("toolCalls"):
+        made = list[Json](map(_vercel_call, response.objects("toolCalls")))
+        replied.append({"role": "assistant", "content": response.get("text"), "tool_calls": made})
+    return asked, replied
+
+
+def _vercel_call(item: Record) -> dict[str, Json]:
+    return {"id": item.get("toolCallId"), "name": item.get("toolName"), "arguments": item.first("input", "args")}
+
+
+def _add_event(found: TraceSpan, event: Record) -> None:
+    """Add a message that an event of the span has, as the first version of the GenAI convention puts it."""
+    name = event.word("name")
+    told = event.inner("attributes")
+    body = {**told.members, **told.inner("gen_ai", "event").members, **event.inner("body").members}
+    if name == "gen_ai.choice":
+        found.replied.append(_chat({"role": "assistant", **as_dict(body.get("message") or body)}))
+    elif name.startswith("gen_ai.") and name.endswith(".message"):
+        role = "tool" if name == "gen_ai.tool.message" else name[7:].partition(".")[0]
+        found.asked.append(_chat({"role": role, "tool_call_id": body.get("id"), **body}))
+
+
+def _tokens(attributes: Record) -> Tokens:
+    counts, usage = attributes.inner("llm", "token_count"), attributes.inner("gen_ai", "usage")
+    cached = usage.first("cache_read_input_tokens") or usage.get("cache_read", "input_tokens")
+    return Tokens(
+        _count(counts.get("prompt")) or as_int(usage.first("input_tokens", "prompt_tokens")),
+        _count(counts.get("completion")) or as_int(usage.first("output_tokens", "completion_tokens")),
+        counts.whole("prompt_details", "cache_read") or as_int(cached),
+        counts.whole("completion_details", "reasoning"),
     )
-    found.cost = as_float(as_dict(llm.get("cost")).get("total"))
-    found.model = as_str(llm.get("model_name") or as_dict(gen.get("response")).get("model")
-                         or as_dict(gen.get("request")).get("model") or as_dict(ai.get("model")).get("id"))  # fmt: skip
 
 
 def _count(value: Json) -> int | None:
-    return as_int(as_dict(value).get("") if isinstance(value, dict) else value)
+    return as_int(value.get("") if isinstance(value, dict) else value)
 
 
 def _inferred(message: dict[str, Json]) -> dict[str, Json]:
     """Return a message of OpenInference as one of a chat."""
-    contents = [as_dict(item.get("message_content")) for item in objects(message.get("contents"))]
-    parts: list[Json] = [{**item, "image_url": as_dict(as_dict(item.get("image")).get("image")).get("url")}
-                         if item.get("type") == "image" else item for item in contents]  # fmt: skip
-    calls: list[Json] = [as_dict(item.get("tool_call")) for item in objects(message.get("tool_calls"))]
+    record = Record(message)
+    parts: list[Json] = []
+    for item in record.objects("contents"):
+        part = item.inner("message_content")
+        address = {"image_url": part.get("image", "image", "url")} if part.get("type") == "image" else {}
+        parts.append({**part.members, **address})
+    calls: list[Json] = [item.inner("tool_call").members for item in record.objects("tool_calls")]
     return {**message, "content": message.get("content", parts), "tool_calls": calls}
 
 
 def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
     """Return a message of the GenAI convention, with typed parts, as one of a chat."""
-    texts: list[Json] = []
+    said: list[Json] = []
     calls: list[Json] = []
-    answers: list[dict[str, Json]] = []
-    for part in objects(message.get("parts")):
-        kind = as_str(part.get("type"))
-        if kind == "tool_call":
-            calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")})
-        elif kind == "tool_call_response":
-            answers.append({"type": "tool_result", "tool_use_id": part.get("id"),
-                            "content": first(part, "response", "result")})  # fmt: skip
-        elif kind in ("reasoning", "thinking"):
-            texts.append({"type": "thinking", "thinking": part.get("content")})
-        elif kind == "text":
-            texts.append({"type": "text", "text": part.get("content")})
-        else:
-            texts.append(part)
-    return {**{key: value for key, value in message.items() if key != "parts"},
-            "content": list[Json]([*texts, *answers]), "tool_calls": calls}  # fmt: skip
+    answers: list[Json] = []
+    for part in records_in(message.get("parts")):
+        content = part.get("content")
+        match part.word("type"):
+            case "tool_call":
+                calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")})
+            case "tool_call_response":
+                brought = part.first("response", "result")
+                answers.append({"type": "tool_result", "tool_use_id": part.get("id"), "content": brought})
+            case "reasoning" | "thinking":
+                said.append({"type": "thinking", "thinking": content})
+            case "text":
+                said.append({"type": "text", "text": content})
+            case _:
+                said.append(part.members)
+    return {**Record(message).without("parts"), "content": [*said, *answers], "tool_calls": calls}
 
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
@@ -337,23 +402,44 @@ def _chat(message: dict[str, Json]) -> dict[str, Json]:
     return {key: _parsed(value) if key == "content" else value for key, value in message.items() if value is not None}
 
 
-def _fill_tool(found: TraceSpan, attributes: dict[str, Json]) -> None:
+def _fill_tool(found: TraceSpan, attributes: Record) -> None:
     """Read the call and the result of a tool's span."""
-    tool, gen = as_dict(attributes.get("tool")), as_dict(as_dict(attributes.get("gen_ai")).get("tool"))
-    vercel = as_dict(as_dict(attributes.get("ai")).get("toolCall"))
-    entity = as_dict(as_dict(attributes.get("traceloop")).get("entity"))
-    inner = as_dict(gen.get("call"))
-    given, back = (as_dict(attributes.get(key)).get("value") for key in ("input", "output"))
-    arguments = first({"a": inner.get("arguments"), "b": vercel.get("args"), "c": tool.get("parameters"), "d": given,
-                       "e": entity.get("input")}, "a", "b", "c", "d", "e")  # fmt: skip
-    result = first({"a": inner.get("result"), "b": vercel.get("result"), "c": back, "d": entity.get("output")},
-                   "a", "b", "c", "d")  # fmt: skip
-    identity = as_str(first(tool, "id") or inner.get("id") or as_dict(as_dict(attributes.get("tool_call"))).get("id")
-                      or vercel.get("id"))  # fmt: skip
-    name = as_str(tool.get("name") or gen.get("name") or vercel.get("name") or entity.get("name")) or found.name
-    call = call_of_function({"id": identity, "name": name, "arguments": arguments})
+    arguments = _first_of(attributes, _ARGUMENT_PATHS)
+    identity, name = _first_of(attributes, _ID_PATHS), _first_of(attributes, _NAME_PATHS)
+    # A span of a tool need not have arguments: then the call has none, not an empty object.
+    call = call_of_function({"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments})
     found.call = call if arguments is not None else replace(call, arguments="")
-    found.output = as_text(result)
+    found.output = as_text(_first_of(attributes, _RESULT_PATHS))
+
+
+_Paths: TypeAlias = Sequence[tuple[str, ...]]
+_ARGUMENT_PATHS: _Paths = (
+    ("gen_ai", "tool", "call", "arguments"),
+    ("ai", "toolCall", "args"),
+    ("tool", "parameters"),
+    ("input", "value"),
+    ("traceloop", "entity", "input"),
+)
+"""Where the conventions have the arguments of a call, those that keep its types first."""
+_RESULT_PATHS: _Paths = (
+    ("gen_ai", "tool", "call", "result"),
+    ("ai", "toolCall", "result"),
+    ("output", "value"),
+    ("traceloop", "entity", "output"),
+)
+_ID_PATHS: _Paths = (("tool", "id"), ("gen_ai", "tool", "call", "id"), ("tool_call", "id"), ("ai", "toolCall", "id"))
+_NAME_PATHS: _Paths = (
+    ("tool", "name"),
+    ("gen_ai", "tool", "name"),
+    ("ai", "toolCall", "name"),
+    ("traceloop", "entity", "name"),
+)
+
+
+def _first_of(attributes: Record, paths: _Paths) -> Json:
+    """Return the first value under some paths that is neither missing nor empty."""
+    found = (attributes.get(*path) for path in paths)
+    return next((value for value in found if value not in (None, "", [], {})), None)
 
 
 class Otel(TraceFormat):
@@ -362,28 +448,62 @@ class Otel(TraceFormat):
     name = "otel"
     words_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("attributes.llm.input_messages", "attributes.gen_ai.input", "attributes.gen_ai.system_instructions",
-                  "attributes.gen_ai.prompt", "attributes.ai.prompt", "attributes.input", "attributes.llm.prompts"),
-                 "what each call of a model sends again; a message that is new is a step of its own"),
-        NotShown(("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),
-                 "the provider's own form of a reply or a result that is in the step"),
-        NotShown(("attributes.llm.tools", "attributes.gen_ai.tool.definitions", "attributes.llm.invocation_parameters",
-                  "attributes.llm.request", "attributes.gen_ai.request", "attributes.ai.settings"),
-                 "settings of the request, and what the model could call"),
-        NotShown(("attributes.openinference", "attributes.llm.system", "attributes.llm.provider", "status.code",
-                  "status.status_code", "flags", "startTimeUnixNano", "endTimeUnixNano", "start_time", "end_time",
-                  "attributes.gen_ai.system", "attributes.gen_ai.provider", "attributes.gen_ai.operation", "context"),
-                 "what kind of span it is, and whose model"),
+        NotShown(
+            (
+                "attributes.llm.input_messages",
+                "attributes.gen_ai.input",
+                "attributes.gen_ai.system_instructions",
+                "attributes.gen_ai.prompt",
+                "attributes.ai.prompt",
+                "attributes.input",
+                "attributes.llm.prompts",
+            ),
+            "what each call of a model sends again; a message that is new is a step of its own",
+        ),
+        NotShown(
+            ("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),
+            "the provider's own form of a reply or a result that is in the step",
+        ),
+        NotShown(
+            (
+                "attributes.llm.tools",
+                "attributes.gen_ai.tool.definitions",
+                "attributes.llm.invocation_parameters",
+                "attributes.llm.request",
+                "attributes.gen_ai.request",
+                "attributes.ai.settings",
+            ),
+            "settings of the request, and what the model could call",
+        ),
+        NotShown(
+            (
+                "attributes.openinference",
+                "attributes.llm.system",
+                "attributes.llm.provider",
+                "status.code",
+                "status.status_code",
+                "flags",
+                "startTimeUnixNano",
+                "endTimeUnixNano",
+                "start_time",
+                "end_time",
+                "attributes.gen_ai.system",
+                "attributes.gen_ai.provider",
+                "attributes.gen_ai.operation",
+                "context",
+            ),
+            "what kind of span it is, and whose model",
+        ),
         NotShown(("resource", "scope", "schemaUrl"), "the program and the library that recorded a span", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        opening = as_dict((probe.array or probe.lines or [probe.object])[0])
-        if "resourceSpans" in opening:
+        opening = probe.opening
+        if opening.has("resourceSpans"):
             return 1.0
-        is_span = "span_id" in as_dict(opening.get("context")) or {"traceId", "spanId"} <= opening.keys()
-        return 1.0 if is_span and {"attributes", "name"} <= opening.keys() else 0.0
+        is_span = opening.inner("context").has("span_id") or opening.has_all("traceId", "spanId")
+        return 1.0 if is_span and opening.has_all("attributes", "name") else 0.0
 
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
         """Yield the spans of a file, of whatever trace."""

@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.messages import Totals, thought_text
+from gistpoint.sessions.formats.message_parts import thought_text
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, times_of
 from gistpoint.sessions.records.requests import request_in
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_float,
-    as_int,
     as_str,
     as_text,
     compact,
     dumped,
-    first,
-    joined,
     objects,
     total,
     when,
 )
 
 _KINDS = {
-    "compaction": StepKind.CONTEXT, "branch_summary": StepKind.CONTEXT, "session": StepKind.STATE,
-    "model_change": StepKind.STATE, "thinking_level_change": StepKind.STATE, "session_info": StepKind.STATE,
-    "label": StepKind.NOTE, "custom": StepKind.STATE, "custom_message": StepKind.NOTE,
-}  # fmt: skip
+    "compaction": StepKind.CONTEXT,
+    "branch_summary": StepKind.CONTEXT,
+    "session": StepKind.STATE,
+    "model_change": StepKind.STATE,
+    "thinking_level_change": StepKind.STATE,
+    "session_info": StepKind.STATE,
+    "label": StepKind.NOTE,
+    "custom": StepKind.STATE,
+    "custom_message": StepKind.NOTE,
+}
 _FAILED = frozenset({"error", "aborted"})
 
 
@@ -41,8 +44,7 @@ class _Reader(RunReader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._calls: dict[str, int] = {}
-        self._totals = Totals()
-        self._times: list[float] = []
+        self._tally = Tally()
         self._seen: dict[str, Json] = {}
         self._end = ""
 
@@ -58,36 +60,36 @@ class _Reader(RunReader):
         return step_count
 
     def _learn(self, entry: dict[str, Json], message: dict[str, Json]) -> None:
-        at = when(entry.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(entry.get("timestamp")))
         if entry.get("type") == "session":
             self._seen = {**entry, **self._seen}
         if entry.get("type") == "session_info" and entry.get("name"):
             self._seen["name"] = entry["name"]
         if message.get("role") == "assistant":
-            usage = as_dict(message.get("usage"))
-            self._totals.add(_tokens(usage), as_float(as_dict(usage.get("cost")).get("total")))
-            self._end = as_str(message.get("stopReason"))
-            if message.get("model") and self._end not in _FAILED:
-                self._seen.setdefault("model", message["model"])
+            reply = Record(message)
+            self._tally.spend(*_spent(reply))
+            self._end = reply.word("stopReason")
+            # A reply that failed names the model that was asked, which need not be one that ever answered.
+            if reply.get("model") and self._end not in _FAILED:
+                self._seen.setdefault("model", reply.get("model"))
 
     def header(self) -> Run:
-        opening = self._seen or next((line for line in self.probe.lines if line.get("type") == "session"), {})
+        opening = Record(self._seen or next((line for line in self.probe.lines if line.get("type") == "session"), {}))
+        parent = opening.word("parentSession")
         return Run(
             self.format,
-            as_str(opening.get("version")),
-            id=as_str(opening.get("id")),
-            task=as_str(opening.get("name")) or request_in(self._asked()),
-            model=as_str(first(opening, "model", "modelId")),
+            opening.word("version"),
+            id=opening.word("id"),
+            task=opening.word("name") or request_in(self._asked()),
+            model=opening.first_word("model", "modelId"),
             agent="pi",
             exit_status=self._end,
-            tokens=self._totals.tokens,
-            cost=self._totals.cost,
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
-            links=(as_str(opening["parentSession"]),) if opening.get("parentSession") else (),
-            extra={"cwd": opening["cwd"]} if opening.get("cwd") else {},
+            tokens=self._tally.tokens,
+            cost=self._tally.cost,
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
+            links=(parent,) if parent else (),
+            extra=opening.kept("cwd"),
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
 
@@ -97,72 +99,81 @@ class _Reader(RunReader):
         return (as_text(item.get("content")) for item in messages if item.get("role") == "user")
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        entries = [as_dict(raw.value) for raw in raws]
-        message = as_dict(entries[0].get("message"))
-        if message.get("role") == "assistant":
+        entries = records_of(raws)
+        if entries[0].get("message", "role") == "assistant":
             return _reply(index, raws, entries)
-        return _other(index, raws, entries[0], message)
+        return _other(index, raws, entries[0])
 
 
-def _tokens(usage: dict[str, Json]) -> Tokens:
-    read = as_int(usage.get("cacheRead"))
-    prompt = total([as_int(usage.get("input")), read, as_int(usage.get("cacheWrite"))])
-    return Tokens(prompt, as_int(usage.get("output")), read, as_int(usage.get("reasoning")))
+def _spent(message: Record) -> tuple[Tokens, float | None]:
+    """Return the tokens of a reply, and its cost in US dollars; the prompt's include those from a cache."""
+    usage = message.inner("usage")
+    read = usage.whole("cacheRead")
+    prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])
+    return Tokens(prompt, usage.whole("output"), read, usage.whole("reasoning")), usage.number("cost", "total")
 
 
-def _reply(index: int, raws: Sequence[Raw], entries: list[dict[str, Json]]) -> Step:
-    message = as_dict(entries[0].get("message"))
-    blocks = objects(message.get("content"))
-    calls = tuple(call_of_function(block) for block in blocks if block.get("type") == "toolCall")
-    results = tuple(_result(as_dict(entry.get("message"))) for entry in entries[1:])
-    broken = as_str(message.get("stopReason")) in _FAILED
-    times = [at for at in (when(entry.get("timestamp")) for entry in entries) if at is not None]
-    usage = as_dict(message.get("usage"))
-    said = joined(as_text([block]) for block in blocks if block.get("type") not in ("toolCall", "thinking"))
-    failed = broken or any(result.is_error for result in results)
-    return Step(
-        index, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="calls were not run" if broken and calls else "assistant",
-        thought=joined(thought_text(block) for block in blocks if block.get("type") == "thinking"),
-        text=joined([said, as_text(message.get("errorMessage"))]), calls=calls, results=results,
-        started=min(times, default=None), ended=max(times, default=None), tokens=_tokens(usage),
-        cost=as_float(as_dict(usage.get("cost")).get("total")), model=as_str(message.get("model")),
-        edits=() if broken else edits_of(calls), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset({"kind", "ended"}), id=as_str(entries[0].get("id")),
-    )  # fmt: skip
+def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
+    message = entries[0].inner("message")
+    blocks = message.objects("content")
+    calls = tuple(call_of_function(block.members) for block in of_type(blocks, "toolCall"))
+    results = [_result(entry.inner("message")) for entry in entries[1:]]
+    said = [block for block in blocks if block.get("type") not in ("toolCall", "thinking")]
+    broken = message.word("stopReason") in _FAILED
+    builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant").edits(edits_of(calls))
+    if broken:
+        # pi keeps the calls of a reply that broke off, but runs none of them: they changed no file.
+        label = "calls were not run" if calls else "assistant"
+        builder = StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR, label)
+    return (
+        builder.thought(*(thought_text(block.members) for block in of_type(blocks, "thinking")))
+        .text(*(as_text([block.members]) for block in said), message.text("errorMessage"))
+        .calls(calls)
+        .results(results)
+        .over(times_of(entries, "timestamp"))
+        .spent(*_spent(message))
+        .model(message.word("model"))
+        .flag_if(broken or any_error(results), "error")
+        .derived("kind", "ended")
+        .id(entries[0].word("id"))
+        .build()
+    )
 
 
-def _result(message: dict[str, Json]) -> Result:
-    return Result(as_str(message.get("toolCallId")), as_text(message.get("content")), as_bool(message.get("isError")))
+def _result(message: Record) -> Result:
+    return Result(message.word("toolCallId"), message.text("content"), message.truth("isError"))
 
 
-def _other(index: int, raws: Sequence[Raw], entry: dict[str, Json], message: dict[str, Json]) -> Step:
-    kind_name, role = as_str(entry.get("type")), as_str(message.get("role"))
-    ranges, at = tuple(raw.range for raw in raws), when(entry.get("timestamp"))
-    if role == "user":
-        kind = StepKind.TASK if index < 3 else StepKind.MESSAGE
-        return Step(index, Actor.USER, kind, raws[0].range, ranges, label=role, text=as_text(message.get("content")),
-                    started=at, derived=frozenset({"kind"}), id=as_str(entry.get("id")))  # fmt: skip
-    if role == "toolResult":
-        result = _result(message)
-        flags = {"unpaired", *(["error"] if result.is_error else [])}
-        return Step(index, Actor.ENVIRONMENT, StepKind.TOOL, raws[0].range, ranges, label=role, results=(result,),
-                    started=at, flags=frozenset(flags), id=as_str(entry.get("id")))  # fmt: skip
-    if role == "bashExecution":
-        call = shell_call(as_text(message.get("command")), f"bash-{index}")
-        code = as_int(message.get("exitCode"))
-        return Step(index, Actor.USER, kind_of((call,)), raws[0].range, ranges, label=role, calls=(call,),
-                    results=(Result(call.id, as_text(message.get("output")), None, code),), started=at,
-                    flags=frozenset({"error"} if code else ()), derived=frozenset({"kind"}))  # fmt: skip
+def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
+    message = entry.inner("message")
+    kind_name, role = entry.word("type"), message.word("role")
+    started = entry.time("timestamp")
+    match role:
+        case "user":
+            builder = StepBuilder(index, raws, Actor.USER, asking_kind(index), role)
+            return builder.text(message.text("content")).span(started).derived("kind").id(entry.word("id")).build()
+        case "toolResult":
+            result = _result(message)
+            builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, role)
+            builder.flag("unpaired").flag_if(result.is_error, "error")
+            return builder.results([result]).span(started).id(entry.word("id")).build()
+        case "bashExecution":
+            # What the person typed after a `!`: pi runs it, and the model sees it with its next request.
+            call = shell_call(message.text("command"), f"bash-{index}")
+            result = Result(call.id, message.text("output"), None, message.whole("exitCode"))
+            builder = StepBuilder(index, raws, Actor.USER, kind_of((call,)), role).calls([call]).results([result])
+            return builder.span(started).flag_if(result.returncode, "error").derived("kind").build()
     if kind_name not in _KINDS and not role:
         return unknown_step(index, raws, kind_name or "entry", dumped(raws[0].value))
     kind = StepKind.CONTEXT if role.endswith("Summary") else _KINDS.get(kind_name, StepKind.NOTE)
-    text = as_text(first(message, "content", "summary") or first(entry, "summary", "content", "name"))
-    return Step(
-        index, Actor.SYSTEM, kind, raws[0].range, ranges, label=role or kind_name,
-        text=text or compact({key: value for key, value in entry.items() if key not in ("type", "timestamp")}),
-        started=at, id=as_str(entry.get("id")),
-    )  # fmt: skip
+    text = as_text(message.first("content", "summary") or entry.first("summary", "content", "name"))
+    return (
+        StepBuilder(index, raws, Actor.SYSTEM, kind, role or kind_name)
+        .text(text or compact(entry.without("type", "timestamp")))
+        .span(started)
+        .id(entry.word("id"))
+        .build()
+    )
 
 
 class Pi(SingleRun):
@@ -172,19 +183,21 @@ class Pi(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("message.api", "message.provider", "message.usage", "message.stopReason", "message.toolName"),
-                 "counts and settings of the provider; the model, the tokens and the cost are shown"),
+        NotShown(
+            ("message.api", "message.provider", "message.usage", "message.stopReason", "message.toolName"),
+            "counts and settings of the provider; the model, the tokens and the cost are shown",
+        ),
         NotShown(("message.content.partialJson",), "a call's arguments as they came; the call has them"),
-        NotShown(("message.content.thinkingSignature", "message.content.textSignature",
-                  "message.content.thoughtSignature"), "encoded: the provider alone can read it"),
-    )  # fmt: skip
+        NotShown(
+            ("message.content.thinkingSignature", "message.content.textSignature", "message.content.thoughtSignature"),
+            "encoded: the provider alone can read it",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for entry in probe.lines[:20]:
-            if entry.get("type") == "session" and "cwd" in entry and "timestamp" in entry:
-                return 1.0
-        return 0.0
+        opening = of_type(map(Record, probe.lines[:20]), "session")
+        return 1.0 if any(entry.has_all("cwd", "timestamp") for entry in opening) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""

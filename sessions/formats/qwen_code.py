@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
-from gistpoint.sessions.formats.messages import Parts
+from gistpoint.sessions.formats.message_parts import Parts, merged
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, of_type, records_of, times_of, words_of
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
     as_text,
     dumped,
-    first,
-    is_naive,
-    joined,
     objects,
     when,
 )
@@ -39,7 +38,7 @@ class _Reader(RunReader):
         self._taken_back: set[int] = set()
         self._tokens: dict[str, Tokens] = {}
         self._seen: dict[str, Json] = {}
-        self._times: list[float] = []
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -54,6 +53,7 @@ class _Reader(RunReader):
             step = next((owner for owner in owners if owner is not None), step_count)
         elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
             step = self._replies.setdefault(identity, step_count)
+        # Counts of a request or a call; a failure that is recorded nowhere else is a step.
         elif record.get("subtype") == "ui_telemetry" and not _failure(record):
             step = self._steps.get(as_str(record.get("parentUuid")), step_count)
         else:
@@ -88,12 +88,10 @@ class _Reader(RunReader):
         usage = as_dict(record.get("usageMetadata"))
         if usage:
             self._tokens[as_str(record.get("uuid"))] = google_tokens(usage)
-        at = when(record.get("timestamp"))
-        if at is not None:
-            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+        self._tally.see(when(record.get("timestamp")))
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        return joined(_parts_of(record).texts) if record.get("type") == "user" else ""
+        return _parts_of(Record(record)).text if record.get("type") == "user" else ""
 
     def header(self) -> Run:
         seen = dict(self._seen)
@@ -101,17 +99,21 @@ class _Reader(RunReader):
             known = {key: record[key] for key in ("sessionId", "version", "cwd", "model") if record.get(key)}
             seen = {**known, **seen}
         return Run(
-            self.format, as_str(seen.get("version")), id=as_str(seen.get("sessionId")),
+            self.format,
+            as_str(seen.get("version")),
+            id=as_str(seen.get("sessionId")),
             task=self.request,
-            model=as_str(seen.get("model")), agent="qwen-code", tokens=sum(self._tokens.values(), start=Tokens()),
-            started=self._times[0] if self._times else None,
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            model=as_str(seen.get("model")),
+            agent="qwen-code",
+            tokens=sum(self._tokens.values(), start=Tokens()),
+            started=self._tally.started,
+            duration_s=self._tally.duration_s,
             extra={key: as_str(seen[key]) for key in ("cwd", "gitBranch", "title") if key in seen},
             derived=frozenset({"task", "tokens", "duration_s"}),
-        )  # fmt: skip
+        )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        records = [as_dict(raw.value) for raw in raws]
+        records = records_of(raws)
         if records[0].get("type") in ("assistant", "tool_result"):
             return _reply_step(index, raws, records, taken_back=index in self._taken_back)
         return _other_step(index, raws, records[0], taken_back=index in self._taken_back)
@@ -128,78 +130,93 @@ def _failure(record: dict[str, Json]) -> str:
     return (as_text(event.get("error_message")) or "error") if failed else ""
 
 
-def _parts_of(record: dict[str, Json]) -> Parts:
-    return google_parts(as_dict(record.get("message")).get("parts"))
+def _parts_of(record: Record) -> Parts:
+    return google_parts(record.get("message", "parts"))
 
 
-def _reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], *, taken_back: bool) -> Step:
-    replies = [record for record in records if record.get("type") == "assistant"]
-    answers = [record for record in records if record.get("type") == "tool_result"]
-    parts = [_parts_of(record) for record in replies]
-    calls = tuple(
-        {call.id or number: call for number, call in enumerate(c for part in parts for c in part.calls)}.values()
+def _reply_step(index: int, raws: Sequence[Raw], records: list[Record], *, taken_back: bool) -> Step:
+    replies = of_type(records, "assistant")
+    answers = of_type(records, "tool_result")
+    parts = merged(map(_parts_of, replies))
+    # A reply is written again as it goes on: the last telling of a call has all of its arguments.
+    calls = tuple({call.id or number: call for number, call in enumerate(parts.calls)}.values())
+    results: list[Result] = []
+    for answer in answers:
+        results += _results(answer)
+    outcomes = [answer.inner("toolCallResult") for answer in answers]
+    changes = [shown_diff(outcome.get("resultDisplay")) for outcome in outcomes if not _has_failed(outcome)]
+    edits = [edit for _, made in changes for edit in made]
+    counted = [usage for reply in replies if (usage := reply.inner("usageMetadata"))]
+    builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), _label(records[0]))
+    if not replies:
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, _label(records[0])).flag("unpaired")
+    return (
+        builder.thought(*dict.fromkeys(parts.thought))
+        .text(*dict.fromkeys(parts.texts))
+        .calls(calls)
+        .results(results)
+        .edits(edits or edits_of(calls))
+        .diffs(diff for diff, _ in changes)
+        .over(times_of(records, "timestamp"))
+        .naive(records[0].get("timestamp"))
+        .spent(google_tokens(counted[-1].members if counted else {}))
+        .model(next(filter(None, words_of(replies, "model")), ""))
+        .flag_if(any_failed(results), "error")
+        .flag_if(taken_back, "taken back")
+        .derived("kind", "ended")
+        .id(records[0].word("uuid"))
+        .build()
     )
-    results = tuple(result for record in answers for result in _results(record))
-    outcomes = [as_dict(record.get("toolCallResult")) for record in answers]
-    shown = [shown_diff(outcome.get("resultDisplay")) for outcome in outcomes if not _has_failed(outcome)]
-    times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
-    told = next((record for record in reversed(replies) if record.get("usageMetadata")), {})
-    flags = {"error"} if any(result.is_error or result.returncode for result in results) else set[str]()
-    flags |= ({"taken back"} if taken_back else set()) | (set() if replies else {"unpaired"})
-    return Step(
-        index, Actor.AGENT if replies else Actor.ENVIRONMENT, kind_of(calls) if replies else StepKind.TOOL,
-        raws[0].range, tuple(raw.range for raw in raws), label=_label(records[0]),
-        thought=joined(dict.fromkeys(text for part in parts for text in part.thought)),
-        text=joined(dict.fromkeys(text for part in parts for text in part.texts)), calls=calls, results=results,
-        started=min(times, default=None), ended=max(times, default=None), naive=is_naive(records[0].get("timestamp")),
-        tokens=google_tokens(as_dict(told.get("usageMetadata"))),
-        model=as_str(next((record["model"] for record in replies if record.get("model")), "")),
-        diff="\n".join(diff for diff, _ in shown if diff) or None,
-        edits=tuple(edit for _, edits in shown for edit in edits) or edits_of(calls),
-        flags=frozenset(flags), derived=frozenset({"kind", "ended"}), id=as_str(records[0].get("uuid")),
-    )  # fmt: skip
 
 
-def _has_failed(outcome: dict[str, Json]) -> bool:
+def _has_failed(outcome: Record) -> bool:
     return outcome.get("status") in ("error", "cancelled") or bool(outcome.get("error"))
 
 
-def _results(record: dict[str, Json]) -> list[Result]:
-    """Return the answers in a record; the program says beside them how the call went."""
-    outcome = as_dict(record.get("toolCallResult"))
-    failed = True if _has_failed(outcome) else None
-    display = outcome.get("resultDisplay")
+def _results(record: Record) -> list[Result]:
+    """Return the answers in a record; the program records next to them how the call went."""
+    outcome = record.inner("toolCallResult")
+    failed = error_if(_has_failed(outcome))
     found = _parts_of(record).results
     if not found:
-        return [Result(as_str(outcome.get("callId")), display if isinstance(display, str) else "", failed)]
+        display = outcome.get("resultDisplay")
+        return [Result(outcome.word("callId"), display if isinstance(display, str) else "", failed)]
     return [Result(one.call_id, one.text, one.is_error or failed, one.returncode) for one in found]
 
 
-def _label(record: dict[str, Json]) -> str:
-    return as_str(record.get("subtype")) or as_str(record.get("type"))
+def _label(record: Record) -> str:
+    return record.word("subtype") or record.word("type")
 
 
-def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json], *, taken_back: bool) -> Step:
-    name, subtype = as_str(record.get("type")), as_str(record.get("subtype"))
-    payload = record.get("systemPayload")
-    parts = _parts_of(record)
-    actor, kind = Actor.SYSTEM, StepKind.CONTEXT if subtype in _CONTEXTS else StepKind.STATE
-    text = joined([*parts.texts, *parts.thought]) or (dumped(payload) if payload else "")
-    if name == "user":
-        kind = StepKind.NOTE if subtype == "notification" else StepKind.TASK if index < 3 else StepKind.MESSAGE
-        actor = Actor.SYSTEM if subtype == "notification" else Actor.USER
-    elif _failure(record):
-        kind, text = StepKind.ERROR, _failure(record)
+def _other_step(index: int, raws: Sequence[Raw], record: Record, *, taken_back: bool) -> Step:
+    name, subtype = record.word("type"), record.word("subtype")
+    payload, parts, failure = record.get("systemPayload"), _parts_of(record), _failure(record.members)
+    kind = StepKind.CONTEXT if subtype in _CONTEXTS else StepKind.STATE
+    actor, text = Actor.SYSTEM, parts.said
+    if payload and not text:
+        text = dumped(payload)
+    if subtype == "notification" and name == "user":
+        kind = StepKind.NOTE
+    elif name == "user":
+        actor, kind = Actor.USER, asking_kind(index)
+    elif failure:
+        kind, text = StepKind.ERROR, failure
     elif name not in _TYPES:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
-    return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=_label(record),
-        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=when(record.get("timestamp")),
-        naive=is_naive(record.get("timestamp")),
-        flags=frozenset(({"taken back"} if taken_back else set()) | ({"error"} if kind is StepKind.ERROR else set())),
-        derived=frozenset({"kind"}), id=as_str(first(record, "uuid")),
-        state={"title": as_text(as_dict(payload)["customTitle"])} if as_dict(payload).get("customTitle") else {},
-    )  # fmt: skip
+    title = record.text("systemPayload", "customTitle")
+    return (
+        StepBuilder(index, raws, actor, kind, _label(record))
+        .text(text)
+        .calls(parts.calls)
+        .results(parts.results)
+        .at(record.get("timestamp"))
+        .state({"title": title} if title else {})
+        .flag_if(taken_back, "taken back")
+        .flag_if(kind is StepKind.ERROR, "error")
+        .derived("kind")
+        .id(record.word("uuid"))
+        .build()
+    )
 
 
 class QwenCode(SingleRun):
@@ -212,23 +229,25 @@ class QwenCode(SingleRun):
         NotShown(("cwd", "version", "gitBranch", "subtype"), "where and how the program ran, and what a record is"),
         NotShown(("usageMetadata",), "counts of the provider; the tokens are shown"),
         NotShown(("toolCallResult.status",), "how a call went; the result's flag says it"),
-        NotShown(("toolCallResult.resultDisplay.originalContent", "toolCallResult.resultDisplay.newContent"),
-                 "files before and after an edit; the diff is shown"),
-    )  # fmt: skip
+        NotShown(
+            ("toolCallResult.resultDisplay.originalContent", "toolCallResult.resultDisplay.newContent"),
+            "files before and after an edit; the diff is shown",
+        ),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        for record in probe.lines[:20]:
-            named = {"uuid", "parentUuid", "sessionId"} <= record.keys() and as_str(record.get("type")) in _TYPES
-            if named and (
-                "parts" in as_dict(record.get("message")) or {"systemPayload", "toolCallResult"} & record.keys()
-            ):
-                return 1.0
-        return 0.0
+        return 1.0 if any(map(_is_one, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
+
+
+def _is_one(record: Record) -> bool:
+    # Claude Code's records name their parents too, but hold their messages in `content`.
+    named = record.has_all("uuid", "parentUuid", "sessionId") and record.word("type") in _TYPES
+    return named and (record.inner("message").has("parts") or record.has("systemPayload", "toolCallResult"))
 
 
 FORMAT = QwenCode()

@@ -97,10 +97,12 @@ _MOST_RECOGNISED = 4096
 
 
 def _recognised_anew(probe: FileProbe) -> Format:
+    # The formats that were certain of other files come first: the files of a folder are mostly of one format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
             _sure[format.name] = format
             return format
+    # Built-in formats, then again with a longer head; installed ones only if none of ours is certain.
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -154,6 +156,7 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
     """Return the format; raise if the file has a format that no built-in or installed reader supports."""
     kind = foreign_kind(probe)
+    # A format of another package may read what we have no reader for.
     if kind is None or format in _installed():
         return format
     ours = [(_confidence(other, probe), number) for number, other in enumerate(_installed())]
@@ -259,48 +262,87 @@ def _is_opencodes(probe: FileProbe, *beginnings: str) -> bool:
 
 
 _KINDS = (
-    Foreign("a part of a message of opencode", "Open its session in the folder session of the storage, or the folder.",
-            lambda probe: _is_opencodes(probe, "prt_", "msg_") and "sessionID" in probe.object),
-    Foreign("a session of opencode without its messages", "Keep it in the storage, beside the folders message and "
-            "part, or export it: opencode export ID.", lambda probe: _is_opencodes(probe, "ses_")),
+    Foreign(
+        "a part of a message of opencode",
+        "Open its session in the folder session of the storage, or the folder.",
+        lambda probe: _is_opencodes(probe, "prt_", "msg_") and "sessionID" in probe.object,
+    ),
+    Foreign(
+        "a session of opencode without its messages",
+        "Keep it in the storage, beside the folders message and part, or export it: opencode export ID.",
+        lambda probe: _is_opencodes(probe, "ses_"),
+    ),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
     Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
-    Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
-            lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
+    Foreign(
+        "Cline's description of a session",
+        "Open the messages beside it: SESSION.messages.json.",
+        lambda probe: {"session_id", "provider", "status"} <= probe.object.keys(),
+    ),
     Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
-    Foreign("an index of results of tau2-bench", "Open the folder simulations beside it, or the folder of both.",
-            lambda probe: {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object),
-    Foreign("the summary of a job of Harbor", "List its folder: each trial in it is a run.",
-            _has("n_total_trials", "stats")),
+    Foreign(
+        "an index of results of tau2-bench",
+        "Open the folder simulations beside it, or the folder of both.",
+        lambda probe: {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object,
+    ),
+    Foreign(
+        "the summary of a job of Harbor", "List its folder: each trial in it is a run.", _has("n_total_trials", "stats")
+    ),
     Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
-    Foreign("a cassette of VCR in YAML", "Convert it to JSON (yq -o json FILE): it is read then.",
-            _says("interactions:\n")),
-    Foreign("a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its data",
-            "It is no export. Export the trace from where it was sent: LangSmith's runs as JSON are read.",
-            lambda probe: _is_recorded_calls(probe, "client.beta.sessions.")),
+    Foreign(
+        "a cassette of VCR in YAML", "Convert it to JSON (yq -o json FILE): it is read then.", _says("interactions:\n")
+    ),
+    Foreign(
+        "a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its data",
+        "It is no export. Export the trace from where it was sent: LangSmith's runs as JSON are read.",
+        lambda probe: _is_recorded_calls(probe, "client.beta.sessions."),
+    ),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.", _is_recorded_calls),
-    Foreign("Cursor's database of chats", "Export the chat there as Markdown, or open the transcripts of its agent "
-            "(agent-transcripts, .jsonl): both are read.", _is_database(b"cursorDiskKV")),
-    Foreign("a database of VS Code's or Cursor's state", "Export the chat: VS Code does so as JSON (Chat: Export "
-            "Chat), Cursor as Markdown.", _is_database(b"ItemTable")),
-    Foreign("opencode's database", "Export the session: opencode export ID.",
-            _is_database(b"session", b"message", b"part", b"CREATE TABLE")),
-    Foreign("a session of Kimi", _CONVERT,
-            _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
-    Foreign("what OpenClaw traced of a session's runs", "Open the session beside it, SESSION-ID.jsonl.",
-            _any(lambda record: record.get("traceSchema") == "openclaw-trajectory")),
+    Foreign(
+        "Cursor's database of chats",
+        "Export the chat there as Markdown, or open the transcripts of its agent "
+        "(agent-transcripts, .jsonl): both are read.",
+        _is_database(b"cursorDiskKV"),
+    ),
+    Foreign(
+        "a database of VS Code's or Cursor's state",
+        "Export the chat: VS Code does so as JSON (Chat: Export Chat), Cursor as Markdown.",
+        _is_database(b"ItemTable"),
+    ),
+    Foreign(
+        "opencode's database",
+        "Export the session: opencode export ID.",
+        _is_database(b"session", b"message", b"part", b"CREATE TABLE"),
+    ),
+    Foreign(
+        "a session of Kimi", _CONVERT, _any(lambda record: _type(record, "metadata") and "protocol_version" in record)
+    ),
+    Foreign(
+        "what OpenClaw traced of a session's runs",
+        "Open the session beside it, SESSION-ID.jsonl.",
+        _any(lambda record: record.get("traceSchema") == "openclaw-trajectory"),
+    ),
     Foreign("a session of Grok's command line", _CONVERT, _has("model_fingerprint", "model_id")),
     Foreign("a session of Antigravity", _CONVERT, _has("step_index", "source", "status", "created_at")),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
-    Foreign("Continue's list of its sessions", "Open a session beside it, SESSION-ID.json.",
-            _has("sessionId", "dateCreated", "workspaceDirectory")),
+    Foreign(
+        "Continue's list of its sessions",
+        "Open a session beside it, SESSION-ID.json.",
+        _has("sessionId", "dateCreated", "workspaceDirectory"),
+    ),
     Foreign("conversations that ChatGPT exported", _CONVERT, _has("mapping", "current_node")),
     Foreign("the memory of an agent of smolagents", _CONVERT, _has("step_number", "model_output")),
-    Foreign("the saved state of an agent or a team of AutoGen", _CONVERT,
-            _any(lambda record: _type(record, "TeamState", "AgentState", "AssistantAgentState"))),
+    Foreign(
+        "the saved state of an agent or a team of AutoGen",
+        _CONVERT,
+        _any(lambda record: _type(record, "TeamState", "AgentState", "AssistantAgentState")),
+    ),
     Foreign("a session of Factory's droid", _CONVERT, _any(lambda record: _type(record, "session_start"))),
-    Foreign("a trace of MLflow", "Export it as OTLP, which is read, or to chat messages.",
-            _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record)),
+    Foreign(
+        "a trace of MLflow",
+        "Export it as OTLP, which is read, or to chat messages.",
+        _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record),
+    ),
     Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
-)  # fmt: skip
+)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, unknown_step
+from gistpoint.sessions.records.building import StepBuilder, error_if
+from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, run_named, unknown_step
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -24,15 +24,16 @@ from gistpoint.sessions.records.model import (
     step_texts,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import LightKeys, elements_at
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
-    as_list,
     as_str,
     as_text,
     first,
+    first_object,
     joined,
     objects,
     parsed_object,
@@ -58,7 +59,7 @@ class _Reader(RunReader):
         info = as_dict(self.fact("info"))
         stats = as_dict(info.get("model_stats"))
         replay = self.fact("replay_config")
-        config = as_dict(parsed_object(replay) if isinstance(replay, str) else replay)
+        config = as_dict(_as_object(replay))
         problem = as_dict(config.get("problem_statement"))
         model = as_str(as_dict(as_dict(config.get("agent")).get("model")).get("name"))
         return Run(
@@ -78,12 +79,13 @@ class _Reader(RunReader):
         )
 
     def _first_step(self) -> dict[str, Json]:
-        return as_dict((as_list(self.probe.object.get("trajectory")) or [None])[0])
+        return first_object(self.probe.object.get("trajectory"))
 
     def _era(self) -> str:
         step = self._first_step()
         if self._history_only:
             return "history only"
+        # No version is recorded before 1.1: the members of a step differ from version to version.
         if "query" in step:
             return "1.1"
         if "messages" in step:
@@ -93,6 +95,7 @@ class _Reader(RunReader):
     def _prompt(self, problem: dict[str, Json]) -> str:
         step = self._first_step()
         for message in objects(first(step, "query", "messages")):
+            # The first messages of a user may be a demonstration of another task.
             if message.get("role") == "user" and not message.get("is_demo"):
                 return as_text(message.get("content"))
         return as_text(first(problem, "text", "problem_statement"))
@@ -109,32 +112,47 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if self._history_only:
             return message_step(index, raws, _SHELL)
-        value = raws[0].value
-        if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
-            return unknown_step(index, raws, "step", as_text(value))
-        thought, spoken, calls = _said(value)
-        action, observation = as_text(value.get("action")), as_text(value.get("observation"))
-        state = value.get("state")
-        known = as_dict(parsed_object(state) if isinstance(state, str) else state)
+        value = Record(raws[0].value)
+        if not value.has(*_STEP_KEYS):
+            return unknown_step(index, raws, "step", as_text(raws[0].value))
+        thought, spoken, calls = _said(value.members)
+        action, observation = value.text("action"), value.text("observation")
+        known = Record(_as_object(value.get("state")))
         diff = known.get("diff")
-        ended = not calls and observation.startswith("Exit")
-        kind = StepKind.END if ended else kind_of_command(action) if calls else StepKind.MESSAGE
-        failed = True if calls and reports_error(observation, kind) else None
-        results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
-        derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
-        return Step(
-            index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-            thought=thought, text=spoken,
-            calls=calls, results=results,
-            state={key: item for key, item in known.items() if key != "diff"},
-            diff_so_far=diff if isinstance(diff, str) else None,
-            edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
-        )  # fmt: skip
+        kind = kind_of_command(action) if calls else StepKind.MESSAGE
+        if not calls and observation.startswith("Exit"):
+            kind = StepKind.END
+        # No version records whether a command failed.
+        failed = error_if(calls and reports_error(observation, kind))
+        results = [Result("", observation, failed, None, value.number("execution_time"))] if calls else []
+        return (
+            StepBuilder(index, raws, Actor.AGENT, kind, "step")
+            .thought(thought)
+            .text(spoken)
+            .calls(calls)
+            .results(results)
+            .edits(edits_of(calls))
+            .state(known.without("diff"))
+            .flag_if(failed, "error")
+            .derived(
+                "kind",
+            )
+            .derived_if(calls, "calls.tool")
+            .derived_if(failed, "results.is_error")
+            .diff_so_far(diff if isinstance(diff, str) else None)
+            .build()
+        )
+
+
+def _as_object(value: Json) -> Json:
+    """Return the object that a text is as JSON: earlier versions write the state and the settings so."""
+    return parsed_object(value) if isinstance(value, str) else value
 
 
 def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
     """Return thought, text and call of a step; without a call, what the agent got back is part of the text."""
     call = call_of_command(as_text(value.get("action")))
+    # Without a call, what the agent got back is the shell's answer to its words.
     if call is None:
         return "", joined([as_text(value.get("response")), as_text(value.get("observation"))]), ()
     return *_apart(as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))), (call,)
@@ -144,6 +162,7 @@ def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
     """Return the thought of a reply, and its text without the thought and the call."""
     if thought == response:
         return "", response
+    # The reply as a whole repeats the thought and the call, which are shown apart.
     rest = response.replace(thought.strip(), "", 1)
     given = set(words(action)) | {action.strip()}
     blocks = FUNCTION.findall(rest)
@@ -173,14 +192,19 @@ class SweAgent(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
         NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
-        NotShown(("state", "extra_info", "agent"),
-                 "the shell's folder and the open file; a diff in it is shown as diff so far"),
+        NotShown(
+            ("state", "extra_info", "agent"),
+            "the shell's folder and the open file; a diff in it is shown as diff so far",
+        ),
         NotShown(("history",), "the prompts and demonstrations; the rest of it are the steps", of_run=True),
         NotShown(("replay_config",), "settings and templates of prompts", of_run=True),
-        NotShown(("info.edited_files30", "info.edited_files50", "info.edited_files70"),
-                 "parts of the files that the submission changed", of_run=True),
+        NotShown(
+            ("info.edited_files30", "info.edited_files50", "info.edited_files70"),
+            "parts of the files that the submission changed",
+            of_run=True,
+        ),
         NotShown(("attempts",), "runs of their own, where a run was tried several times", of_run=True),
-    )  # fmt: skip
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
@@ -212,10 +236,7 @@ class SweAgent(SingleRun):
         """Open the run, or one of its tries."""
         if not id:
             return _Reader(probe)
-        for known, part in _attempts(probe):
-            if known == id:
-                return _Reader(part)
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        return _Reader(run_named(probe, id, _attempts(probe))[1])
 
 
 def _attempts(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:

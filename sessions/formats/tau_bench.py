@@ -11,21 +11,17 @@ from typing import Literal
 
 from gistpoint.sessions.formats.benchmarks import row_header
 from gistpoint.sessions.formats.calls import call_of_function, kind_of
-from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, role_of, tokens_of, usage_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind
+from gistpoint.sessions.formats.messages import Turns, cost_of, message_step, role_of, tokens_of, usage_of
+from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, no_such_run
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record, records_of, texts_of
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
 from gistpoint.sessions.records.values import (
-    as_bool,
     as_dict,
-    as_float,
     as_str,
-    as_text,
     first,
-    is_naive,
-    joined,
     objects,
     recoded,
     when,
@@ -37,31 +33,33 @@ _SIMULATIONS = "simulations"
 
 def shape_of(probe: FileProbe) -> Shape | None:
     """Return how the runs are arranged in the file, None if it is of neither benchmark."""
-    opening = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
-    if _SIMULATIONS in probe.object and ("info" in probe.object or "tasks" in probe.object):
+    whole, opening = Record(probe.object), probe.opening
+    if whole.has(_SIMULATIONS) and whole.has("info", "tasks"):
         return "results"
-    keys = opening.keys()
-    if "task_id" in keys and isinstance(opening.get("traj"), list):
+    if not opening.has("task_id"):
+        return None
+    if isinstance(opening.get("traj"), list):
         return "trials"
-    voiced = "ticks" in keys and "messages" not in keys
-    if "task_id" in keys and ({"termination_reason", "trial"} <= keys or voiced):
-        return "simulation" if not probe.array and not probe.is_lines else "trials"
-    return None
+    voiced = opening.has("ticks") and not opening.has("messages")
+    if not (voiced or opening.has_all("termination_reason", "trial")):
+        return None
+    return "trials" if probe.array or probe.is_lines else "simulation"
 
 
 def _message(value: Json) -> Json:
     """Return a message with the result of a tool as in OpenAI's API; several in one as parts."""
-    message = as_dict(value)
-    if message.get("role") != "tool" or "tool_call_id" in message:
+    message = Record(value)
+    if message.get("role") != "tool" or message.has("tool_call_id"):
         return value
-    if isinstance(message.get("tool_messages"), list):
-        parts: list[Json] = [
-            {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"),
-             "is_error": True if part.get("error") else None}
-            for part in objects(message["tool_messages"])
-        ]  # fmt: skip
-        return {"role": "tool", "content": parts}
-    return {**{key: item for key, item in message.items() if key != "id"}, "tool_call_id": message.get("id")}
+    if not isinstance(message.get("tool_messages"), list):
+        return {**message.without("id"), "tool_call_id": message.get("id")}
+    # tau2 puts the results of calls that were made at once into one message.
+    return {"role": "tool", "content": list[Json](map(_result_part, message.objects("tool_messages")))}
+
+
+def _result_part(part: Record) -> dict[str, Json]:
+    failed = error_if(part.get("error"))
+    return {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"), "is_error": failed}
 
 
 class _Reader(RunReader):
@@ -77,7 +75,7 @@ class _Reader(RunReader):
         self.facts.update(beside)
         self._turns = Turns()
         self._ticks = _Ticks()
-        self._totals = Totals()
+        self._tally = Tally()
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -85,25 +83,25 @@ class _Reader(RunReader):
             return self._ticks.place(message, step_count)
         if role_of(message) == "assistant":
             usage = usage_of(message)
-            self._totals.add(tokens_of(usage), cost_of(message, usage))
+            self._tally.spend(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(_message(fields), step_count)
 
     def completed(self, value: Json) -> Json:
         return _message(value)
 
     def header(self) -> Run:
-        run, spent = self._header, self._totals
-        if not spent.tokens and (spent.cost is None or run.cost is not None):
-            return run
-        derived = {"tokens"} if spent.tokens else set[str]()
+        run, spent = self._header, self._tally
+        if spent.tokens:
+            run = replace(run, tokens=spent.tokens, derived=run.derived | {"tokens"})
         if run.cost is None and spent.cost is not None:
-            run, derived = replace(run, cost=spent.cost), derived | {"cost"}
-        return replace(run, tokens=spent.tokens, derived=run.derived | derived)
+            run = replace(run, cost=spent.cost, derived=run.derived | {"cost"})
+        return run
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if "tick_id" in as_dict(raws[0].value):
             return _voiced_step(index, raws)
         step = message_step(index, raws)
+        # The simulated user talks; its task is in the file, and no message has it.
         return replace(step, kind=StepKind.MESSAGE) if step.kind is StepKind.TASK else step
 
 
@@ -114,67 +112,72 @@ class _Ticks:
         self._speaker = ""
 
     def place(self, tick: dict[str, Json], step_count: int) -> int:
-        speakers = [who for who in ("agent", "user") if _speaks(tick, who)]
-        if self._speaker in speakers or (not speakers and self._speaker):
-            return step_count - 1
-        if not speakers:
+        speakers = [who for who in _SIDES if _speaks(Record(tick), who)]
+        interrupted = not speakers or self._speaker in speakers
+        if interrupted:
             return max(0, step_count - 1)
         self._speaker = speakers[0]
         return step_count
 
 
-def _speaks(tick: dict[str, Json], who: str) -> bool:
-    said = as_str(as_dict(tick.get(f"{who}_chunk")).get("content"))
+_SIDES = ("agent", "user")
+
+
+def _speaks(tick: Record, who: str) -> bool:
+    said = tick.word(f"{who}_chunk", "content")
     return bool(said.strip() or tick.get(f"{who}_tool_calls"))
 
 
 def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
-    ticks = [as_dict(raw.value) for raw in raws]
-    who = next((who for tick in ticks for who in ("agent", "user") if _speaks(tick, who)), "")
+    ticks = records_of(raws)
+    who = next((who for tick in ticks for who in _SIDES if _speaks(tick, who)), "")
     other = "user" if who == "agent" else "agent"
-    said = {name: "".join(as_text(as_dict(tick.get(f"{name}_chunk")).get("content")) for tick in ticks)
-            for name in ("agent", "user")}  # fmt: skip
-    calls = tuple(
-        call_of_function(item)
-        for tick in ticks
-        for name in ("agent", "user")
-        for item in objects(tick.get(f"{name}_tool_calls"))
-    )
-    results = tuple(
-        Result(as_str(item.get("id")), as_text(item.get("content")), as_bool(item.get("error")) or None)
-        for tick in ticks
-        for name in ("agent", "user")
-        for item in objects(tick.get(f"{name}_tool_results"))
-    )
+    said = {side: "".join(texts_of(ticks, f"{side}_chunk", "content")) for side in _SIDES}
+    calls: list[RunCall] = []
+    results: list[Result] = []
+    for tick in ticks:
+        for side in _SIDES:
+            calls += map(call_of_function, objects(tick.get(f"{side}_tool_calls")))
+            results += map(_tool_result, tick.objects(f"{side}_tool_results"))
+    # In a voice dialogue both may speak: each tick has what either said in it.
     overlap = f"[{other}, at the same time] {said[other]}" if who and said[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
-    return Step(
-        index, actor, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="ticks",
-        text=joined([said.get(who, ""), overlap]), calls=calls, results=results,
-        started=when(ticks[0].get("timestamp")), ended=when(ticks[-1].get("timestamp")),
-        naive=is_naive(ticks[0].get("timestamp")), derived=frozenset({"kind"}),
-        flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
-    )  # fmt: skip
+    return (
+        StepBuilder(index, raws, actor, kind_of(tuple(calls)), "ticks")
+        .text(said.get(who, ""), overlap)
+        .calls(calls)
+        .results(results)
+        .span(ticks[0].time("timestamp"), ticks[-1].time("timestamp"))
+        .naive(ticks[0].get("timestamp"))
+        .flag_if(any_error(results), "error")
+        .derived("kind")
+        .build()
+    )
+
+
+def _tool_result(item: Record) -> Result:
+    return Result(item.word("id"), item.text("content"), item.truth("error") or None)
 
 
 def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
     """Return the header of a trial; `info` is that of tau2's whole file."""
-    told = as_dict(trial.get("reward_info"))
-    run = row_header("tau-bench", "2" if info or "reward" not in trial else "1", {**told, **trial})
-    costs = {"user_cost": as_float(trial.get("user_cost"))} if "user_cost" in trial else {}
-    costs |= {"user_cost": as_float(as_dict(trial.get("info")).get("user_cost"))} if "info" in trial else {}
-    domain = as_str(as_dict(info.get("environment_info")).get("domain_name"))
+    record, experiment = Record(trial), Record(info)
+    run = row_header(
+        "tau-bench", "2" if info or "reward" not in trial else "1", {**record.inner("reward_info").members, **trial}
+    )
+    # The first benchmark has the cost of the simulated user among its facts of the trial.
+    of_user = record.number("info", "user_cost") if record.has("info") else record.number("user_cost")
     return replace(
         run,
-        id=as_str(trial.get("id")) or id,
-        task=f"{domain} {run.task}".strip(),
-        model=as_str(as_dict(info.get("agent_info")).get("llm")),
-        agent=as_str(as_dict(info.get("agent_info")).get("implementation")),
-        exit_status=as_str(trial.get("termination_reason")),
-        cost=as_float(trial.get("agent_cost")),
-        duration_s=as_float(trial.get("duration")),
-        started=when(first(trial, "start_time", "timestamp")),
-        extra={key: value for key, value in costs.items() if value is not None},
+        id=record.word("id") or id,
+        task=f"{experiment.word('environment_info', 'domain_name')} {run.task}".strip(),
+        model=experiment.word("agent_info", "llm"),
+        agent=experiment.word("agent_info", "implementation"),
+        exit_status=record.word("termination_reason"),
+        cost=record.number("agent_cost"),
+        duration_s=record.number("duration"),
+        started=when(record.first("start_time", "timestamp")),
+        extra={} if of_user is None else {"user_cost": of_user},
     )
 
 
@@ -213,7 +216,7 @@ class TauBench(Format):
                 reader = _Reader(probe if known == "" else probe.part(record), header, _beside(probe, info, task))
                 reader.reviewed_id = name if known and _SIMULATIONS not in probe.object else ""
                 return reader
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        raise no_such_run(probe, id, hint="List it to see the ids.")
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:

@@ -10,9 +10,11 @@ import json
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats._parts import PartsReader
+from gistpoint.sessions.formats._text_blocks import text_of
 from gistpoint.sessions.formats.calls import kind_of, shell_call
-from gistpoint.sessions.records.archives import Blob, FileBlob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.archives import Blob, FileBlob
+from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -25,13 +27,12 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    first_object,
     joined,
     objects,
     when,
 )
 
-LONGEST_TEXT = 1 << 20
-"""Bytes of a log that are shown."""
 _SETTINGS = "run_metadata.json"
 _QUIET = frozenset({"", "unset", "none"})
 
@@ -65,6 +66,7 @@ class _Reader(PartsReader):
             record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
             if not part.size or part.name == _SETTINGS:
                 continue
+            # What the tests printed belongs to the score, which comes after all that the agent did.
             if _part(part.name) == "tests":
                 later.append(record)
             else:
@@ -73,6 +75,7 @@ class _Reader(PartsReader):
         yield from later
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
+        # The first prompt is the task; each later one is what the terminal showed after the reply before it.
         joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith("agent-logs/episode-0/")
         return step_count - 1 if joins or name.get("part") == "tests" else step_count
 
@@ -89,18 +92,17 @@ class _Reader(PartsReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         name = self.names(index)[0]
-        part, ranges = name.get("part"), tuple(raw.range for raw in raws)
+        part = name.get("part")
         if part == "task":
             text = as_text(as_dict(raws[0].value).get("instruction"))
-            return Step(index, Actor.USER, StepKind.TASK, raws[0].range, ranges, label="instruction", text=text)
+            return StepBuilder(index, raws, Actor.USER, StepKind.TASK, "instruction").text(text).build()
         if part == "score":
             return self._score(index, raws)
         if part == "response":
             return _episode(index, raws, as_str(name.get("file")))
         actor = Actor.USER if part == "prompt" else Actor.ENVIRONMENT
         kind = StepKind.MESSAGE if part == "prompt" else StepKind.NOTE
-        return Step(index, actor, kind, raws[0].range, ranges, label=as_str(name.get("file")),
-                    text=as_str(raws[0].value))  # fmt: skip
+        return StepBuilder(index, raws, actor, kind, as_str(name.get("file"))).text(as_str(raws[0].value)).build()
 
     def _score(self, index: int, raws: Sequence[Raw]) -> Step:
         trial = as_dict(raws[0].value)
@@ -108,12 +110,13 @@ class _Reader(PartsReader):
         told = as_str(trial.get("failure_mode"))
         verdict = _verdict(trial)
         logs = [as_str(raw.value) for raw in raws[1:]]
-        return Step(
-            index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="tests",
-            text=joined([verdict, told if told not in _QUIET else "", *outcomes, *logs]),
-            started=when(trial.get("test_started_at")), ended=when(trial.get("test_ended_at")),
-            flags=frozenset({"error"} if verdict == "unsolved" else ()),
-        )  # fmt: skip
+        return (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.SCORE, "tests")
+            .text(verdict, told if told not in _QUIET else "", *outcomes, *logs)
+            .span(when(trial.get("test_started_at")), when(trial.get("test_ended_at")))
+            .flag_if(verdict == "unsolved", "error")
+            .build()
+        )
 
     def header(self) -> Run:
         trial = self._trial
@@ -130,7 +133,7 @@ class _Reader(PartsReader):
             exit_status="" if failure in _QUIET else failure,
             tokens=Tokens(*spent),
             started=begun if begun is not None else when(trial.get("trial_started_at")),
-            duration_s=None if begun is None or ended is None else ended - begun,
+            duration_s=duration(begun, ended),
         )
 
 
@@ -141,16 +144,9 @@ def _part(name: str) -> str:
     return kind or ("tests" if "test" in name.rpartition("/")[2] else "log")
 
 
-def text_of(blob: Blob) -> str:
-    """Return the beginning of a text file, and how much of it is left out."""
-    text = blob.read(0, LONGEST_TEXT).decode("utf-8", "replace")
-    left = blob.size - LONGEST_TEXT
-    return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
-
-
 def _verdict(trial: dict[str, Json]) -> str:
     solved = as_bool(trial.get("is_resolved"))
-    return "" if solved is None else "solved" if solved else "unsolved"
+    return verdict_of(solved)
 
 
 def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
@@ -158,19 +154,31 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     text = as_str(raws[0].value)
     said = _json_in(text)
     typed = [as_text(first(item, "keystrokes", "command")) for item in objects(said.get("commands"))]
+    # The harness's agents write a command as an object or as a text.
     typed += [as_text(item) for item in as_list(said.get("commands")) if isinstance(item, str)]
     calls = tuple(shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1))
     thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
     results = tuple(Result(calls[-1].id if calls else "", as_str(raw.value)) for raw in raws[1:])
     done = any(said.get(key) is True for key in ("task_complete", "is_task_complete"))
-    return Step(
-        index, Actor.AGENT, StepKind.SUBMIT if done and not calls else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label=name.split("/")[-2] if "/" in name else name, thought=thought,
-        text=text, calls=calls, results=results, derived=frozenset({"kind", "calls", "results.call_id"}),
-    )  # fmt: skip
+    return (
+        StepBuilder(
+            index,
+            raws,
+            Actor.AGENT,
+            StepKind.SUBMIT if done and not calls else kind_of(calls),
+            name.split("/")[-2] if "/" in name else name,
+        )
+        .thought(thought)
+        .text(text)
+        .calls(calls)
+        .results(results)
+        .derived("kind", "calls", "results.call_id")
+        .build()
+    )
 
 
 def _json_in(text: str) -> dict[str, Json]:
+    # Models write words around the object that they were asked for.
     begin, end = text.find("{"), text.rfind("}")
     try:
         return as_dict(json.loads(text[begin : end + 1], strict=False)) if 0 <= begin < end else {}
@@ -205,10 +213,8 @@ class TerminalBench(Format):
         """Open a trial by its name, or the only one."""
         if not _first_of(probe) and not id:
             return _Reader(probe)
-        for known, part in _trials(probe):
-            if known == id or not id:
-                return _Reader(part, known, _settings(probe))
-        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        known, part = run_named(probe, id, _trials(probe))
+        return _Reader(part, known, _settings(probe))
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
@@ -221,7 +227,7 @@ def _settings(probe: FileProbe) -> dict[str, Json]:
 
 
 def _first_of(probe: FileProbe) -> dict[str, Json]:
-    return as_dict((as_list(probe.object.get("results")) or [None])[0])
+    return first_object(probe.object.get("results"))
 
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:

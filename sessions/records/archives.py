@@ -177,11 +177,19 @@ def zip_archive(blob: Blob) -> Archive:
     if len(infos) > limits.MEMBERS:
         raise RunFileError(f"The zip holds {len(infos):,} members; at most {limits.MEMBERS:,} are read.")
     members = [
-        _zip_member(blob, info.filename, info.header_offset, info.compress_size, info.file_size, info.compress_type,
-                    info.flag_bits, info.external_attr)
+        _zip_member(
+            blob,
+            info.filename,
+            info.header_offset,
+            info.compress_size,
+            info.file_size,
+            info.compress_type,
+            info.flag_bits,
+            info.external_attr,
+        )
         for info in infos
         if not info.is_dir()
-    ]  # fmt: skip
+    ]
     return Archive("zip", members)
 
 

@@ -13,6 +13,15 @@ EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 _NUMBER = re.compile(r"(\d+)")
 _TRIAL_OF_HARBOR = ("result.json", "config.json")
 _TRIAL_OF_TERMINAL_BENCH = "results.json"
+_EPISODE = ("prompt.txt", "response.txt", "response.json")
+_LOGS_OF_TERMINAL_BENCH = (
+    "commands.txt",
+    "sessions/agent.log",
+    "panes/post-agent.txt",
+    "sessions/tests.log",
+    "panes/post-test.txt",
+)
+_LOGS_OF_HARBOR = ("verifier/test-stdout.txt", "verifier/ctrf.json", "exception.txt")
 _MOST_FILES = 4000
 _MOST_TRIED = 8
 
@@ -39,18 +48,14 @@ def session_files(path: Path) -> list[PathBlob]:
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []
-    for base in path.parents[1:3]:
-        messages = _sorted((base / "message" / path.stem).glob("*.json"))
-        if messages:
-            break
-    else:
-        return []
-    found = [path]
+    places = ((base, _sorted((base / "message" / path.stem).glob("*.json"))) for base in path.parents[1:3])
+    base, messages = next((place for place in places if place[1]), (path, []))
+    found = [path] if messages else []
     for message in messages:
         kept = _sorted((base / "part" / message.stem).glob("*.json"))
         kept = kept or _sorted((base / "part" / path.stem / message.stem).glob("*.json"))
         found += [message, *kept]
-    return [PathBlob(file, _name(file, base)) for file in found[: limits.MEMBERS] if file.is_file()]
+    return _blobs(found[: limits.MEMBERS], base)
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
@@ -82,24 +87,25 @@ def trial_files(folder: Path) -> list[PathBlob]:
     names = [entry.name for entry in entries if entry.is_file()]
     if not is_trial(folder, names, [entry.name for entry in entries if entry.is_dir()]):
         return []
-    if _TRIAL_OF_TERMINAL_BENCH in names:
-        beside = [folder.parent.parent / "run_metadata.json"]
-        logs = _sorted((folder / "agent-logs").glob("episode-*/*"))
-        kept = [path for path in logs if path.name in ("prompt.txt", "response.txt", "response.json")]
-        ends = [
-            "commands.txt",
-            "sessions/agent.log",
-            "panes/post-agent.txt",
-            "sessions/tests.log",
-            "panes/post-test.txt",
-        ]
-        found = [folder / _TRIAL_OF_TERMINAL_BENCH, *beside, *kept, *(folder / end for end in ends)]
-    else:
-        agent = _sorted((folder / "agent").rglob("*"))
-        agent.sort(key=_rank)
-        ends = ["verifier/test-stdout.txt", "verifier/ctrf.json", "exception.txt"]
-        found = [folder / "result.json", *agent, *(folder / end for end in ends)]
-    return [PathBlob(path, _name(path, folder)) for path in found[:_MOST_FILES] if path.is_file()]
+    found = _of_terminal_bench(folder) if _TRIAL_OF_TERMINAL_BENCH in names else _of_harbor(folder)
+    return _blobs(found[:_MOST_FILES], folder)
+
+
+def _of_terminal_bench(folder: Path) -> list[Path]:
+    beside = folder.parent.parent / "run_metadata.json"
+    logs = _sorted((folder / "agent-logs").glob("episode-*/*"))
+    kept = [path for path in logs if path.name in _EPISODE]
+    return [folder / _TRIAL_OF_TERMINAL_BENCH, beside, *kept, *map(folder.joinpath, _LOGS_OF_TERMINAL_BENCH)]
+
+
+def _of_harbor(folder: Path) -> list[Path]:
+    agent = _sorted((folder / "agent").rglob("*"))
+    agent.sort(key=_rank)
+    return [folder / "result.json", *agent, *map(folder.joinpath, _LOGS_OF_HARBOR)]
+
+
+def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:
+    return [PathBlob(path, _name(path, folder)) for path in paths if path.is_file()]
 
 
 def _rank(path: Path) -> tuple[bool, bool, bool]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.loading import load_record
@@ -154,6 +155,7 @@ def unknown_step(index: int, raws: Sequence[Raw], label: str, text: str) -> Step
 
 
 _LONGEST_ID = 120
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,22 @@ class SingleRun(Format):
                 f"{probe.name or 'The file'} holds one run only: there is no #{id}.", hint="Leave the # out."
             )
         return self.reader(probe)
+
+
+def no_such_run(probe: FileProbe, id: str, *, hint: str = "") -> RunFileError:
+    """Return the error for an id that no run of a file has."""
+    return RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint=hint)
+
+
+def run_named(probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hint: str = "") -> tuple[str, _T]:
+    """Return the run with an id among those of a file, or the first one if the id is empty.
+
+    Raises `RunFileError` if there is none.
+    """
+    for known, run in found:
+        if known == id or not id:
+            return known, run
+    raise no_such_run(probe, id, hint=hint)
 
 
 class RunNames:

@@ -96,8 +96,14 @@ class CutText(str):
     @property
     def length(self) -> int:
         """Size of the whole in bytes, as written."""
-        sizes = (piece.source.length if isinstance(piece, Escaped) else piece.length if isinstance(piece, ByteRange)
-                 else len(piece) for piece in self.pieces)  # fmt: skip
+        sizes = (
+            piece.source.length
+            if isinstance(piece, Escaped)
+            else piece.length
+            if isinstance(piece, ByteRange)
+            else len(piece)
+            for piece in self.pieces
+        )
         return sum(sizes)
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBlob
 from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import CutOffError, DamagedError, RawRecord, Scanner, TooLongError, members
 from gistpoint.sessions.records.values import as_dict, as_list
 
@@ -142,6 +143,19 @@ class FileProbe:
             if isinstance(value, dict):
                 found.append(value)
         return found
+
+    @property
+    def opening(self) -> Record:
+        """The first record: the first element of the top array, else the first line, else the top object."""
+        return Record((self.array or self.lines or [self.object])[0])
+
+    def first_lines(self, count: int = 20) -> list[Record]:
+        """Return the first lines, none if the text is not JSON lines."""
+        return [Record(line) for line in self.lines[:count]]
+
+    def records(self, count: int = 20) -> list[Record]:
+        """Return the first records: objects of the top array, else of the first lines, else the top object alone."""
+        return records_in(self.array)[:count] or self.first_lines(count) or [Record(self.object)]
 
     @cached_property
     def is_lines(self) -> bool:

@@ -28,6 +28,11 @@ _INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
 _KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
+def _light(text: str | None, number: str | None) -> Json:
+    """Return the value of a light key: a short string, or a whole number."""
+    return text if number is None else int(number)
+
+
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
@@ -327,7 +332,7 @@ class Scanner:
         for match in self._borders(pattern):
             before, what, name, text, number, later, later_text, later_number, _ = match.groups()
             if later is not None:
-                fields[later] = later_text if later_number is None else int(later_number)
+                fields[later] = _light(later_text, later_number)
                 continue
             here = self._base + (match.end() - 1 if what is None else match.start(2))
             if start >= 0:
@@ -345,13 +350,21 @@ class Scanner:
             if what in "{[":
                 start, fields = here, {}
                 if name is not None:
-                    fields[name] = text if number is None else int(number)
-                elif self._text[match.end() : match.end() + 1] in ("}", "]"):
+                    fields[name] = _light(text, number)
+                elif self._closes_at_once(match):
                     yield RawRecord(here, here + 2, {})
                     start = -1
             elif what not in "}]" and start < 0:
                 yield self._one_line(match.end() - 1)
-        raise CutOffError(start if start >= 0 else self.position)
+        raise self._cut_off(start)
+
+    def _cut_off(self, start: int) -> CutOffError:
+        """Return the error for a text that ends within the record at `start`, or between records if that is -1."""
+        return CutOffError(start if start >= 0 else self.position)
+
+    def _closes_at_once(self, match: re.Match[str]) -> bool:
+        """Whether the record that opens at a match is empty."""
+        return self._text[match.end() : match.end() + 1] in ("}", "]")
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches at the beginning of lines, only whole lines, to the end of the text."""

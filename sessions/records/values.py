@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
+_T = TypeVar("_T")
 _YEAR_9999 = 253_000_000_000
 
 
@@ -45,6 +47,11 @@ def as_float(value: Json) -> float | None:
     return float(value) if abs(value) < 1e300 else None
 
 
+def in_seconds(milliseconds: float | None) -> float | None:
+    """Return a duration in milliseconds as one in seconds."""
+    return None if milliseconds is None else milliseconds / 1000
+
+
 def as_bool(value: Json) -> bool | None:
     """Return a truth value, or None."""
     return value if isinstance(value, bool) else None
@@ -53,6 +60,11 @@ def as_bool(value: Json) -> bool | None:
 def objects(value: Json) -> list[dict[str, Json]]:
     """Return the objects of an array."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first_object(value: Json) -> dict[str, Json]:
+    """Return the first element of an array; an empty object if it is no object or there is none."""
+    return as_dict((as_list(value) or [None])[0])
 
 
 def dumped(value: Json) -> str:
@@ -82,9 +94,21 @@ def as_text(value: Json) -> str:
 
 
 _MEDIA = frozenset(
-    ("image", "image_url", "input_image", "audio", "input_audio", "output_audio", "video", "file", "input_file",
-     "document", "media", "computer_screenshot")
-)  # fmt: skip
+    (
+        "image",
+        "image_url",
+        "input_image",
+        "audio",
+        "input_audio",
+        "output_audio",
+        "video",
+        "file",
+        "input_file",
+        "document",
+        "media",
+        "computer_screenshot",
+    )
+)
 
 
 def _part(part: Json) -> str:
@@ -215,10 +239,20 @@ def is_deep(value: Json) -> bool:
     return True
 
 
+def shallow(value: Json) -> dict[str, Json]:
+    """Return an object; an empty one if it is nested too deeply to be used, or is none."""
+    return {} if is_deep(value) else as_dict(value)
+
+
 def total(values: Sequence[int | None]) -> int | None:
     """Return the sum of the known values, None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def first_known(values: Iterable[_T | None]) -> _T | None:
+    """Return the first value that is not None."""
+    return next((value for value in values if value is not None), None)
 
 
 def first(mapping: Mapping[str, Json], *keys: str) -> Json:

@@ -1,0 +1,272 @@
+"""What readers make of records: steps, put together a part at a time, and the sums in the header of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gistpoint.sessions.records.format import Raw
+from gistpoint.sessions.records.model import (
+    UNSOLVED,
+    Actor,
+    FileEdit,
+    Json,
+    Noted,
+    Result,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
+from gistpoint.sessions.records.values import is_naive, joined, when
+
+
+class StepBuilder:
+    """Makes a step from its records; what is given as missing or empty leaves a field as it was.
+
+    Each method returns the builder, so that a step is one expression that ends in `build()`.
+    """
+
+    __slots__ = ("_derived", "_fields", "_flags", "_index", "_raws")
+
+    def __init__(self, index: int, raws: Sequence[Raw], actor: Actor, kind: StepKind, label: str = "") -> None:
+        """Begin step `index`, which `raws` belong to."""
+        self._index = index
+        self._raws = raws
+        self._fields: dict[str, Any] = {"actor": actor, "kind": kind, "label": label}
+        self._flags: list[str] = []
+        self._derived: list[str] = []
+
+    def kind(self, kind: StepKind) -> StepBuilder:
+        """Change the kind."""
+        self._fields["kind"] = kind
+        return self
+
+    def thought(self, *texts: str) -> StepBuilder:
+        """Set the thought: the texts that are not empty, on lines of their own."""
+        self._fields["thought"] = joined(texts)
+        return self
+
+    def text(self, *texts: str) -> StepBuilder:
+        """Set the text: the texts that are not empty, on lines of their own."""
+        self._fields["text"] = joined(texts)
+        return self
+
+    def calls(self, calls: Iterable[RunCall]) -> StepBuilder:
+        """Set the calls."""
+        self._fields["calls"] = tuple(calls)
+        return self
+
+    def results(self, results: Iterable[Result]) -> StepBuilder:
+        """Set the results."""
+        self._fields["results"] = tuple(results)
+        return self
+
+    def edits(self, edits: Iterable[FileEdit]) -> StepBuilder:
+        """Set the changes to files."""
+        self._fields["edits"] = tuple(edits)
+        return self
+
+    def diffs(self, diffs: Iterable[str]) -> StepBuilder:
+        """Set the diff of the step's own changes: those that are not empty, one after the other."""
+        self._fields["diff"] = "\n".join(filter(None, diffs)) or None
+        return self
+
+    def diff_so_far(self, diff: str | None) -> StepBuilder:
+        """Set the diff of the changes of all steps up to this one."""
+        self._fields["diff_so_far"] = diff
+        return self
+
+    def also(self, noted: Iterable[Noted]) -> StepBuilder:
+        """Set the texts of the raw records that no other field has."""
+        self._fields["also"] = tuple(noted)
+        return self
+
+    def at(self, written: Json) -> StepBuilder:
+        """Set the beginning to a time as the file has it."""
+        self._fields["started"] = when(written)
+        self._fields["naive"] = is_naive(written)
+        return self
+
+    def naive(self, written: Json) -> StepBuilder:
+        """Note whether a time was written without a time zone."""
+        self._fields["naive"] = is_naive(written)
+        return self
+
+    def naive_if(self, condition: bool) -> StepBuilder:
+        """Set whether the times were written without a time zone."""
+        self._fields["naive"] = condition
+        return self
+
+    def span(self, started: float | None, ended: float | None = None) -> StepBuilder:
+        """Set the beginning and the end, in seconds since the epoch."""
+        self._fields["started"], self._fields["ended"] = started, ended
+        return self
+
+    def over(self, times: Iterable[float | None]) -> StepBuilder:
+        """Set the beginning and the end to the earliest and the latest of the times that are known."""
+        known = [at for at in times if at is not None]
+        return self.span(min(known, default=None), max(known, default=None))
+
+    def spent(self, tokens: Tokens, cost: float | None = None) -> StepBuilder:
+        """Set the tokens, and the cost in US dollars."""
+        self._fields["tokens"], self._fields["cost"] = tokens, cost
+        return self
+
+    def model(self, model: str) -> StepBuilder:
+        """Set the model that replied."""
+        self._fields["model"] = model
+        return self
+
+    def state(self, state: Mapping[str, Json]) -> StepBuilder:
+        """Set the state of the run in this step."""
+        self._fields["state"] = state
+        return self
+
+    def flag(self, *flags: str) -> StepBuilder:
+        """Add flags."""
+        self._flags += flags
+        return self
+
+    def flag_if(self, condition: object, flag: str) -> StepBuilder:
+        """Add a flag if something is so."""
+        if condition:
+            self._flags.append(flag)
+        return self
+
+    def derived(self, *names: str) -> StepBuilder:
+        """Name fields that were inferred."""
+        self._derived += names
+        return self
+
+    def derived_if(self, condition: object, *names: str) -> StepBuilder:
+        """Name fields that were inferred if something is so."""
+        if condition:
+            self._derived += names
+        return self
+
+    def links(self, links: Iterable[str]) -> StepBuilder:
+        """Set the runs that this step started."""
+        self._fields["links"] = tuple(links)
+        return self
+
+    def id(self, id: str) -> StepBuilder:
+        """Set the format's own identifier of the step."""
+        self._fields["id"] = id
+        return self
+
+    def build(self) -> Step:
+        """Return the step."""
+        raws = self._raws
+        return Step(
+            self._index,
+            raw=raws[0].range,
+            records=tuple([raw.range for raw in raws]),
+            flags=frozenset(self._flags),
+            derived=frozenset(self._derived),
+            **self._fields,
+        )
+
+
+class Tally:
+    """What a reader learns of a run from record to record, for its header; a cost is in US dollars."""
+
+    __slots__ = ("cost", "ended", "models", "started", "times", "tokens")
+
+    def __init__(self) -> None:
+        self.tokens = Tokens()
+        self.cost: float | None = None
+        """None if none is recorded."""
+        self.started: float | None = None
+        """The earliest of the times that were seen, in seconds since the epoch."""
+        self.ended: float | None = None
+        """The latest of them."""
+        self.times = 0
+        """How many times were seen."""
+        self.models: list[str] = []
+        """The models that replied, each once, in order."""
+
+    def spend(self, tokens: Tokens, cost: float | None = None) -> None:
+        """Add what a reply took."""
+        self.tokens += tokens
+        self.cost = cost if self.cost is None else self.cost + (cost or 0.0)
+
+    def see(self, at: float | None) -> None:
+        """Learn the time of a record, if it has one."""
+        if at is None:
+            return
+        self.times += 1
+        if self.started is None or self.ended is None:
+            self.started = self.ended = at
+            return
+        self.started = min(at, self.started)
+        self.ended = max(at, self.ended)
+
+    def meet(self, model: str) -> None:
+        """Learn the model of a reply, if it is named."""
+        if model and model not in self.models:
+            self.models.append(model)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds from the earliest to the latest time; None without times."""
+        return None if self.started is None or self.ended is None else self.ended - self.started
+
+    @property
+    def model(self) -> str:
+        """The first model that replied."""
+        return self.models[0] if self.models else ""
+
+
+def latest(times: Iterable[float | None]) -> float | None:
+    """Return the latest of the times that are known."""
+    return max((at for at in times if at is not None), default=None)
+
+
+def duration(started: float | None, ended: float | None) -> float | None:
+    """Return the seconds between two times; None if one of them is unknown."""
+    return None if started is None or ended is None else ended - started
+
+
+def verdict_of(solved: bool | None) -> str:
+    """Return the verdict that a truth value stands for; empty if nothing is recorded."""
+    if solved is None:
+        return ""
+    return "solved" if solved else UNSOLVED
+
+
+def asking_kind(index: int, before: int = 3) -> StepKind:
+    """Return the kind of a user's message: the task near the beginning, at steps below `before`, else a message."""
+    return StepKind.TASK if index < before else StepKind.MESSAGE
+
+
+def spoken_result(*texts: str) -> list[Result]:
+    """Return what a user said among results as a result without a call; nothing if they said nothing."""
+    text = joined(texts)
+    return [Result("", text)] if text else []
+
+
+def error_if(condition: object) -> bool | None:
+    """Return True if something failed; else None, as its success is not recorded either."""
+    return True if condition else None
+
+
+def is_failure(result: Result) -> bool:
+    """Whether a result is an error, or that of a command with another exit code than 0."""
+    return bool(result.is_error or result.returncode)
+
+
+def any_failed(results: Iterable[Result]) -> bool:
+    """Whether one of some results is a failure."""
+    return any(map(is_failure, results))
+
+
+def any_error(results: Iterable[Result]) -> bool:
+    """Whether one of some results is an error, whatever the exit codes are."""
+    return any(result.is_error for result in results)
+
+
+def marked_failed(results: Iterable[Result]) -> list[Result]:
+    """Return the results as errors."""
+    return [replace(result, is_error=True) for result in results]

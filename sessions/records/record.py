@@ -1,0 +1,166 @@
+"""One object of a recorded run, read leniently: a member that is missing or of another type counts as empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.values import (
+    as_bool,
+    as_float,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    first,
+    first_object,
+    in_seconds,
+    is_naive,
+    when,
+)
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.records.format import Raw
+
+
+class Record:
+    """An object whose members are read by the keys that lead to them: `record.text("message", "content")`."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, value: Json = None) -> None:
+        """Read `value`; anything but an object has no members."""
+        self.members: dict[str, Json] = value if isinstance(value, dict) else {}
+
+    def __bool__(self) -> bool:
+        return bool(self.members)
+
+    def get(self, *path: str) -> Json:
+        """Return the value that keys lead to, None if one of them is missing."""
+        value: Json = self.members
+        for key in path:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(key)
+        return value
+
+    def has(self, *keys: str) -> bool:
+        """Whether it has at least one of these members, whatever their values are."""
+        return not self.members.keys().isdisjoint(keys)
+
+    def has_all(self, *keys: str) -> bool:
+        """Whether it has all of these members, whatever their values are."""
+        return self.members.keys() >= set(keys)
+
+    def inner(self, *path: str) -> Record:
+        """Return the object that keys lead to, or an empty one."""
+        return Record(self.get(*path))
+
+    def objects(self, *path: str) -> list[Record]:
+        """Return the objects of an array; its other elements are left out."""
+        return records_in(self.get(*path))
+
+    def items(self, *path: str) -> list[Json]:
+        """Return the elements of an array."""
+        return as_list(self.get(*path))
+
+    def words(self, *path: str) -> list[str]:
+        """Return the elements of an array as strings, empty ones where they are neither strings nor numbers."""
+        return list(map(as_str, self.items(*path)))
+
+    def word(self, *path: str) -> str:
+        """Return a string, or a number as written."""
+        return as_str(self.get(*path))
+
+    def text(self, *path: str) -> str:
+        """Return the text of a content: a string, parts of several types, or any value as JSON."""
+        return as_text(self.get(*path))
+
+    def whole(self, *path: str) -> int | None:
+        """Return a whole number."""
+        return as_int(self.get(*path))
+
+    def number(self, *path: str) -> float | None:
+        """Return a finite number."""
+        return as_float(self.get(*path))
+
+    def truth(self, *path: str) -> bool | None:
+        """Return a truth value."""
+        return as_bool(self.get(*path))
+
+    def time(self, *path: str) -> float | None:
+        """Return a time in seconds since the epoch, UTC."""
+        return when(self.get(*path))
+
+    def naive(self, *path: str) -> bool:
+        """Whether a time is written without a time zone."""
+        return is_naive(self.get(*path))
+
+    def seconds(self, *path: str) -> float | None:
+        """Return a duration that is recorded in milliseconds, in seconds."""
+        return in_seconds(self.number(*path))
+
+    def first(self, *keys: str) -> Json:
+        """Return the first member under `keys` that is neither missing nor empty."""
+        return first(self.members, *keys)
+
+    def first_word(self, *keys: str) -> str:
+        """Return the first such member as a string."""
+        return as_str(first(self.members, *keys))
+
+    def first_text(self, *keys: str) -> str:
+        """Return the first such member as a text."""
+        return as_text(first(self.members, *keys))
+
+    def texts(self, *keys: str) -> list[str]:
+        """Return the text of each member under `keys`, empty ones for those that are missing."""
+        return [self.text(key) for key in keys]
+
+    def kept(self, *keys: str) -> dict[str, Json]:
+        """Return the members under `keys` that are neither missing, empty, zero nor false."""
+        return {key: self.members[key] for key in keys if self.members.get(key)}
+
+    def without(self, *keys: str) -> dict[str, Json]:
+        """Return all members but those under `keys`."""
+        return {key: value for key, value in self.members.items() if key not in keys}
+
+
+def records_in(value: Json) -> list[Record]:
+    """Return the objects of an array as records."""
+    return [Record(item) for item in as_list(value) if isinstance(item, dict)]
+
+
+def first_in(value: Json) -> Record:
+    """Return the first element of an array, an empty record if it is no object or there is none."""
+    return Record(first_object(value))
+
+
+def records_of(raws: Iterable[Raw]) -> list[Record]:
+    """Return the raw records of a step."""
+    return [Record(raw.value) for raw in raws]
+
+
+def of_type(records: Iterable[Record], *types: str) -> list[Record]:
+    """Return the records whose `type` is one of these."""
+    return [record for record in records if record.get("type") in types]
+
+
+def times_of(records: Iterable[Record], *path: str) -> Iterator[float | None]:
+    """Yield the time in each record."""
+    return (record.time(*path) for record in records)
+
+
+def texts_of(records: Iterable[Record], *path: str) -> Iterator[str]:
+    """Yield the text in each record."""
+    return (record.text(*path) for record in records)
+
+
+def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
+    """Yield the string in each record."""
+    return (record.word(*path) for record in records)
+
+
+def attached(names: Iterable[str]) -> list[str]:
+    """Return a line for each file that a message has with it, in place of the file's content."""
+    return [f"[attached: {name}]" for name in names if name]
