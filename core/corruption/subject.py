@@ -11,7 +11,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from itertools import chain, pairwise
 
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.index import Definition, FileIndex, index_source
@@ -21,10 +21,9 @@ from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.shapes import FunctionNode, Node, only
 from gistpoint.core.trees import SourceTree
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Node = TypeVar("Node", bound=ast.AST)
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
 
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.JoinedStr)
@@ -67,11 +66,21 @@ class CorruptionTarget:
     parents: Mapping[ast.AST, ast.AST] = field(repr=False)
     blocks: tuple[StatementBlock, ...] = field(repr=False)
 
-    def of(self, kind: type[Node]) -> Iterator[Node]:
-        """Yield the nodes of one type, in source order."""
-        for node in self.nodes:
-            if isinstance(node, kind):
-                yield node
+    def of(self, kind: type[Node] | tuple[type[Node], ...]) -> Iterator[Node]:
+        """Yield the nodes of one type, or of several, in source order."""
+        return only(kind, self.nodes)
+
+    def statements(self) -> Iterator[ast.stmt]:
+        """Yield the statements, block by block: those of the function itself first."""
+        return chain.from_iterable(block.statements for block in self.blocks)
+
+    def neighbours(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+        """Yield each two statements that follow each other in a block."""
+        return chain.from_iterable(pairwise(block.statements) for block in self.blocks)
+
+    def longer_blocks(self) -> Iterator[StatementBlock]:
+        """Yield the blocks with more than one statement: one of them can go and leave valid code."""
+        return (block for block in self.blocks if len(block.statements) > 1)
 
     def parent(self, node: ast.AST) -> ast.AST:
         """Return the parent of a node; the function for its own statements."""
@@ -84,6 +93,10 @@ class CorruptionTarget:
             if node is self.node:
                 return
             yield node
+
+    def nearest(self, node: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> Node | None:
+        """Return the innermost node of one of these types around a node; None if there is none."""
+        return next(only(kind, self.around(node)), None)
 
     def span(self, node: Placed) -> tuple[int, int]:
         """Return the offsets of a node, without parentheses around it."""
@@ -109,6 +122,14 @@ class CorruptionTarget:
         """Return the text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
+
+    def cut(self, span: tuple[int, int]) -> str:
+        """Return the text between two offsets."""
+        return self.text[span[0] : span[1]]
+
+    def line_start(self, offset: int) -> int:
+        """Return the offset at which the line of an offset begins."""
+        return self.text.rfind("\n", 0, offset) + 1
 
     def before(self, offset: int) -> Token | None:
         """Return the last token that ends at or before an offset."""
@@ -139,6 +160,10 @@ class CorruptionTarget:
         """Return the edit that replaces a node by `text`."""
         return (TextEdit(*self.span(node), text),)
 
+    def replaced_after(self, part: Placed, whole: Placed, text: str = "") -> tuple[TextEdit, ...]:
+        """Return the edit that replaces by `text` what a node has after one of its parts."""
+        return (TextEdit(self.span(part)[1], self.span(whole)[1], text),)
+
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
         """Return the offsets of a statement's whole lines, without the last line end.
 
@@ -147,7 +172,7 @@ class CorruptionTarget:
         start, end = self.span(statement)
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.decorator_list:
             return None
-        first = self.text.rfind("\n", 0, start) + 1
+        first = self.line_start(start)
         last = self.text.find("\n", end)
         last = len(self.text) if last < 0 else last
         if self.text[first:start].strip() or self.text[end:last].strip():
