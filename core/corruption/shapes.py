@@ -118,6 +118,14 @@ def is_guard(node: ast.AST) -> TypeGuard[ast.If]:
     return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], LEAVING)
 
 
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a constant alone, such as a docstring."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False
+
+
 def is_one_line(node: ast.expr | ast.stmt) -> bool:
     """Whether a node is written on one line."""
     return node.lineno == node.end_lineno

@@ -18,6 +18,7 @@ from gistpoint.core.corruption.shapes import (
     has,
     inside,
     is_call_to,
+    is_text,
     names_in,
     only,
     parameters,
@@ -164,17 +165,9 @@ def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
     """A line moved past several that read what it changes: a state saved late, a cache emptied early."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
-            lines = subject.lines(node) if _is_step(node) else None
+            lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
             if lines is not None and "\n" not in subject.cut(lines):
                 yield from _moved_past(subject, node, lines, block.statements[place + 1 : place + 1 + _FAR])
-
-
-def _is_step(node: ast.stmt) -> bool:
-    """Whether a statement does one thing; a text or a number alone does nothing."""
-    match node:
-        case ast.Expr(value=ast.Constant()):
-            return False
-    return isinstance(node, SIMPLE)
 
 
 def _moved_past(
