@@ -205,13 +205,12 @@ def end_line(document: SourceText, node: DefinitionNode) -> int:
 
 def is_protocol(node: DefinitionNode) -> bool:
     """Whether a class names `Protocol` among its bases, subscripted or not."""
-    if not isinstance(node, ast.ClassDef):
-        return False
-    for base in node.bases:
-        named = base.value if isinstance(base, ast.Subscript) else base
-        if (isinstance(named, ast.Name) and named.id == "Protocol") or (
-            isinstance(named, ast.Attribute) and named.attr == "Protocol"
-        ):
+    return isinstance(node, ast.ClassDef) and any(map(_names_protocol, node.bases))
+
+
+def _names_protocol(base: ast.expr) -> bool:
+    match base.value if isinstance(base, ast.Subscript) else base:
+        case ast.Name(id="Protocol") | ast.Attribute(attr="Protocol"):
             return True
     return False
 
@@ -233,9 +232,8 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
         given = node.args
         parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
         parts += [*given.defaults, *given.kw_defaults, node.returns]
-    for part in parts:
-        if part is not None:
-            yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
+    for part in filter(None, parts):
+        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
 
 
 def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
@@ -378,10 +376,10 @@ def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, l
 
 def _definition(document: SourceText, found: FoundDefinition, name: str, parent: str | None, total: int) -> Definition:
     node = found.node
-    first = node.body[0]
-    docstring = None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        docstring = first.value.value
+    first, docstring = node.body[0], None
+    match first:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            docstring = text
     layout = layout_of(document, node, None if docstring is None else first)
     return Definition(
         ref=FunctionRef(document.path, name),
@@ -399,11 +397,18 @@ def _definition(document: SourceText, found: FoundDefinition, name: str, parent:
 
 
 def _kind(found: FoundDefinition) -> DefinitionKind:
-    if isinstance(found.node, ast.ClassDef):
-        return DefinitionKind.CLASS
-    if isinstance(found.node, ast.AsyncFunctionDef):
-        return DefinitionKind.ASYNC_METHOD if found.in_class else DefinitionKind.ASYNC_FUNCTION
-    return DefinitionKind.METHOD if found.in_class else DefinitionKind.FUNCTION
+    return _KINDS[type(found.node), found.in_class]
+
+
+_KINDS: Mapping[tuple[type[DefinitionNode], bool], DefinitionKind] = {
+    (ast.ClassDef, False): DefinitionKind.CLASS,
+    (ast.ClassDef, True): DefinitionKind.CLASS,
+    (ast.FunctionDef, False): DefinitionKind.FUNCTION,
+    (ast.FunctionDef, True): DefinitionKind.METHOD,
+    (ast.AsyncFunctionDef, False): DefinitionKind.ASYNC_FUNCTION,
+    (ast.AsyncFunctionDef, True): DefinitionKind.ASYNC_METHOD,
+}
+"""The kind of a definition by its node, and by whether it is directly in a class."""
 
 
 def _answers(plain: str, asked: str) -> bool:

@@ -24,19 +24,22 @@ def block_unit(lines: Sequence[CodeLine]) -> str | None:
 
 def file_unit(definitions: Sequence[Definition]) -> str:
     """Return the white space by which the first definition with a body on separate lines indents it."""
-    for item in definitions:
-        body = leading_space(item.document.line(item.layout.body_line))
-        if item.layout.body_line > item.layout.header[0] and body.startswith(item.indentation):
-            unit = body.removeprefix(item.indentation)
-            if unit:
-                return unit
-    return _FOUR_SPACES
+    return next(filter(None, map(_unit_of, definitions)), _FOUR_SPACES)
+
+
+def _unit_of(definition: Definition) -> str:
+    """Return the white space by which a definition indents its body; empty if it is on the line of its header."""
+    layout, margin = definition.layout, definition.indentation
+    body = leading_space(definition.document.line(layout.body_line))
+    below = layout.body_line > layout.header[0] and body.startswith(margin)
+    return body.removeprefix(margin) if below else ""
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
     """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else unchanged."""
     own = block_unit(lines)
-    if own is None or set(own) == set(unit) or len(set(own)) > 1 or len(set(unit)) > 1:
+    # Only one kind of white space can be exchanged for one other kind.
+    if own is None or {len(set(own)), len(set(unit))} != {1} or set(own) == set(unit):
         return list(lines)
     levels: dict[str, int] = {"": 0}
     for line in lines:
@@ -172,6 +175,7 @@ def _check_place(definition: Definition) -> None:
     if not document.is_reversible:
         raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
     if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
+        # A definition in the middle of a logical line has no margin of its own.
         raise CodeError(
             f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in place."
         )
@@ -183,9 +187,7 @@ def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) 
     if not given:
         return True
     known = definition.decorators
-    if len(known) == len(given) and all(
-        same_tree(_expression(text), node) for text, node in zip(known, given, strict=True)
-    ):
+    if len(known) == len(given) and all(map(same_tree, map(_expression, known), given)):
         return True
     if allow_change:
         return False
@@ -207,7 +209,8 @@ def _check_result(
     """Raise `CodeError` unless `data` is the old file with the new definition, and differs in nothing else."""
     path = index.path
     document = read_document(path, data)
-    if document.text != text or document.encoding != index.encoding or document.bom != index.document.bom:
+    read_as = document.text, document.encoding, document.bom
+    if read_as != (text, index.encoding, index.document.bom):
         raise CodeError(f"With this code {path} would be read in another encoding than {index.encoding}.")
     after, nodes = index_module(document, parse_module(document.text, f"With this code {path}"))
     if _others(index, definition) != _others(after, definition):
@@ -266,6 +269,5 @@ def _body_indentation(index: FileIndex, definition: Definition, header_end: int)
 
 
 def _is_stub(index: FileIndex, definition: Definition) -> bool:
-    if index.path.endswith(".pyi"):
-        return True
-    return definition.parent is not None and index.get(definition.parent).is_protocol
+    of_protocol = definition.parent is not None and index.get(definition.parent).is_protocol
+    return of_protocol or index.path.endswith(".pyi")

@@ -116,6 +116,7 @@ def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[
             if new:
                 seen[node] = known | new
                 frontier[node] = new
+                # A distance may have nodes of earlier blocks.
                 counts[node][distance] = counts[node].get(distance, 0) + new.bit_count()
 
 

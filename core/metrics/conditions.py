@@ -17,9 +17,14 @@ _DEEPEST = 50
 _LONGEST = 4000
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
-    "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
-    "==": operator.eq, "=": operator.eq,
-}  # fmt: skip
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "==": operator.eq,
+    "=": operator.eq,
+}
 _TOKEN = re.compile(
     r"\s*(?:(?P<sign><=|>=|!=|==|=|<(?!locals>)|>)|(?P<bracket>[()])"
     r"|(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<word>(?:<locals>|[^\s()<>=!\"'])+))"
