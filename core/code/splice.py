@@ -39,7 +39,7 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
     """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else unchanged."""
     own = block_unit(lines)
     # Only one kind of white space can be exchanged for one other kind.
-    if own is None or {len(set(own)), len(set(unit))} != {1} or set(own) == set(unit):
+    if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:
         return list(lines)
     levels: dict[str, int] = {"": 0}
     for line in lines:

@@ -69,14 +69,18 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
             if rewritten is None:
                 continue
             changed = _changed(subject.text, text)
-            for operator in fitting:
-                for fault in operator.find(rewritten):
-                    if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
-                        corrupted = apply(fault, text)
-                        whole = edits_between(subject.text, corrupted)
-                        found.append((operator.prior, whole, (operator.family, name)))
+            for operator, fault in _faults(rewritten, fitting):
+                # Only faults in the rewritten lines: elsewhere they are found without the rewrite.
+                if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
+                    whole = edits_between(subject.text, apply(fault, text))
+                    found.append((operator.prior, whole, (operator.family, name)))
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
+
+
+def _faults(subject: CorruptionTarget, operators: Iterable[Operator]) -> Iterator[tuple[Operator, Edits]]:
+    for operator in operators:
+        yield from ((operator, edits) for edits in operator.find(subject))
 
 
 def _changed(before: str, after: str) -> list[tuple[int, int]]:
@@ -206,10 +210,11 @@ def _strings(text: str) -> Iterator[str]:
     if ast.get_docstring(node, clean=False) is not None:
         node.body = node.body[1:]
     for item in ast.walk(node):
-        if isinstance(item, ast.Constant) and isinstance(item.value, str):
-            yield item.value
-        elif isinstance(item, ast.Constant) and isinstance(item.value, bytes):
-            yield repr(item.value)
+        match item:
+            case ast.Constant(value=str(text)):
+                yield text
+            case ast.Constant(value=bytes(data)):
+                yield repr(data)
 
 
 MOST_PAIRS = 20
@@ -272,7 +277,7 @@ def _proposed(
     subject: CorruptionTarget, definition: Definition, operators: Iterable[Operator] | None, composed: bool
 ) -> Iterator[Corruption]:
     chosen = tuple(all_operators() if operators is None else operators)
-    found = [(operator, tuple(sorted(edits))) for operator in chosen for edits in operator.find(subject)]
+    found = [(operator, tuple(sorted(edits))) for operator, edits in _faults(subject, chosen)]
     faults: list[Fault] = [(edits, (operator.family,), operator.prior) for operator, edits in found]
     if composed:
         faults += [*together(subject, found), *in_rewritten(subject, chosen)]

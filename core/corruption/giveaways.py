@@ -18,6 +18,7 @@ from gistpoint.core.corruption.shapes import (
     LOOPS,
     TESTING,
     elements,
+    has_any,
     inside,
     is_all_of,
     is_guard,
@@ -77,12 +78,8 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
 def _of_comparison(node: ast.Compare) -> Iterator[str]:
     if any(starmap(_same, pairwise([node.left, *node.comparators]))):
         yield "compared with itself"
-    if _any_of(_LESS, node.ops) and _any_of(_MORE, node.ops):
+    if has_any(_LESS, node.ops) and has_any(_MORE, node.ops):
         yield "compared both ways"
-
-
-def _any_of(kinds: tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
-    return next(only(kinds, nodes), None) is not None
 
 
 def _of_call(node: ast.Call) -> Iterator[str]:

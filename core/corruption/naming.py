@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 
 from gistpoint.core.corruption.shapes import FunctionNode, is_text, only, targets_of
 
@@ -98,10 +99,14 @@ def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
 def _alike(names: Set[str], value: ast.expr) -> int:
     """Return how well a value's name matches one of the names: 2 for the same name, 1 for a common word stem."""
     found = identifiers(ast.walk(value)).keys()
-    if {name.strip("_") for name in names} & {name.strip("_") for name in found}:
+    if not {name.strip("_") for name in names}.isdisjoint(name.strip("_") for name in found):
         return 2
-    own = {word for name in names for word in words(name) if len(word) > 1}
-    return int(of_one_stem(own, (word for name in found for word in words(name))))
+    own = [word for word in _words_of(names) if len(word) > 1]
+    return int(of_one_stem(own, _words_of(found)))
+
+
+def _words_of(names: Iterable[str]) -> Iterator[str]:
+    return chain.from_iterable(map(words, names))
 
 
 def comparison_alone(function: FunctionNode) -> str:

@@ -38,6 +38,11 @@ def has(kind: type[ast.AST] | tuple[type[ast.AST], ...], *roots: ast.AST) -> boo
     return next(inside(kind, *roots), None) is not None
 
 
+def has_any(kind: type[ast.AST] | tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
+    """Whether one of some nodes is of one of these types."""
+    return next(only(kind, nodes), None) is not None
+
+
 def name_of(node: ast.AST | None) -> str:
     """Return the name of a variable, or of an attribute without what it belongs to; empty for anything else."""
     match node:

@@ -21,7 +21,7 @@ from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.shapes import FunctionNode, Node, only
+from gistpoint.core.corruption.shapes import FunctionNode, Node, inside, name_of, only
 from gistpoint.core.trees import SourceTree
 
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
@@ -111,12 +111,11 @@ class CorruptionTarget:
             return start, end
         low, high = self.span(parent)
         while True:
-            before, after = self.before(start), self.after(end)
-            if before is None or after is None or before.text != "(" or after.text != ")":
-                return start, end
-            if before.start < low or after.end > high:
-                return start, end
-            start, end = before.start, after.end
+            match self.before(start), self.after(end):
+                case Token(text="(") as before, Token(text=")") as after if low <= before.start and after.end <= high:
+                    start, end = before.start, after.end
+                case _:
+                    return start, end
 
     def source(self, node: Placed) -> str:
         """Return the text of a node."""
@@ -217,16 +216,18 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        if isinstance(node, _CLOSED) or type(node).__name__ == "TemplateStr":
-            continue
-        children = [
-            child
-            for name, value in ast.iter_fields(node)
-            if not (isinstance(node, ast.AnnAssign) and name == "annotation") and not isinstance(value, str)
-            for child in (value if isinstance(value, list) else [value])
-            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context | ast.operator | ast.boolop)
-        ]
-        yield from _walk(children, node, parents)
+        # What is formatted has no places of its own before Python 3.12 (decision 30), nor on any Python a template.
+        if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
+            yield from _walk(_children(node), node, parents)
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node that are code, without annotations and the marks of operators and contexts."""
+    unplaced = ast.expr_context | ast.operator | ast.boolop
+    for name, value in ast.iter_fields(node):
+        if name != "annotation" or not isinstance(node, ast.AnnAssign):
+            parts = only(ast.AST, value if isinstance(value, list) else [value])
+            yield from (child for child in parts if not isinstance(child, unplaced))
 
 
 def _blocks(node: FunctionNode, body: list[ast.stmt], nodes: Iterable[ast.AST]) -> Iterator[StatementBlock]:
@@ -389,22 +390,25 @@ def _class_names(node: ast.ClassDef) -> ClassNames:
     attributes: set[str] = set()
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
-            decorators = {ast.unparse(decorator) for decorator in item.decorator_list}
-            if any("property" in text or text.endswith((".setter", ".deleter")) for text in decorators):
+            if any(map(_is_of_property, item.decorator_list)):
                 attributes.add(item.name)
-            elif not decorators:
+            elif not item.decorator_list:
                 methods[item.name] = _arity(item, method=True)
             attributes |= set(_stored_on_self(item))
         elif isinstance(item, ast.Assign | ast.AnnAssign):
             attributes |= names_bound_in([item])
-    bases = tuple(base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases)
-    return ClassNames(methods, frozenset(attributes - set(methods)), bases)
+    return ClassNames(methods, frozenset(attributes - set(methods)), tuple(map(name_of, node.bases)))
+
+
+def _is_of_property(decorator: ast.expr) -> bool:
+    text = ast.unparse(decorator)
+    return "property" in text or text.endswith((".setter", ".deleter"))
 
 
 def _stored_on_self(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
     own = next((item.arg for item in [*node.args.posonlyargs, *node.args.args]), "")
-    for item in ast.walk(node):
-        if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store) and ast.unparse(item.value) == own:
+    for item in inside(ast.Attribute, node):
+        if isinstance(item.ctx, ast.Store) and ast.unparse(item.value) == own:
             yield item.attr
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse_expression
@@ -77,8 +78,9 @@ class _Piece:
         self.roots = list(roots)
         self.nodes = [node for root in self.roots for node in ast.walk(root)]
         self.above = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
-        asks_for_texts = any(isinstance(node, ast.Attribute) and node.attr == "__doc__" for node in self.nodes)
-        self.unread = set() if asks_for_texts else set(_docstrings(self.nodes))
+        # A docstring is read by nobody, unless the piece asks for one: it could be where a hidden name stands.
+        asked = {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
+        self.unread = set() if "__doc__" in asked else set(_docstrings(self.nodes))
 
     def marks(self) -> _Marks:
         for node in self.nodes:
@@ -90,38 +92,20 @@ class _Piece:
             yield from self._at_import(root)
 
     def _of_node(self, node: ast.AST) -> _Marks:
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                yield from self._imported(node)
-            case ast.Name(ctx=ast.Load()):
-                yield from self._name(node)
-            case ast.Attribute(ctx=ast.Load()):
-                yield from self._attribute_of(node)
-            case ast.Attribute(value=owner, attr=name):
-                yield from self._stored(owner, name)
-            case ast.Call():
-                yield from self._call(node)
-            case ast.Constant(value=str(text)) if node not in self.unread:
-                yield from self._text(node, text)
-            case ast.keyword(arg=str(name)):
-                yield from self._text(node, name)
-            case _:
-                yield from self._of_statement(node)
+        reader = _READERS.get(type(node))
+        if reader is not None:
+            yield from reader(self, node)
+        # A class that is handed on could make another one, whose objects equal anything (decision 115).
         if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
             yield SuspicionMark("a class handed on")
 
-    def _of_statement(self, node: ast.AST) -> _Marks:
-        match node:
-            case ast.ClassDef():
-                yield from self._class(node)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in self.roots:
-                yield from self._annotated(node)
-            case ast.MatchClass():
-                yield from self._matched(node)
-            case ast.Global():
-                yield from self._rebound(node)
-            case _:
-                pass
+    def _constant(self, node: ast.Constant) -> _Marks:
+        if isinstance(node.value, str) and node not in self.unread:
+            yield from self._text(node, node.value)
+
+    def _keyword(self, node: ast.keyword) -> _Marks:
+        if node.arg is not None:
+            yield from self._text(node, node.arg)
 
     # What is named
 
@@ -134,9 +118,9 @@ class _Piece:
                 yield SuspicionMark(path)
 
     def _name(self, node: ast.Name) -> _Marks:
-        if isinstance(self.above.get(node), ast.Attribute):
-            return  # the whole chain says more
-        yield from self._meant(node, self.meaning.paths(node))
+        # Of a chain of attributes the whole says more than its first name.
+        if isinstance(node.ctx, ast.Load) and not isinstance(self.above.get(node), ast.Attribute):
+            yield from self._meant(node, self.meaning.paths(node))
 
     def _meant(self, node: ast.expr, paths: Iterable[str]) -> _Marks:
         for path in paths:
@@ -144,6 +128,9 @@ class _Piece:
             yield from self._handed_on(node, path)
 
     def _attribute_of(self, node: ast.Attribute) -> _Marks:
+        if not isinstance(node.ctx, ast.Load):
+            yield from self._stored(node.value, node.attr)
+            return
         paths = self.meaning.paths(node)
         above = self.above.get(node)
         if not paths:
@@ -162,7 +149,7 @@ class _Piece:
         return isinstance(above, ast.Call) and above.func is node
 
     def _attribute(self, name: str) -> _Marks:
-        """Mark an attribute that neither plain values nor the library nor the submission itself have."""
+        """Mark an attribute that neither plain values nor the library nor the submission itself have (decision 115)."""
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:
@@ -204,6 +191,7 @@ class _Piece:
 
     def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
         root, *rest = path.split(".")
+        # From the longest path: a pure function counts even if its module is not pure as a whole.
         for end in range(len(rest) + 1, 0, -1):
             if _is_pure(".".join([root, *rest][:end])):
                 yield from self._parts(rest[end - 1 :])
@@ -307,6 +295,7 @@ class _Piece:
     def _got(self, node: ast.Call, paths: frozenset[str]) -> _Marks:
         way = next(iter(paths & names.GETTERS)).partition(".")[2]
         texts = self.meaning.texts(node.args[1]) if len(node.args) > 1 and not _has_star(node) else None
+        # Whatever gets by a text needs a written one (decision 115): a made-up one could be any name.
         if texts is None:
             yield SuspicionMark(f"{way} by a name that is made up")
             return
@@ -390,6 +379,7 @@ class _Piece:
 
     def _rebound(self, node: ast.Global) -> _Marks:
         for name in node.names:
+            # A name as the module has it: what `global` names is the binding outside of the function.
             used = ast.Name(name, ast.Load())
             self.meaning.scopes[used] = self.meaning.scopes[node].module
             if any(binding.path or binding.definition is not None for binding in self.meaning.bindings(used)):
@@ -459,7 +449,8 @@ class _Piece:
 
     def _annotated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Marks:
         """Mark annotations of an inner function that run code, or are a text that is made up: others evaluate them."""
-        for annotation in filter(None, (*_annotations(node.args), node.returns)):
+        given = (*_annotations(node.args), node.returns) if node not in self.roots else ()
+        for annotation in filter(None, given):
             for part in _parts_of_annotation(annotation):
                 if not isinstance(part, _PLAIN) or self._is_local_value(part):
                     yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
@@ -476,6 +467,23 @@ class _Piece:
             paths = self.meaning.paths(node.func) if isinstance(node, ast.Call) else ()
             if names.HARMLESS_CALLS.isdisjoint(paths):
                 yield SuspicionMark(f"at import: {ast.unparse(node)[:_SHOWN]}")
+
+
+_READERS: Mapping[type[ast.AST], Callable[[_Piece, Any], _Marks]] = {
+    ast.Import: _Piece._imported,
+    ast.ImportFrom: _Piece._imported,
+    ast.Name: _Piece._name,
+    ast.Attribute: _Piece._attribute_of,
+    ast.Call: _Piece._call,
+    ast.Constant: _Piece._constant,
+    ast.keyword: _Piece._keyword,
+    ast.ClassDef: _Piece._class,
+    ast.FunctionDef: _Piece._annotated,
+    ast.AsyncFunctionDef: _Piece._annotated,
+    ast.MatchClass: _Piece._matched,
+    ast.Global: _Piece._rebound,
+}
+"""What reads a node, by its type; of all others only the parts matter."""
 
 
 def _kind(path: str) -> str:

@@ -164,18 +164,22 @@ def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, li
 def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
     match node:
         case ast.Import(names=names):
-            for item in names:
-                first = item.name.partition(".")[0]
-                yield item.asname or first, Binding(path=canonical(item.name if item.asname else first))
+            yield from map(_bound_module, names)
         case ast.ImportFrom(names=names):
-            for item in names:
-                yield item.asname or item.name, Binding(path=canonical(imported_path(node, item.name)))
+            paths = (canonical(imported_path(node, item.name)) for item in names)
+            yield from ((item.asname or item.name, Binding(path)) for item, path in zip(names, paths, strict=True))
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
         case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:
             yield from ((name, Binding(value=value)) for value in given[id(node)])
         case _:
             yield from ((name, Binding()) for name in bound_names(node))
+
+
+def _bound_module(item: ast.alias) -> tuple[str, Binding]:
+    """Return what `import a.b` binds: `a`; `import a.b as c` binds `c` to the module itself."""
+    first = item.name.partition(".")[0]
+    return item.asname or first, Binding(canonical(item.name if item.asname else first))
 
 
 def imported_path(node: ast.ImportFrom, name: str) -> str:

@@ -12,6 +12,7 @@ from itertools import chain
 
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.names import numbered
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
@@ -41,6 +42,7 @@ def marks(
     for path, now in files.items():
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
+    # `sys` says nothing more beside `sys.modules`.
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
 
 
@@ -75,13 +77,14 @@ class _File:
         try:
             self.tree = parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = ast.Module([], [])
+            self.tree = ast.Module([], [])  # it can't run, so it can't gain a pass either
         self.pieces: dict[str, list[ast.AST]] = {}
         seen: Counter[str] = Counter()
         for name, node in _pieces(self.tree.body, ""):
+            # Functions of one name are compared one by one, in their order; other code of one name as a whole.
             if isinstance(node, _Function):
                 seen[name] += 1
-                name = name if seen[name] == 1 else f"{name}#{seen[name]}"
+                name = numbered(name, seen[name])
             self.pieces.setdefault(name, []).append(node)
 
     @classmethod

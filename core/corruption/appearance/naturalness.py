@@ -11,6 +11,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import msgspec
 
@@ -130,17 +131,16 @@ class StandardCounts:
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
     """Return the grams of some code that occur `least` times or more, after rare names were made alike."""
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
-    often = Counter(token for tokens in tokenised for token in tokens)
+    often = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
     for tokens in tokenised:
-        counts.add([token if often[token] >= 4 * least else "<name>" for token in tokens])
+        counts.add(token if often[token] >= 4 * least else "<name>" for token in tokens)
     kept = sorted((gram, number) for gram, number in counts.grams.items() if number >= least)
-    words = sorted({word for gram, _ in kept for word in gram})
+    words = sorted(set(chain.from_iterable(gram for gram, _ in kept)))
     place = {word: n for n, word in enumerate(words)}
-    rows = [
-        [value for gram, number in kept if len(gram) == order for value in (*(place[word] for word in gram), number)]
-        for order in range(1, ORDER + 1)
-    ]
+    rows: list[list[int]] = [[] for _ in range(ORDER)]
+    for gram, number in kept:
+        rows[len(gram) - 1] += *map(place.__getitem__, gram), number
     return StoredCounts(words, rows)
 
 
