@@ -77,8 +77,16 @@ def _set_block(node: ast.AST, name: str, kept: list[ast.stmt]) -> None:
 
 
 def _without_idle(block: list[ast.stmt]) -> list[ast.stmt]:
-    left = [item for item in block if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))]
+    left = [item for item in block if not _is_constant(item)]
+    # One `pass` stays where nothing else is left: `pass` and an empty block differ.
     return [item for item in left if not isinstance(item, ast.Pass)] or left[:1]
+
+
+def _is_constant(item: ast.stmt) -> bool:
+    match item:
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False
 
 
 def _drop_annotations(tree: ast.Module) -> None:

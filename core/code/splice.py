@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_module, index_source
@@ -86,17 +87,21 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     )
     if not irregular:
         return {}
-    keys_old, keys_new = [_key(line) for line in old], [_key(line) for line in new]
-    shorter = min(len(keys_old), len(keys_new))
-    head = next((i for i in range(shorter) if keys_old[i] != keys_new[i]), shorter)
-    tail = next((i for i in range(shorter - head) if keys_old[-1 - i] != keys_new[-1 - i]), shorter - head)
-    kept = {i: old[i] for i in range(head)}
-    kept |= {len(new) - 1 - i: old[len(old) - 1 - i] for i in range(tail)}
+    keys_old, keys_new = list(map(_key, old)), list(map(_key, new))
+    head = _alike(keys_old, keys_new)
+    tail = _alike(keys_old[head:][::-1], keys_new[head:][::-1])
+    kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
+    # `autojunk` drops frequent lines: quicker, and only for long texts worth a line that could have stayed.
     for block in SequenceMatcher(None, middle_old, middle_new, autojunk=len(middle_old) > 500).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
     # The first line lacks its margin, so it is kept in its own place only.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
+
+
+def _alike(one: Sequence[object], two: Sequence[object]) -> int:
+    """Return how many items two sequences have in common at their beginnings."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
 
 
 def _key(line: CodeLine) -> tuple[str, bool, int | None]:
