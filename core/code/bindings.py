@@ -1,6 +1,6 @@
 """Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code binds.
 
-In which scope a name is bound is told by `core/code/scopes.py`.
+`core/code/scopes.py` finds the scope in which a name is bound.
 """
 
 from __future__ import annotations

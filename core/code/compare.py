@@ -27,7 +27,7 @@ def same_program(a: str, b: str) -> bool:
 def normalised(code: str) -> ast.Module:
     """Return the syntax tree of a piece of code without the parts that do not count as a change of a function.
 
-    Removes docstrings and other bare constants, `pass` beside other statements, and annotations of parameters, results
+    Removes docstrings and other bare constants, `pass` next to other statements, and annotations of parameters, results
     and local variables; numbers local names in order of first use. Parameters keep their names, since callers may use
     them, and so do names that are imported with a dot.
     """

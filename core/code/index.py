@@ -264,7 +264,8 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
                 found = item.start
             fresh = item.type == tokenize.NEWLINE
     except (tokenize.TokenError, SyntaxError):
-        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has been seen.
+        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has
+        # been seen.
         pass
     if found == (line, column):
         raise CodeError(f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line)

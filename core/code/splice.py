@@ -92,10 +92,10 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     tail = _alike(keys_old[head:][::-1], keys_new[head:][::-1])
     kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
-    # `autojunk` drops frequent lines: quicker, and only for long texts worth a line that could have stayed.
+    # `autojunk` ignores frequent lines, so fewer lines stay; only long texts need its speed.
     for block in SequenceMatcher(None, middle_old, middle_new, autojunk=len(middle_old) > 500).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
-    # The first line lacks its margin, so it is kept in its own place only.
+    # The first line is without its margin, so it is kept in its own place only.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
 
 

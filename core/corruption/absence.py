@@ -35,14 +35,14 @@ def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str
     given, absent = set(_optional(function)), {_several(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used(node, _several(function))}
     asked = names_in(*(part for node in nodes for part in _asked(node)))
-    # A value from a look-up is missed where it is used; a parameter wherever it is read, unless its type is all that
-    # is asked for: `isinstance(x, str)` says nothing of None.
+    # A value from a look-up is missed where it is used; a parameter wherever it is read, unless its type is
+    # all that is asked for: `isinstance(x, str)` says nothing of None.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
     return frozenset((absent & used) - asked | missed)
 
 
 def _optional(function: FunctionNode) -> Iterator[str]:
-    """Yield the parameters that may be None, or an object that stands for nothing given."""
+    """Yield the parameters that may be None, or an object that means that nothing was given."""
     given = function.args
     for item, value in defaults_of(given):
         if is_none(value) or (isinstance(value, NAMED) and _MARKER.search(ast.unparse(value).lower())):

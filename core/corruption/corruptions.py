@@ -74,6 +74,7 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
                 if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
                     whole = edits_between(subject.text, apply(fault, text))
                     found.append((operator.prior, whole, (operator.family, name)))
+    # Few of many are kept: those that a reader is likeliest to miss (decision 93).
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
 
@@ -84,7 +85,7 @@ def _faults(subject: CorruptionTarget, operators: Iterable[Operator]) -> Iterato
 
 
 def _changed(before: str, after: str) -> list[tuple[int, int]]:
-    """Return the offsets in `after` of the lines that `before` lacks."""
+    """Return the offsets in `after` of the lines that `before` does not have."""
     return [(edit.start, edit.end) for edit in edits_between(after, before) if edit.start < edit.end]
 
 
@@ -130,6 +131,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(
             f"The tree does not hold {ref}.", hint="Replay the record on its own source."
         ) from error
+    # Edits are offsets: on another text they would give code that nobody has looked at (decision 30).
     if sha256_of_text(original) != hashes[0]:
         raise CorruptionReplayError(
             f"{ref} is not the function of the record.", hint="Replay the record on its own source."
@@ -166,13 +168,13 @@ def same_signature(target: Target) -> bool:
 
 
 def new_comments(target: Target) -> tuple[str, ...]:
-    """Return the comments of the corrupted text that the original lacks."""
+    """Return the comments of the corrupted text that the original does not have."""
     added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
     return tuple(added.elements())
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals of the corrupted text that the original lacks, without docstrings."""
+    """Return the string literals of the corrupted text that the original does not have, without docstrings."""
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
@@ -260,6 +262,8 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
+    # The prior decides the order, and which of two operators keeps a text; edits decide among equals, so that
+    # the same seed gives the same tasks (decision 32).
     for item in sorted(_proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)):
         if item.target.corrupted in seen:
             dropped[GateRefusal.REPEATED] += 1
@@ -303,6 +307,7 @@ def pairs_of(
         target = Target(first.target.path, first.target.qualname, original, apply(edits, original))
         families = first.families + second.families
         pairs.append(Corruption(target, edits, families, 1 - (1 - first.prior) * (1 - second.prior)))
+    # Gates cost more than sorting: they are asked only until enough pairs have passed.
     pairs.sort(key=lambda pair: (-pair.prior, pair.edits))
     found: list[Corruption] = []
     for pair in pairs:

@@ -79,7 +79,7 @@ class ScopeFacts:
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The names that stand for variables, functions and modules."""
+        """The names of variables, functions and modules."""
         return frozenset(item.id for item in only(ast.Name, self.nodes))
 
     @cached_property
@@ -151,7 +151,7 @@ class ScopeFacts:
         """The places that are assigned nothing but one constant, by `=` alone."""
         values: dict[str, set[str]] = {}
         for node in only(ASSIGNING, self.nodes):
-            # Two values stand for any: a place that has them is not constant.
+            # Two values mean any value: a place that has them is not constant.
             found = [ast.unparse(node.value)] if _is_plain(node) and node.value else ["", "?"]
             for target in targets_of(node) if node.value is not None else ():
                 values.setdefault(ast.unparse(target), set()).update(found)
@@ -178,12 +178,12 @@ class ScopeFacts:
         return Counter(chain.from_iterable(map(_options, only(ast.Call, self.nodes))))
 
     @cached_property
-    def spoken(self) -> frozenset[str]:
+    def spelled(self) -> frozenset[str]:
         """The words of its names and texts."""
         return frozenset(chain.from_iterable(map(words, (*self.identifiers, *self.texts))))
 
     @cached_property
-    def said(self) -> frozenset[str]:
+    def described(self) -> frozenset[str]:
         """The words of its name, docstring and comments."""
         texts = (self.node.name, self.docstring or "", *(comment for _, comment in self.remarks))
         return frozenset(chain.from_iterable(map(words, texts)))

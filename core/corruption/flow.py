@@ -50,6 +50,7 @@ class _Flow:
             case ast.While(test=test, body=body, orelse=orelse):
                 bound = self.read(test, bound)
                 after = self.block(body, bound)
+                # `while True` is left from its body alone; any other loop may not run at all.
                 endless = isinstance(test, ast.Constant) and test.value
                 return self.block(orelse, _joined([after, bound]) if endless else bound)
             case ast.For() | ast.AsyncFor():
@@ -71,6 +72,8 @@ class _Flow:
         return None if isinstance(node, LEAVING) else bound
 
     def attempt(self, node: ast.Try | ast.TryStar, bound: frozenset[str]) -> Bound:
+        # An error may be raised before anything in the body is bound, so handlers start from what was bound
+        # before.
         ways = [self.block(node.orelse, self.block(node.body, bound))]
         for handler in node.handlers:
             name = {handler.name} if handler.name else set()
@@ -92,7 +95,8 @@ class _Flow:
         if isinstance(node, _COMPREHENSIONS):
             bound = bound | names_bound_in([item.target for item in node.generators])
         match node:
-            # Both are read: the target of `x += 1` is a name that is stored to, and every other name but stored ones.
+            # Both are read: the target of `x += 1` is a name that is stored to, and every other name but
+            # stored ones.
             case ast.AugAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Load() | ast.Del()):
                 self.unbound |= ({name} & self.local) - bound
         for child in ast.iter_child_nodes(node):

@@ -67,6 +67,8 @@ def gate(
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
 
+# Whatever a careful reader would see without thinking is dropped before a test runs, even at the cost of good
+# candidates (decision 30), and what the function still says of a missing part refuses it too (decision 93).
 class Gate:
     """The gates of one function, whose original is examined once for all of its corruptions."""
 
@@ -85,11 +87,13 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        # What the text alone shows comes first, and facts of the original's nodes last: most corruptions are dropped
-        # before most facts are computed (decision 62).
+        # What the text alone shows comes first, and facts of the original's nodes last: most corruptions are
+        # dropped before most facts are computed (decision 62).
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
+        # The file's own longest line is the measure: a style is seen in the whole file, which a solver may
+        # read.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
@@ -100,6 +104,7 @@ class Gate:
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return in words all rules by which a reader notices a text, where `check` returns the first reason alone."""
+        # Of a model's text, any number of lines may change, and what shows is reported and not refused.
         before, after = self._before, _facts(corrupted)
         if before is None or after is None:
             return ()
@@ -134,7 +139,7 @@ class Gate:
             yield GateRefusal.NAMED, ""
         # `TOLD` is the last: a caller may ignore it and then knows that there is no other reason.
         explained, noted = before.explained != after.explained, before.comments != after.comments
-        if explained or noted or _told(before, after, changed):
+        if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.TOLD, ""
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
@@ -187,7 +192,7 @@ def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a statement changes that stands elsewhere in the function too, and stays there."""
+    """Whether a statement changes that the function also has elsewhere, where it stays."""
     if any(after.options[name] for name in before.options - after.options):
         return True
     if before.twins.total() < after.twins.total():
@@ -195,10 +200,12 @@ def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
     return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
 
 
-def _told(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
+def _is_explained(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
     fresh = after.text.split("\n")
     new = [line for _, _, first, last in changed for line in fresh[first:last]]
-    return told(before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new)
+    return comment_explains(
+        before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new
+    )
 
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
@@ -226,7 +233,7 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
 
 
 def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether the function's name, its variables or its docstring tell what was meant."""
+    """Whether the function's name, its variables or its docstring show what was meant."""
     name = before.node.name
     of_operator = denied(name, after.nodes) > denied(name, before.nodes)
     other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
@@ -237,7 +244,7 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 def _still_spoken_of(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether name, docstring or comments have a word that the code no longer has."""
-    return of_one_stem(_long_words(before.spoken - after.spoken), _long_words(before.said))
+    return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
 
 def _long_words(texts: Iterable[str]) -> list[str]:
@@ -245,7 +252,7 @@ def _long_words(texts: Iterable[str]) -> list[str]:
 
 
 def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a text or a name that the code loses stands in another text, or in the docstring."""
+    """Whether a text or a name that the code loses is part of another text, or of the docstring."""
     others = (*after.texts, before.docstring or "")
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
@@ -294,7 +301,7 @@ def _signed(test: ast.expr) -> tuple[str, bool]:
     return ast.unparse(test), True
 
 
-# Comments that tell what was meant: those above a change in the same paragraph or block that mention it
+# Comments that show what was meant: those above a change in the same paragraph or block that mention it
 
 
 _FAR = 8
@@ -306,13 +313,13 @@ _COMMON = frozenset(
 )
 
 
-def told(
+def comment_explains(
     lines: Sequence[str], remarks: Iterable[tuple[int, str]], hunks: Iterable[tuple[int, int]], fresh: Sequence[str]
 ) -> bool:
-    """Return whether a comment tells what the changed lines did.
+    """Return whether a comment shows what the changed lines did.
 
     `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
-    another, all counted from 0; `fresh` are the new lines. A comment tells if it stands right below a changed header
+    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed header
     of its block, or above the change without a dedent or a new paragraph between, and has a word in common with it.
     """
     noted = list(remarks)
@@ -347,7 +354,8 @@ def _reaches(lines: Sequence[str], row: int, place: int) -> bool:
     between = lines[row + 1 : place + 1]
     if any(_margin(line) < column for line in filter(str.strip, between)):
         return False
-    # After a blank line only what is deeper belongs to the comment: a block that it heads, not a new paragraph.
+    # After a blank line only what is deeper belongs to the comment: a block that it heads, not a new
+    # paragraph.
     after_blank = dropwhile(str.strip, between)
     return not any(_margin(line) <= column for line in filter(str.strip, after_blank))
 

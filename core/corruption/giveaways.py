@@ -1,7 +1,7 @@
 """Finds what gives a corruption away to a reader of the function: code that is not written on purpose.
 
 A value compared with itself, a branch that does nothing, a value read although a condition says that there is none.
-Only what the original lacks counts (decision 30), so each finding may be wide: much good code has such places.
+Only what the original does not have counts (decision 30), so each finding may be wide: much good code has such places.
 """
 
 from __future__ import annotations
@@ -347,8 +347,8 @@ def is_empty_collection(value: ast.expr) -> bool:
     return False
 
 
-# Values that a condition says to be absent, or of another type, and that are used all the same. One walk serves both
-# outcomes of the condition (decision 62): `when` is the outcome that is looked at.
+# Values that a condition says to be absent, or of another type, and that are used all the same. One walk
+# serves both outcomes of the condition (decision 62): `when` is the outcome that is looked at.
 
 _GUARDS = {
     True: ("though not there", "though of no such kind"),

@@ -18,6 +18,7 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
 
     Variables that an inner function reads, and those of other scopes, don't count.
     """
+    # What an inner function reads, it may read at any time; names of other scopes are read by others.
     outer = {name for node in inside((ast.Global, ast.Nonlocal), function) for name in node.names}
     inner = (node for node in inside(_SCOPES, function) if node is not function)
     found = _Reading(names_in(*inner).union(outer))
@@ -89,6 +90,7 @@ class _Reading:
         return round_ | _reads(getattr(node, "iter", None))
 
     def attempt(self, node: ast.Try | ast.TryStar, live: _Live) -> _Live:
+        # Any statement of the body may raise, so what handlers and `finally` read is live all through it.
         outer = self.raised
         after = self.block(node.finalbody, live)
         self.raised = outer | (after if node.finalbody else frozenset())

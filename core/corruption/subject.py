@@ -26,6 +26,7 @@ from gistpoint.core.trees import SourceTree
 
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
 
+# Functions inside functions are corrupted as separate functions (decision 30).
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.JoinedStr)
 _OPERATIONS = (ast.BoolOp, ast.BinOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Starred, ast.Await)
 _SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)
@@ -195,6 +196,7 @@ def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
     except (CodeError, tokenize.TokenError, SyntaxError):
         return None
     node, document = snippet.node, snippet.definition.document
+    # Edits are offsets into this text, so it must be what was parsed, character by character.
     if isinstance(node, ast.ClassDef) or document.text != text:
         return None
     parents: dict[ast.AST, ast.AST] = {}
@@ -216,7 +218,8 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        # What is formatted has no places of its own before Python 3.12 (decision 30), nor on any Python a template.
+        # What is formatted has no places of its own before Python 3.12 (decision 30); a template string is
+        # left alone too.
         if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
             yield from _walk(_children(node), node, parents)
 
@@ -338,6 +341,7 @@ class Vocabulary:
             attributes |= found.attributes
             for base in found.bases:
                 home = [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
+                # Of several classes of one name nobody knows which is meant.
                 if len(home) == 1:
                     waiting.append((home[0], base))
         return ClassNames(methods, frozenset(attributes))
@@ -355,6 +359,7 @@ def read_vocabulary(tree: SourceTree, test_files: frozenset[str] = frozenset()) 
 
 def _indexes(tree: SourceTree, test_files: frozenset[str]) -> Iterator[FileIndex]:
     for path in tree.files(".py"):
+        # A name that only tests have is not in reach of the library's code.
         if is_protected(path, test_files):
             continue
         try:

@@ -1,4 +1,4 @@
-"""The functions at one end of several metrics: the hard set, and whatever else bars on metrics tell apart."""
+"""The functions at one end of several metrics: the hard set, and whatever else bars on metrics select."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def at_bars(
     beyond no bar.
     """
     values = {bar.metric: _known(candidates, bar.metric) for bar in bars}
-    # The percentiles are of those that have a value of every metric: else each bar would have another population.
+    # The percentiles are of those that have a value of every metric: else each bar would have another
+    # population.
     left = [row.function for row in candidates if _is_in_all(row.function, values.values())]
     for bar in bars if left else ():
         known = values[bar.metric]

@@ -148,7 +148,8 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
     """Return the number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
-    # Texts first: their lines are code even if one begins with `#`. Then docstrings, which are texts but no code.
+    # Texts first: their lines are code even if one begins with `#`. Then docstrings, which are texts but no
+    # code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
             for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):

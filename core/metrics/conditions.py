@@ -45,7 +45,7 @@ class FunctionCondition:
 
     Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
     is a number, `pNN` for a percentile of the column among all functions, another column, or text where the column
-    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, stands in quotes. A
+    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, is put in quotes. A
     function for which a column has no value meets no comparison on it.
     """
 

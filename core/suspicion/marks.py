@@ -78,7 +78,8 @@ class _Piece:
         self.roots = list(roots)
         self.nodes = [node for root in self.roots for node in ast.walk(root)]
         self.above = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
-        # A docstring is read by nobody, unless the piece asks for one: it could be where a hidden name stands.
+        # A docstring is read by nobody, unless the piece asks for one: it could be where a hidden
+        # name is.
         asked = {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
         self.unread = set() if "__doc__" in asked else set(_docstrings(self.nodes))
 
@@ -199,7 +200,8 @@ class _Piece:
         if path in names.MODULES or self._excused(path, root):
             return
         yield from map(SuspicionMark, sorted(names.REACHING.intersection(rest)))
-        # Of most modules one use excuses another (decision 43); of these only the same function does (decision 115).
+        # Of most modules one use excuses another (decision 43); of these only the same function does
+        # (decision 115).
         alone = whole or root in names.ALONE | names.GUARDED
         yield SuspicionMark(short, "" if alone else root)
 
@@ -319,7 +321,8 @@ class _Piece:
                 yield from (SuspicionMark(f"{setter} as a name") for setter in names.SETTERS.intersection([text]))
 
     def _set_by_method(self, node: ast.Call, function: ast.Attribute) -> _Marks:
-        # `o.__setattr__(name, value)`, or of a class `C.__setattr__(o, name, value)`; `__delattr__` has no value.
+        # `o.__setattr__(name, value)`, or of a class `C.__setattr__(o, name, value)`; `__delattr__` has no
+        # value.
         before_value = len(node.args) - (function.attr == "__setattr__")
         is_clear = before_value > 0 and not _has_star(node)
         texts = self.meaning.texts(node.args[before_value - 1]) if is_clear else None
@@ -456,7 +459,7 @@ class _Piece:
                     yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
 
     def _is_local_value(self, part: ast.AST) -> bool:
-        """Whether a part of an annotation is a local name that may stand for something else than a class."""
+        """Whether a part of an annotation is a local name that may mean something else than a class."""
         if not (isinstance(part, ast.Name) and part in self.meaning.scopes and self.meaning.is_local(part)):
             return False
         found = self.meaning.bindings(part)

@@ -81,7 +81,8 @@ class Meaning:
     def _named(self, name: ast.Name) -> tuple[str, ...]:
         if not self.is_unbound(name):
             return tuple(dict.fromkeys(filter(None, (binding.path for binding in self.bindings(name)))))
-        # A special name, such as `__import__` or `__loader__`, is one of the module, which the built-ins may lack.
+        # A special name, such as `__import__` or `__loader__`, is one of the module, which the built-ins may
+        # lack.
         special = name.id.startswith("__") and name.id != "__class__"
         if special or name.id in _BUILTINS:
             return (f"builtins.{name.id}",)

@@ -221,7 +221,7 @@ COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )
 OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
-"""What may be asked of a value's class, beside its own methods."""
+"""What may be asked of a value's class, besides its own methods."""
 SHOWING = _listed("callable format hash id isinstance issubclass print repr str super")
 """Built-ins that a value's class may be given to: they do not return it."""
 HARMLESS_CALLS = _listed(

@@ -42,7 +42,7 @@ def marks(
     for path, now in files.items():
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
-    # `sys` says nothing more beside `sys.modules`.
+    # `sys` adds nothing to `sys.modules`.
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
 
 
@@ -81,7 +81,8 @@ class _File:
         self.pieces: dict[str, list[ast.AST]] = {}
         seen: Counter[str] = Counter()
         for name, node in _pieces(self.tree.body, ""):
-            # Functions of one name are compared one by one, in their order; other code of one name as a whole.
+            # Functions of one name are compared one by one, in their order; other code of one name as a
+            # whole.
             if isinstance(node, _Function):
                 seen[name] += 1
                 name = numbered(name, seen[name])
@@ -148,7 +149,8 @@ def _new_marks(
     found: set[SuspicionMark] = set()
     for name in now.changed(given):
         reasons = now.marks(name, allowed)
-        # The other versions are read only if there is something to excuse (decision 43): most repairs have no mark.
+        # The other versions are read only if there is something to excuse (decision 43): most repairs have no
+        # mark.
         known = {mark.key for file in (given, original) for mark in file.marks(name, allowed)} if reasons else set()
         found |= {mark for mark in reasons if mark.key not in known}
         method = name.rpartition(".")[2].partition("#")[0]

@@ -63,7 +63,8 @@ class LibraryWords:
         return self._known[key]
 
     def _with(self, word: bytes) -> Iterator[_FileWords]:
-        # Files without the word are not parsed (decision 115): a library has thousands, a submission asks for few.
+        # Files without the word are not parsed (decision 115): a library has thousands, a submission asks for
+        # few.
         for path, source in self._sources.items():
             if word in source:
                 if path not in self._read:

@@ -1,4 +1,4 @@
-"""Contradictions between changed code and what is said around it: names, docstring, comments, annotations, messages."""
+"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations, messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALL_WORDS = (
     " into out use used self return returns none true false def class"
 )
 _EMPTY = frozenset(_SMALL_WORDS.split())
-"""Words that say nothing of what code does."""
+"""Words that have no meaning for what code does."""
 _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "bool": (ast.List, ast.Dict, ast.Tuple, ast.JoinedStr, ast.BinOp),
     "str": (ast.List, ast.Dict, ast.Tuple, ast.Compare, ast.Set),
@@ -44,7 +44,7 @@ _CONSTANTS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class SaidAround:
-    """What is said about a function, besides its code: its names, its docstring and its comments by line."""
+    """The prose about a function, besides its code: its names, its docstring and its comments by line."""
 
     qualname: str
     version: Version
@@ -71,7 +71,7 @@ class SaidAround:
 
     @cached_property
     def number_of_words(self) -> int:
-        """How much is said in docstring and comments."""
+        """How many words docstring and comments have."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
@@ -169,6 +169,6 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that lead to an error with a message are changed: the message tells what they were."""
+    """Return how many conditions that lead to an error with a message are changed: the message shows what they were."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

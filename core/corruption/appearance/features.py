@@ -167,7 +167,7 @@ def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
 
 
 def _place(change: Change) -> Mapping[str, float]:
-    """Return where the change stands, and how large it and the function are."""
+    """Return where the change is, and how large it and the function are."""
     after = change.after
     size = len(change.before.code_lines)
     statements = after.statements(change.seen)

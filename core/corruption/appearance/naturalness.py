@@ -81,6 +81,7 @@ class GramCounts:
         `without` are counts that were added to these and are to be ignored; `least` is the chance of an unknown token.
         """
         chance = least
+        # From the token alone to the whole gram: each longer context corrects the chance of the shorter one.
         for start in range(len(gram) - 1, -1, -1):
             part = gram[start:]
             before = part[:-1]
@@ -170,7 +171,7 @@ class FunctionModel:
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
         """Return the surprise of each token in bits, by line; keywords and layout surprise like any other token.
 
-        A token is predicted by what stands before it, and by all lines of the function but its own.
+        A token is predicted by what comes before it, and by all lines of the function but its own.
         """
         tokens = tokens_of(text)
         run = [*_BEGIN, *(token.text for token in tokens)]
@@ -200,6 +201,7 @@ class FunctionModel:
             standard = self._standard
             spelled = tuple(map(standard.spelled, gram))
             general = standard.counts.likelihood(spelled)
+            # An unknown name is one of many: it gets a part of the chance that all of them have together.
             if spelled[-1] == "<name>":
                 general /= 100.0
             known = self._known[gram] = self._library.likelihood(gram, self._own, max(general, 1e-6))

@@ -54,7 +54,8 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
     needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
     if enclosed != span and needs_brackets:
         return
-    # Parentheses around the whole stay unless a tight part is left on one line: they may hold the lines together.
+    # Parentheses around the whole stay unless a tight part is left on one line: they may hold the lines
+    # together.
     if not isinstance(part, _TIGHT) or "\n" in subject.cut(whole):
         whole = subject.span(node)
     edits = TextEdit(whole[0], span[0], ""), TextEdit(span[1], whole[1], "")

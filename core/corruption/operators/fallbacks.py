@@ -49,7 +49,7 @@ def _or_for_missing(subject: CorruptionTarget, name: str, call: ast.Call) -> Ite
 
 
 def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
-    """Return a value and what stands in for it if it is None; None if a condition asks for something else."""
+    """Return a value and what replaces it if it is None; None if a condition asks for something else."""
     match choice.test:
         case ast.Compare(left=ast.Name() | ast.Attribute() as value, ops=[kind, *_], comparators=[asked, *_]):
             given, other = choice.body, choice.orelse

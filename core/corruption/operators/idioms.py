@@ -62,6 +62,7 @@ _FUNCTIONS: Mapping[str, str] = {
     "ceil": "round",
     "realpath": "abspath",
 }
+# `sorted(x, key=f)` or `round(x, 2)` would not be valid with the other function.
 _SINGLE = frozenset({"sorted", "round", "floor", "ceil"})
 _TYPES: Mapping[str, str] = {
     "Mapping": "dict",

@@ -43,7 +43,7 @@ def elif_of(subject: CorruptionTarget, choice: ast.If) -> ast.If | None:
 def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple[int, int] | None:
     """Return the offsets of the whole lines of consecutive statements, without the last line end.
 
-    None if other code shares their first or last line, or a comment stands between them.
+    None if other code shares their first or last line, or a comment is between them.
     """
     first, last = subject.lines(statements[0]), subject.lines(statements[-1])
     if first is None or last is None:
@@ -86,7 +86,7 @@ def _as_operand(subject: CorruptionTarget, value: ast.expr) -> str:
 
 
 def is_open(test: ast.expr) -> bool:
-    """Whether a condition has to stand in parentheses beside an `and`."""
+    """Whether a condition needs parentheses next to an `and`."""
     match test:
         case ast.IfExp() | ast.Lambda() | ast.NamedExpr() | ast.BoolOp(op=ast.Or()):
             return True

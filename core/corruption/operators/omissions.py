@@ -80,7 +80,7 @@ def lost_entry(subject: CorruptionTarget) -> Iterator[Edits]:
     """An entry of a dict, or an element of a list, tuple or set that is not a single value, left out."""
     for node in subject.of((ast.Dict, ast.List, ast.Set, ast.Tuple)):
         spans = _entries(subject, node)
-        # Of fewer, one would be missed; an empty list stands for a collection that is a single value.
+        # Of fewer, one would be missed; a collection that is a single value has none.
         for place in range(len(spans)) if len(spans) >= _FEW else ():
             yield part_dropped(spans, place)
 

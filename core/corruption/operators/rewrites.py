@@ -62,6 +62,7 @@ def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
     for node in subject.of((ast.Assign, ast.Return)):
         match node:
             case ast.Return(value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value):
+                # A result has no name yet: it gets the first usual one that is free.
                 of = next((name for name in _NAMES if name not in names), "")
             case ast.Assign(
                 targets=[ast.Name(id=of)], value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value

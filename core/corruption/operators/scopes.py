@@ -75,7 +75,7 @@ def _handed(node: ast.stmt) -> frozenset[str]:
 
 
 def early_reset(subject: CorruptionTarget) -> Iterator[Edits]:
-    """What starts anew in each round of a loop started once before it."""
+    """What each round of a loop starts again with, started once before the loop."""
     for loop in subject.of(LOOPS):
         lines = subject.lines(loop)
         if lines is not None:
@@ -179,7 +179,7 @@ def _moved_past(
         if span is None or isinstance(last, LEAVING):
             return
         if "\n\n" in subject.text[lines[1] : span[1]]:
-            return  # a new paragraph: there the line would stand alone
+            return  # a new paragraph: there the line would be alone
         # The last statement that it is moved past is the first one that it meets.
         if meet(node, last) and not any(meet(node, item) for item in between):
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
