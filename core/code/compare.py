@@ -37,6 +37,7 @@ def normalised(code: str) -> ast.Module:
             _set_block(node, name, _without_idle(block))
         if isinstance(node, ast.Constant):
             node.kind = None
+    # Annotations first: one that is dropped must not bind a name that is numbered.
     _drop_annotations(tree)
     _number_locals(tree)
     return tree
@@ -130,12 +131,12 @@ _NAMING: Mapping[type[ast.AST], str] = {
 def _number_locals(tree: ast.Module) -> None:
     nodes = scoped(tree)
     kept = {(scope.of(name), name) for node, scope in nodes for name in _imported_with_dot(node)}
-    numbers: dict[tuple[NameScope, str], str] = {}
+    numbers: dict[tuple[NameScope | None, str], str] = {}
 
     def renamed(name: str, scope: NameScope) -> str:
         home = scope.of(name)
         is_local = home is not None and home.is_function and name not in home.parameters
-        if home is None or not is_local or (home, name) in kept:
+        if not is_local or (home, name) in kept:
             return name
         return numbers.setdefault((home, name), f"local {len(numbers) + 1}")
 

@@ -192,6 +192,7 @@ def end_line(document: SourceText, node: DefinitionNode) -> int:
     while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
         last += 1
         rest = document.line(last)
+    # Comments below the last line belong to the body if they are deeper than the header; others to what follows.
     margin = _column(document.line(node.lineno))
     for number in range(last + 1, len(document.line_starts) + 1):
         line = document.line(number)
@@ -320,6 +321,7 @@ class FileIndex:
         A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions match,
         `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
         """
+        # A reference means exactly one; a name that is typed may be a part of one.
         if isinstance(name, FunctionRef):
             return self.get(name.qualname)
         asked = name.strip().removeprefix(f"{self.path}::")
@@ -413,9 +415,8 @@ _KINDS: Mapping[tuple[type[DefinitionNode], bool], DefinitionKind] = {
 
 
 def _answers(plain: str, asked: str) -> bool:
-    return bool(asked) and any(
-        name == asked or name.endswith(f".{asked}") for name in (plain, plain.replace(f"{LOCALS}.", ""))
-    )
+    names = plain, plain.replace(f"{LOCALS}.", "")
+    return bool(asked) and any(f".{name}".endswith(f".{asked}") for name in names)
 
 
 def _listed(found: Sequence[Definition]) -> str:

@@ -82,6 +82,7 @@ def undisturbed(call: Callable[[], T]) -> T:
         except SystemError as error:
             if _MISCOUNTED not in str(error):
                 raise
+        # Without collections no finalizer of ours can interrupt; the last try raises whatever is raised.
         for _ in range(_TRIES):
             with uncollected(), suppress(SystemError):
                 return call()

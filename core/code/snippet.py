@@ -99,6 +99,7 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
         raise CodeError("The code starts with a Markdown fence.", hint="Send the Python code alone.", line=1)
     if not leading_space(first):
         return text, parse_module(text, _WHAT).body, 1
+    # Indented code is parsed as a block, so that its texts keep every space.
     text = f"if 1:\n{text}"
     body = parse_module(text, _WHAT, first_line=0).body
     block = body[0]

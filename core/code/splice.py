@@ -123,6 +123,7 @@ def replace_definition(
     keep = _keeps_decorators(definition, new, allow_decorator_change)
     text = spliced_text(index, definition, new, keep_decorators=keep)
     data = index.document.encode(text)
+    # The result is read again as Python would: no check of the code alone finds all that it changes around it.
     _check_result(index, definition, new, data, text, keep_decorators=keep)
     return data
 
@@ -225,6 +226,7 @@ def _check_result(
         found.decorator_list, new.node.decorator_list = [], []
     if not same_tree(found, new.node):
         raise CodeError(f"The code would mean something else in the place of {definition.ref}.")
+    # A file that did not compile before is no reason to refuse: the code may be what repairs it.
     problem = compile_problem(text)
     if problem is not None and compile_problem(index.text) is None:
         raise CodeError(f"With this code {path} does not compile: {problem.message}.", line=problem.line)

@@ -159,6 +159,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 def same_signature(target: Target) -> bool:
     """Whether name, parameters, annotations and defaults are the same as in the original."""
+    # Bodies and decorators apart, a header is compared as a tree: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):
         node = read_snippet(text).node

@@ -71,7 +71,7 @@ def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], 
             tree = parse(files[path])
             measured = list(_measure_file(tree, files[path]))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+            continue  # a library may hold files for another Python
         for line, complexity in measured:
             yield (path, line), complexity
 

@@ -143,6 +143,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
+        # Conditions come from people: a deep one must not end in Python's own limit of recursion.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
@@ -207,6 +208,7 @@ class _Reader:
             wanted = float(text)
         except ValueError:
             wanted = math.nan
+        # `nan` and `inf` are numbers to `float`, and no comparison with them says anything.
         if not math.isfinite(wanted):
             self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
         return lambda population: lambda row: _compared(compare, row.cell(column), wanted)

@@ -1,7 +1,7 @@
 """Halstead's measures with every operator and operand of a function counted, as the Breakpoint paper says.
 
-Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as well, count
-operators of arithmetic, comparison and logic alone.
+Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as well,
+count operators of arithmetic, comparison and logic alone.
 """
 
 from __future__ import annotations

@@ -142,6 +142,7 @@ def with_complexity(rows: Iterable[FunctionMetrics], files: Mapping[str, bytes])
 def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
     """Return the rows by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
+    # Sorting is stable: rows of one value stay in the order of their names, in both directions.
     known = [row for row in named if row.cell(column) is not None]
     unknown = [row for row in named if row.cell(column) is None]
     return sorted(known, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unknown

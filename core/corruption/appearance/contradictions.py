@@ -125,6 +125,7 @@ def against_annotation(change: Change) -> float:
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
         return 0.0
+    # A value that the annotation excludes is seen without reading the rest of the function.
     new = only(ast.Return, change.after.statements(change.seen))
     return float(any(_excluded(kind, item.value) for item in new))
 

@@ -44,6 +44,7 @@ class FunctionReading:
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
         """Return the features of a version; `findings` is how many more a linter has than in the original."""
+        # The order of the features is that in a task's provenance; the weights name those that count (decision 95).
         change = Change(self.original, corrupted)
         broken, repeated = pair_broken(change)
         around = self._around

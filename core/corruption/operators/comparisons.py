@@ -29,6 +29,7 @@ def boundary(subject: CorruptionTarget) -> Iterator[Edits]:
                 yield (TextEdit(*span, text),)
 
 
+# A weaker idiom that is usual itself: truth for None (decision 93).
 def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
     """`not x` for `x is None` and `x` for `x is not None`: wrong for 0 and empty values."""
     for node in subject.of(ast.Compare):

@@ -79,6 +79,7 @@ def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
 
 
+# A part of `a and b` is left out where nothing else is found, so its prior is low (decision 93).
 OPERATORS = (
     Operator("lost alternative", 0.25, alternative_dropped),
     Operator("weakened condition", 0.05, demand_dropped, in_rewritten=True),

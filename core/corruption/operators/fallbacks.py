@@ -25,6 +25,7 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
+# A weaker idiom that is usual itself: `or` for a default (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
     """`a or b` where only None, or only a missing key, has a default."""
     for call in subject.of(ast.Call):

@@ -89,6 +89,7 @@ def _is_text(side: ast.expr) -> bool:
     return False
 
 
+# A change of a boundary keeps a prior of at most 0.1 (decision 93).
 OPERATORS = (
     Operator("off by one", 0.03, dropped_one),
     Operator("off by one", 0.03, range_end),

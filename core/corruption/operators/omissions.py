@@ -136,6 +136,7 @@ def lost_choice(subject: CorruptionTarget) -> Iterator[Edits]:
                 yield (TextEdit(*whole, subject.source(value)),)
 
 
+# Terms of a sum are taken in the middle too: with whole cases and values of lists, 9 of 11 were good (decision 93).
 def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
     """A term of a sum of at least three left out: one in the middle, or a name at its end."""
     for node in subject.of(ast.BinOp):
