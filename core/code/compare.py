@@ -73,8 +73,7 @@ def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 def _set_block(node: ast.AST, name: str, kept: list[ast.stmt]) -> None:
     """Put statements in the place of a block; a body can't be empty."""
-    must_hold = name not in _OPTIONAL
-    setattr(node, name, kept or [ast.Pass()] if must_hold else kept)
+    setattr(node, name, kept or [ast.Pass()] * (name not in _OPTIONAL))
 
 
 def _without_idle(block: list[ast.stmt]) -> list[ast.stmt]:

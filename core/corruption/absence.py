@@ -24,6 +24,7 @@ from gistpoint.core.corruption.shapes import (
 )
 
 _MARKER = re.compile(r"marker|missing|sentinel|unset|undefined|no_?default|no_?value|not_?given|empty$")
+_ASKING: tuple[type[ast.If | ast.While | ast.IfExp | ast.Assert], ...] = (*TESTING, ast.Assert)
 _MATCHING = frozenset({"match", "search", "fullmatch"})
 _TAKING = frozenset(
     {"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip", "min", "max"}
@@ -100,7 +101,7 @@ def _with_none(node: ast.Compare) -> bool:
 
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names that conditions ask for their type alone."""
-    tests = [node.test for node in only((*TESTING, ast.Assert), nodes)]
+    tests = [node.test for node in only(_ASKING, nodes)]
     calls = [node for node in only(ast.Call, nodes) if is_call_to(node, "isinstance", "issubclass", "callable")]
     typed = set(map(id, inside(ast.Name, *calls)))
     named = list(inside(ast.Name, *tests))

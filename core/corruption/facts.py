@@ -26,6 +26,7 @@ from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
 from gistpoint.core.corruption.shapes import (
     ASSIGNING,
+    SHARING,
     Assigning,
     FunctionNode,
     inside,
@@ -143,7 +144,7 @@ class ScopeFacts:
         """The variables and parameters that are bound and never read, or only filled, or read and never filled."""
         # What is shared with code outside may be read or filled there.
         given = {item.arg for item in only(ast.arg, self.nodes)}
-        elsewhere = given.union(*(item.names for item in only((ast.Global, ast.Nonlocal), self.nodes)))
+        elsewhere = given.union(*(item.names for item in only(SHARING, self.nodes)))
         one_way = _filled_only(self.nodes) | _never_filled(self.nodes)
         return self.bound.difference(names_read(self.nodes)) | ((one_way & self.bound) - elsewhere)
 

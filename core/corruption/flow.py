@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from gistpoint.core.code.bindings import names_bound_in
-from gistpoint.core.corruption.shapes import LEAVING, FunctionNode, inside, parameters
+from gistpoint.core.corruption.shapes import LEAVING, SHARING, FunctionNode, inside, parameters
 
 Bound: TypeAlias = frozenset[str] | None
 """The names that are bound at a place on every path to it; None if it is unreachable."""
@@ -20,7 +20,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def unbound_reads(node: FunctionNode) -> frozenset[str]:
     """Return the local names that may be read before they are bound, assuming that loops run once or not at all."""
-    outer = {name for item in inside((ast.Global, ast.Nonlocal), node) for name in item.names}
+    outer = {name for item in inside(SHARING, node) for name in item.names}
     given = parameters(node)
     local = names_bound_in(node.body, into_definitions=False) - outer
     flow = _Flow(frozenset(local) - given)

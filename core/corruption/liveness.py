@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.core.corruption.shapes import FunctionNode, inside, names_in, only
+from gistpoint.core.corruption.shapes import SHARING, FunctionNode, inside, names_in, only
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _Live = frozenset[str]
@@ -19,7 +19,7 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
     Variables that an inner function reads, and those of other scopes, don't count.
     """
     # What an inner function reads, it may read at any time; names of other scopes are read by others.
-    outer = {name for node in inside((ast.Global, ast.Nonlocal), function) for name in node.names}
+    outer = {name for node in inside(SHARING, function) for name in node.names}
     inner = (node for node in inside(_SCOPES, function) if node is not function)
     found = _Reading(names_in(*inner).union(outer))
     found.block(function.body, frozenset())
