@@ -400,7 +400,7 @@ class _Piece:
 
     def _named_parts(self, node: ast.AST, name: str) -> _Marks:
         above = self.above.get(node)
-        value = getattr(above, "value", None)
+        value: Any = getattr(above, "value", None)
         texts = list(map(self.meaning.texts, value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
         if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
             yield SuspicionMark(f"{name} by names that are made up")

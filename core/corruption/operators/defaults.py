@@ -38,8 +38,8 @@ def _other_default(subject: CorruptionTarget, name: str, args: list[ast.expr]) -
     match args:
         case [*_, ast.Constant(value=None)]:
             return  # `.get(key)` would mean the same
-        case [*_, ast.Constant(value=0 | 1 as value) as default] if type(value) in (int, bool):
-            yield subject.replaced(default, str(type(value)(not value)))
+        case [*_, ast.Constant(value=int(value)) as default] if value in (0, 1):
+            yield subject.replaced(default, str(not value if isinstance(value, bool) else 1 - value))
         case [key, default] if name == "get":
             yield subject.replaced_after(key, default)
 

@@ -27,6 +27,7 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 Rewrite: TypeAlias = Callable[[CorruptionTarget], Iterator[Edits]]
 
 _NAMES = ("result", "found", "items")
+_LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
 """Most lines that get another margin."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
@@ -219,7 +220,7 @@ def choice_as_if(subject: CorruptionTarget) -> Iterator[Edits]:
             case ast.Assign(value=ast.IfExp() as choice) | ast.Return(value=ast.IfExp() as choice):
                 if is_one_line(node):
                     yield subject.replaced(node, _as_branches(subject, node, choice, space))
-            case ast.If(test=test, body=[one], orelse=[two]) if all(map(is_one_line, (test, one, two))):
+            case ast.If(test=test, body=[one], orelse=[two]) if is_one_line(test) and all(map(is_one_line, (one, two))):
                 text = _as_choice(subject, node, one, two)
                 if text and not is_elif(subject, node) and lines_of(subject, (node,)):
                     yield subject.replaced(node, text)
@@ -255,7 +256,7 @@ def _is_flag(value: ast.expr) -> bool:
 
 def early_continue(subject: CorruptionTarget) -> Iterator[Edits]:
     """A loop that passes over what does not fit, for one with its body under a condition, and back."""
-    for loop in subject.of((ast.For, ast.While)):
+    for loop in subject.of(_LOOPS):
         match loop.body:
             case [ast.If(orelse=[]) as node]:
                 yield from _continued(subject, node)
