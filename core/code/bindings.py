@@ -1,6 +1,6 @@
 """Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code binds.
 
-In which scope a name is bound is told by `core/code/scopes.py`.
+`core/code/scopes.py` finds the scope in which a name is bound.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
     if type(node) not in _BINDERS:  # most nodes are none: this is asked of every node of a library
         return ()
     match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             return (name,)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return (name,)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
+        # Those below may have no name: an `except` or a `*_` without one binds nothing.
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             return (name,)
-        case ast.MatchMapping(rest=str(name)) | ast.arg(arg=name):
+        case ast.MatchMapping(rest=str(name)):
             return (name,)
-        case _:
-            return ()
+    return ()
 
 
 def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:

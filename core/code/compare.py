@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.code.snippet import parse_snippet
@@ -27,18 +27,17 @@ def same_program(a: str, b: str) -> bool:
 def normalised(code: str) -> ast.Module:
     """Return the syntax tree of a piece of code without the parts that do not count as a change of a function.
 
-    Removes docstrings and other bare constants, `pass` beside other statements, and annotations of parameters, results
+    Removes docstrings and other bare constants, `pass` next to other statements, and annotations of parameters, results
     and local variables; numbers local names in order of first use. Parameters keep their names, since callers may use
     them, and so do names that are imported with a dot.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):
-        for name in ("body", *_OPTIONAL):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and block:
-                setattr(node, name, _without_idle(block) or ([] if name in _OPTIONAL else [ast.Pass()]))
+        for name, block in _blocks(node):
+            _set_block(node, name, _without_idle(block))
         if isinstance(node, ast.Constant):
             node.kind = None
+    # Annotations first: one that is dropped must not bind a name that is numbered.
     _drop_annotations(tree)
     _number_locals(tree)
     return tree
@@ -64,9 +63,30 @@ def same_tree(a: ast.AST, b: ast.AST) -> bool:
     return True
 
 
+def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield the blocks of a statement that hold something, by the name of the field."""
+    for name in ("body", *_OPTIONAL):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block:
+            yield name, block
+
+
+def _set_block(node: ast.AST, name: str, kept: list[ast.stmt]) -> None:
+    """Put statements in the place of a block; a body can't be empty."""
+    setattr(node, name, kept or [ast.Pass()] * (name not in _OPTIONAL))
+
+
 def _without_idle(block: list[ast.stmt]) -> list[ast.stmt]:
-    left = [item for item in block if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))]
+    left = [item for item in block if not _is_constant(item)]
+    # One `pass` stays where nothing else is left: `pass` and an empty block differ.
     return [item for item in left if not isinstance(item, ast.Pass)] or left[:1]
+
+
+def _is_constant(item: ast.stmt) -> bool:
+    match item:
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False
 
 
 def _drop_annotations(tree: ast.Module) -> None:
@@ -81,11 +101,9 @@ def _drop_annotations(tree: ast.Module) -> None:
             case ast.AnnAssign(target=ast.Name(id=name)) if scope.of(name) is scope and scope.is_function:
                 gone.add(node)
     for node, _ in nodes:
-        for name in ("body", *_OPTIONAL):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and not gone.isdisjoint(block):
-                kept = [item for statement in block for item in _unannotated(statement, gone)]
-                setattr(node, name, kept or ([] if name in _OPTIONAL else [ast.Pass()]))
+        for name, block in _blocks(node):
+            if not gone.isdisjoint(block):
+                _set_block(node, name, [item for statement in block for item in _unannotated(statement, gone)])
 
 
 def _unannotated(statement: ast.stmt, gone: set[ast.AST]) -> Iterator[ast.stmt]:
@@ -96,39 +114,49 @@ def _unannotated(statement: ast.stmt, gone: set[ast.AST]) -> Iterator[ast.stmt]:
         yield ast.copy_location(assigned, statement)
 
 
+_NAMING: Mapping[type[ast.AST], str] = {
+    ast.Name: "id",
+    ast.FunctionDef: "name",
+    ast.AsyncFunctionDef: "name",
+    ast.ClassDef: "name",
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
+"""The fields that hold a name which the code may bind itself."""
+
+
 def _number_locals(tree: ast.Module) -> None:
     nodes = scoped(tree)
-    dotted = {
-        (scope.of(name), name)
-        for node, scope in nodes
-        if isinstance(node, ast.Import)
-        for item in node.names
-        if item.asname is None and (name := item.name.partition(".")[0]) != item.name
-    }
-    numbers: dict[tuple[NameScope, str], str] = {}
+    kept = {(scope.of(name), name) for node, scope in nodes for name in _imported_with_dot(node)}
+    numbers: dict[tuple[NameScope | None, str], str] = {}
 
     def renamed(name: str, scope: NameScope) -> str:
         home = scope.of(name)
-        if home is None or not home.is_function or name in home.parameters or (home, name) in dotted:
+        is_local = home is not None and home.is_function and name not in home.parameters
+        if not is_local or (home, name) in kept:
             return name
         return numbers.setdefault((home, name), f"local {len(numbers) + 1}")
 
     for node, scope in nodes:
         match node:
-            case ast.Name():
-                node.id = renamed(node.id, scope)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                node.name = renamed(node.name, scope)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                node.name = renamed(name, scope)
-            case ast.MatchMapping(rest=str(name)):
-                node.rest = renamed(name, scope)
             case ast.Nonlocal():
                 node.names = [renamed(name, scope) for name in node.names]
             case ast.Import() | ast.ImportFrom():
                 for item in node.names:
                     bound = item.asname or item.name
-                    if renamed(bound, scope) != bound:
-                        item.asname = renamed(bound, scope)
-            case _:
-                pass
+                    new = renamed(bound, scope)
+                    item.asname = item.asname if new == bound else new
+            case _ if type(node) in _NAMING:
+                field = _NAMING[type(node)]
+                name = getattr(node, field)
+                if name is not None:
+                    setattr(node, field, renamed(name, scope))
+
+
+def _imported_with_dot(node: ast.AST) -> list[str]:
+    """Return the names that `import a.b` binds: `a`, which can't be given another name."""
+    if not isinstance(node, ast.Import):
+        return []
+    return [item.name.partition(".")[0] for item in node.names if item.asname is None and "." in item.name]

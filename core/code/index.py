@@ -192,6 +192,7 @@ def end_line(document: SourceText, node: DefinitionNode) -> int:
     while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
         last += 1
         rest = document.line(last)
+    # Comments below the last line belong to the body if they are deeper than the header; others to what follows.
     margin = _column(document.line(node.lineno))
     for number in range(last + 1, len(document.line_starts) + 1):
         line = document.line(number)
@@ -205,13 +206,12 @@ def end_line(document: SourceText, node: DefinitionNode) -> int:
 
 def is_protocol(node: DefinitionNode) -> bool:
     """Whether a class names `Protocol` among its bases, subscripted or not."""
-    if not isinstance(node, ast.ClassDef):
-        return False
-    for base in node.bases:
-        named = base.value if isinstance(base, ast.Subscript) else base
-        if (isinstance(named, ast.Name) and named.id == "Protocol") or (
-            isinstance(named, ast.Attribute) and named.attr == "Protocol"
-        ):
+    return isinstance(node, ast.ClassDef) and any(map(_names_protocol, node.bases))
+
+
+def _names_protocol(base: ast.expr) -> bool:
+    match base.value if isinstance(base, ast.Subscript) else base:
+        case ast.Name(id="Protocol") | ast.Attribute(attr="Protocol"):
             return True
     return False
 
@@ -233,9 +233,8 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
         given = node.args
         parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
         parts += [*given.defaults, *given.kw_defaults, node.returns]
-    for part in parts:
-        if part is not None:
-            yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
+    for part in filter(None, parts):
+        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
 
 
 def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
@@ -266,7 +265,8 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
                 found = item.start
             fresh = item.type == tokenize.NEWLINE
     except (tokenize.TokenError, SyntaxError):
-        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has been seen.
+        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has
+        # been seen.
         pass
     if found == (line, column):
         raise CodeError(f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line)
@@ -321,6 +321,7 @@ class FileIndex:
         A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions match,
         `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
         """
+        # A reference means exactly one; a name that is typed may be a part of one.
         if isinstance(name, FunctionRef):
             return self.get(name.qualname)
         asked = name.strip().removeprefix(f"{self.path}::")
@@ -378,10 +379,10 @@ def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, l
 
 def _definition(document: SourceText, found: FoundDefinition, name: str, parent: str | None, total: int) -> Definition:
     node = found.node
-    first = node.body[0]
-    docstring = None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        docstring = first.value.value
+    first, docstring = node.body[0], None
+    match first:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            docstring = text
     layout = layout_of(document, node, None if docstring is None else first)
     return Definition(
         ref=FunctionRef(document.path, name),
@@ -399,17 +400,23 @@ def _definition(document: SourceText, found: FoundDefinition, name: str, parent:
 
 
 def _kind(found: FoundDefinition) -> DefinitionKind:
-    if isinstance(found.node, ast.ClassDef):
-        return DefinitionKind.CLASS
-    if isinstance(found.node, ast.AsyncFunctionDef):
-        return DefinitionKind.ASYNC_METHOD if found.in_class else DefinitionKind.ASYNC_FUNCTION
-    return DefinitionKind.METHOD if found.in_class else DefinitionKind.FUNCTION
+    return _KINDS[type(found.node), found.in_class]
+
+
+_KINDS: Mapping[tuple[type[DefinitionNode], bool], DefinitionKind] = {
+    (ast.ClassDef, False): DefinitionKind.CLASS,
+    (ast.ClassDef, True): DefinitionKind.CLASS,
+    (ast.FunctionDef, False): DefinitionKind.FUNCTION,
+    (ast.FunctionDef, True): DefinitionKind.METHOD,
+    (ast.AsyncFunctionDef, False): DefinitionKind.ASYNC_FUNCTION,
+    (ast.AsyncFunctionDef, True): DefinitionKind.ASYNC_METHOD,
+}
+"""The kind of a definition by its node, and by whether it is directly in a class."""
 
 
 def _answers(plain: str, asked: str) -> bool:
-    return bool(asked) and any(
-        name == asked or name.endswith(f".{asked}") for name in (plain, plain.replace(f"{LOCALS}.", ""))
-    )
+    names = plain, plain.replace(f"{LOCALS}.", "")
+    return bool(asked) and any(f".{name}".endswith(f".{asked}") for name in names)
 
 
 def _listed(found: Sequence[Definition]) -> str:

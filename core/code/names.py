@@ -38,16 +38,22 @@ class FunctionRef:
     @classmethod
     def parse(cls, text: str) -> FunctionRef:
         """Read `path::qualname`; `#1` means the same as no number. Raises `CodeError` for anything else."""
-        path, separator, qualname = text.rpartition("::")
+        path, _, qualname = text.rpartition("::")
         hint = "Write it as path::qualname, such as src/pkg/mod.py::Class.method."
-        if not separator or not path or not qualname:
+        if not (path and qualname):
             raise CodeError(f"{text!r} is not the name of a function.", hint=hint)
-        if path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        if not _is_inside(path):
             raise CodeError(f"The path of {text!r} does not stay inside the repository.", hint=hint)
         plain, number = split_number(qualname)
-        if not all(part.isidentifier() or part == LOCALS for part in plain.split(".")) or plain.endswith(LOCALS):
+        named = all(part.isidentifier() for part in plain.split(".") if part != LOCALS)
+        if not named or plain.endswith(LOCALS):
             raise CodeError(f"{qualname!r} in {text!r} is not a qualified name.", hint=hint)
         return cls(path, numbered(plain, number or 1))
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path stays in the tree, as it is written."""
+    return not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 
 def split_number(qualname: str) -> tuple[str, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.trees import SourceTree
@@ -12,16 +13,20 @@ _SCRIPTS = {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
 
 def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
     """Return the names that can be imported from a tree's import roots, without tests."""
-    names: set[str] = set()
-    for root in import_roots or (".",):
-        folder = "" if root in (".", "") else posixpath.normpath(root)
-        if not tree.is_directory(folder):
-            continue
-        prefix = f"{folder}/" if folder else ""
-        for entry, kind in tree.entries(folder):
-            path = prefix + entry
-            if kind == "dir" and tree.is_file(f"{path}/__init__.py") and not is_test_path(f"{path}/__init__.py"):
-                names.add(entry)
-            elif kind == "file" and entry.endswith(".py") and not is_test_path(path) and entry not in _SCRIPTS:
-                names.add(entry.removesuffix(".py"))
-    return sorted(name for name in names if name.isidentifier())
+    folders = ["" if root in (".", "") else posixpath.normpath(root) for root in import_roots or (".",)]
+    names = {name for folder in filter(tree.is_directory, folders) for name in _names_in(tree, folder)}
+    return sorted(filter(str.isidentifier, names))
+
+
+def _names_in(tree: SourceTree, folder: str) -> Iterator[str]:
+    """Yield the packages and the modules directly inside a folder."""
+    for entry, kind in tree.entries(folder):
+        path = posixpath.join(folder, entry)
+        source = f"{path}/__init__.py" if kind == "dir" else path
+        is_module = tree.is_file(source) if kind == "dir" else kind == "file" and _is_module(entry)
+        if is_module and not is_test_path(source):
+            yield entry.removesuffix(".py") if kind == "file" else entry
+
+
+def _is_module(entry: str) -> bool:
+    return entry.endswith(".py") and entry not in _SCRIPTS

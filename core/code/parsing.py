@@ -52,7 +52,7 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return it as it is named where so many lines stand before the text."""
+        """Return it with its line in a text that begins with so many more lines."""
         return Fault(self.reason, self.line and self.line + lines)
 
 
@@ -82,6 +82,7 @@ def undisturbed(call: Callable[[], T]) -> T:
         except SystemError as error:
             if _MISCOUNTED not in str(error):
                 raise
+        # Without collections no finalizer of ours can interrupt; the last try raises whatever is raised.
         for _ in range(_TRIES):
             with uncollected(), suppress(SystemError):
                 return call()

@@ -82,28 +82,14 @@ def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameSc
     """Yield the parts of a node, each with the scope it runs in."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
-            inner = NameScope(node, scope)
-            own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.arguments):
-                    yield from ((item, inner) for item in _parameters(child))
-                    yield from ((item, scope) for item in (*child.defaults, *child.kw_defaults) if item is not None)
-                    yield from ((item.annotation, scope) for item in _parameters(child) if item.annotation is not None)
-                else:
-                    yield child, inner if child in own else scope
+            yield from _of_definition(node, scope)
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            inner, first = NameScope(node, scope), node.generators[0]
-            for child in ast.iter_child_nodes(node):
-                if child is first:
-                    yield first.iter, scope
-                    yield first.target, inner
-                    yield from ((test, inner) for test in first.ifs)
-                else:
-                    yield child, inner
+            yield from _of_comprehension(node, scope)
         case ast.arg():
             return  # its annotation runs in another scope than the name it binds
         case ast.NamedExpr(target=target, value=value):
             yield value, scope
+            # `:=` binds in the function around all comprehensions (PEP 572).
             while isinstance(scope.node, _COMPREHENSIONS) and scope.parent is not None:
                 scope = scope.parent
             yield target, scope
@@ -111,6 +97,33 @@ def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameSc
             yield from ((child, scope) for child in ast.iter_child_nodes(node))
 
 
+def _of_definition(node: Function | ast.ClassDef, scope: NameScope) -> Iterator[tuple[ast.AST, NameScope]]:
+    inner = NameScope(node, scope)
+    own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.arguments):
+            given = _parameters(child)
+            # Defaults and annotations run where the function is defined, before it has a scope of its own.
+            outside = (*child.defaults, *child.kw_defaults, *(item.annotation for item in given))
+            yield from ((item, inner) for item in given)
+            yield from ((item, scope) for item in filter(None, outside))
+        else:
+            yield child, inner if child in own else scope
+
+
+def _of_comprehension(
+    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: NameScope
+) -> Iterator[tuple[ast.AST, NameScope]]:
+    inner, first = NameScope(node, scope), node.generators[0]
+    for child in ast.iter_child_nodes(node):
+        if child is first:
+            # What the first loop goes through is evaluated outside of the comprehension.
+            yield first.iter, scope
+            yield from ((part, inner) for part in (first.target, *first.ifs))
+        else:
+            yield child, inner
+
+
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [*named, *(item for item in (arguments.vararg, arguments.kwarg) if item is not None)]
+    return [*named, *filter(None, (arguments.vararg, arguments.kwarg))]

@@ -12,6 +12,8 @@ from gistpoint.core.code.parsing import CodeError, DefinitionNode, Fault, parse_
 from gistpoint.core.code.source_text import SourceText, leading_space
 
 _WHAT = "The code"
+_REFUSED = re.compile("[\\0\\ud800-\\udfff]")
+"""Characters for which Python's parser has no line: they are refused before it is asked."""
 _ALONE = "Send the whole definition and nothing else: no imports, no calls, no second definition."
 _NAMES: dict[type[ast.stmt], str] = {
     ast.Import: "an import",
@@ -97,6 +99,7 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
         raise CodeError("The code starts with a Markdown fence.", hint="Send the Python code alone.", line=1)
     if not leading_space(first):
         return text, parse_module(text, _WHAT).body, 1
+    # Indented code is parsed as a block, so that its texts keep every space.
     text = f"if 1:\n{text}"
     body = parse_module(text, _WHAT, first_line=0).body
     block = body[0]
@@ -107,12 +110,12 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
 
 
 def _check_characters(text: str) -> None:
+    if not _REFUSED.search(text):
+        return
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.isascii():
-            if "\0" in line:
-                raise CodeError(f"{_WHAT} holds a null byte on line {number}.", line=number)
-        elif any("\ud800" <= character <= "\udfff" for character in line) or "\0" in line:
-            raise CodeError(f"{_WHAT} holds a null byte or half a surrogate pair on line {number}.", line=number)
+        if _REFUSED.search(line):
+            what = "a null byte" if line.isascii() else "a null byte or half a surrogate pair"
+            raise CodeError(f"{_WHAT} holds {what} on line {number}.", line=number)
 
 
 def _not_alone(statements: list[ast.stmt], first_line: int) -> CodeError:

@@ -70,6 +70,7 @@ class SourceText:
         """Return the offset of a position in the syntax tree: a line and a column in bytes of UTF-8."""
         start, end = self.line_range(line)
         text = self.text[start:end]
+        # Columns count bytes; of an ASCII line they are the code points, and most lines are.
         if text.isascii():
             return start + column
         return start + len(text.encode()[:column].decode(errors="replace"))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_module, index_source
@@ -24,19 +25,22 @@ def block_unit(lines: Sequence[CodeLine]) -> str | None:
 
 def file_unit(definitions: Sequence[Definition]) -> str:
     """Return the white space by which the first definition with a body on separate lines indents it."""
-    for item in definitions:
-        body = leading_space(item.document.line(item.layout.body_line))
-        if item.layout.body_line > item.layout.header[0] and body.startswith(item.indentation):
-            unit = body.removeprefix(item.indentation)
-            if unit:
-                return unit
-    return _FOUR_SPACES
+    return next(filter(None, map(_unit_of, definitions)), _FOUR_SPACES)
+
+
+def _unit_of(definition: Definition) -> str:
+    """Return the white space by which a definition indents its body; empty if it is on the line of its header."""
+    layout, margin = definition.layout, definition.indentation
+    body = leading_space(definition.document.line(layout.body_line))
+    below = layout.body_line > layout.header[0] and body.startswith(margin)
+    return body.removeprefix(margin) if below else ""
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
     """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else unchanged."""
     own = block_unit(lines)
-    if own is None or set(own) == set(unit) or len(set(own)) > 1 or len(set(unit)) > 1:
+    # Only one kind of white space can be exchanged for one other kind.
+    if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:
         return list(lines)
     levels: dict[str, int] = {"": 0}
     for line in lines:
@@ -83,17 +87,21 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     )
     if not irregular:
         return {}
-    keys_old, keys_new = [_key(line) for line in old], [_key(line) for line in new]
-    shorter = min(len(keys_old), len(keys_new))
-    head = next((i for i in range(shorter) if keys_old[i] != keys_new[i]), shorter)
-    tail = next((i for i in range(shorter - head) if keys_old[-1 - i] != keys_new[-1 - i]), shorter - head)
-    kept = {i: old[i] for i in range(head)}
-    kept |= {len(new) - 1 - i: old[len(old) - 1 - i] for i in range(tail)}
+    keys_old, keys_new = list(map(_key, old)), list(map(_key, new))
+    head = _alike(keys_old, keys_new)
+    tail = _alike(keys_old[head:][::-1], keys_new[head:][::-1])
+    kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
+    # `autojunk` ignores frequent lines, so fewer lines stay; only long texts need its speed.
     for block in SequenceMatcher(None, middle_old, middle_new, autojunk=len(middle_old) > 500).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
-    # The first line lacks its margin, so it is kept in its own place only.
+    # The first line is without its margin, so it is kept in its own place only.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
+
+
+def _alike(one: Sequence[object], two: Sequence[object]) -> int:
+    """Return how many items two sequences have in common at their beginnings."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
 
 
 def _key(line: CodeLine) -> tuple[str, bool, int | None]:
@@ -115,6 +123,7 @@ def replace_definition(
     keep = _keeps_decorators(definition, new, allow_decorator_change)
     text = spliced_text(index, definition, new, keep_decorators=keep)
     data = index.document.encode(text)
+    # The result is read again as Python would: no check of the code alone finds all that it changes around it.
     _check_result(index, definition, new, data, text, keep_decorators=keep)
     return data
 
@@ -172,6 +181,7 @@ def _check_place(definition: Definition) -> None:
     if not document.is_reversible:
         raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
     if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
+        # A definition in the middle of a logical line has no margin of its own.
         raise CodeError(
             f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in place."
         )
@@ -183,9 +193,7 @@ def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) 
     if not given:
         return True
     known = definition.decorators
-    if len(known) == len(given) and all(
-        same_tree(_expression(text), node) for text, node in zip(known, given, strict=True)
-    ):
+    if len(known) == len(given) and all(map(same_tree, map(_expression, known), given)):
         return True
     if allow_change:
         return False
@@ -207,7 +215,8 @@ def _check_result(
     """Raise `CodeError` unless `data` is the old file with the new definition, and differs in nothing else."""
     path = index.path
     document = read_document(path, data)
-    if document.text != text or document.encoding != index.encoding or document.bom != index.document.bom:
+    read_as = document.text, document.encoding, document.bom
+    if read_as != (text, index.encoding, index.document.bom):
         raise CodeError(f"With this code {path} would be read in another encoding than {index.encoding}.")
     after, nodes = index_module(document, parse_module(document.text, f"With this code {path}"))
     if _others(index, definition) != _others(after, definition):
@@ -217,6 +226,7 @@ def _check_result(
         found.decorator_list, new.node.decorator_list = [], []
     if not same_tree(found, new.node):
         raise CodeError(f"The code would mean something else in the place of {definition.ref}.")
+    # A file that did not compile before is no reason to refuse: the code may be what repairs it.
     problem = compile_problem(text)
     if problem is not None and compile_problem(index.text) is None:
         raise CodeError(f"With this code {path} does not compile: {problem.message}.", line=problem.line)
@@ -266,6 +276,5 @@ def _body_indentation(index: FileIndex, definition: Definition, header_end: int)
 
 
 def _is_stub(index: FileIndex, definition: Definition) -> bool:
-    if index.path.endswith(".pyi"):
-        return True
-    return definition.parent is not None and index.get(definition.parent).is_protocol
+    of_protocol = definition.parent is not None and index.get(definition.parent).is_protocol
+    return of_protocol or index.path.endswith(".pyi")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
+_TEST_FILE = re.compile(r"(test_.*|.*_test)\.py", re.DOTALL)
 _FOLDERS = frozenset({"tests", "test", "testing"})
 _CONFIGURATION = frozenset(
     {
@@ -30,8 +32,7 @@ def is_test_path(path: str) -> bool:
     *folders, name = parts
     if name in _CONFIGURATION or any(folder.lower() in _FOLDERS for folder in folders):
         return True
-    stem, dot, suffix = name.rpartition(".")
-    return bool(dot) and suffix == "py" and (stem.startswith("test_") or stem.endswith("_test"))
+    return _TEST_FILE.fullmatch(name) is not None
 
 
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:

@@ -59,7 +59,7 @@ class TestMap:
                 files |= self.collecting[function]
             elif function in self.at_import:
                 return tuple(self.tests)
-        return tuple(id for id in self.tests if id in seeing or (files and id.partition("::")[0] in files))
+        return tuple(id for id in self.tests if id in seeing or id.partition("::")[0] in files)
 
     def to_json(self) -> dict[str, Any]:
         """Return the map as values of JSON; tests and files are numbered to keep it small."""

@@ -69,18 +69,23 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
             if rewritten is None:
                 continue
             changed = _changed(subject.text, text)
-            for operator in fitting:
-                for fault in operator.find(rewritten):
-                    if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
-                        corrupted = apply(fault, text)
-                        whole = edits_between(subject.text, corrupted)
-                        found.append((operator.prior, whole, (operator.family, name)))
+            for operator, fault in _faults(rewritten, fitting):
+                # Only faults in the rewritten lines: elsewhere they are found without the rewrite.
+                if any(low <= edit.start and edit.end <= high for edit in fault for low, high in changed):
+                    whole = edits_between(subject.text, apply(fault, text))
+                    found.append((operator.prior, whole, (operator.family, name)))
+    # Few of many are kept: those that a reader is likeliest to miss (decision 93).
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
 
 
+def _faults(subject: CorruptionTarget, operators: Iterable[Operator]) -> Iterator[tuple[Operator, Edits]]:
+    for operator in operators:
+        yield from ((operator, edits) for edits in operator.find(subject))
+
+
 def _changed(before: str, after: str) -> list[tuple[int, int]]:
-    """Return the offsets in `after` of the lines that `before` lacks."""
+    """Return the offsets in `after` of the lines that `before` does not have."""
     return [(edit.start, edit.end) for edit in edits_between(after, before) if edit.start < edit.end]
 
 
@@ -126,6 +131,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(
             f"The tree does not hold {ref}.", hint="Replay the record on its own source."
         ) from error
+    # Edits are offsets: on another text they would give code that nobody has looked at (decision 30).
     if sha256_of_text(original) != hashes[0]:
         raise CorruptionReplayError(
             f"{ref} is not the function of the record.", hint="Replay the record on its own source."
@@ -153,6 +159,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 def same_signature(target: Target) -> bool:
     """Whether name, parameters, annotations and defaults are the same as in the original."""
+    # Bodies and decorators apart, a header is compared as a tree: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):
         node = read_snippet(text).node
@@ -162,13 +169,13 @@ def same_signature(target: Target) -> bool:
 
 
 def new_comments(target: Target) -> tuple[str, ...]:
-    """Return the comments of the corrupted text that the original lacks."""
+    """Return the comments of the corrupted text that the original does not have."""
     added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
     return tuple(added.elements())
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals of the corrupted text that the original lacks, without docstrings."""
+    """Return the string literals of the corrupted text that the original does not have, without docstrings."""
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
@@ -206,10 +213,11 @@ def _strings(text: str) -> Iterator[str]:
     if ast.get_docstring(node, clean=False) is not None:
         node.body = node.body[1:]
     for item in ast.walk(node):
-        if isinstance(item, ast.Constant) and isinstance(item.value, str):
-            yield item.value
-        elif isinstance(item, ast.Constant) and isinstance(item.value, bytes):
-            yield repr(item.value)
+        match item:
+            case ast.Constant(value=str(text)):
+                yield text
+            case ast.Constant(value=bytes(data)):
+                yield repr(data)
 
 
 MOST_PAIRS = 20
@@ -255,6 +263,8 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
+    # The prior decides the order, and which of two operators keeps a text; edits decide among equals, so that
+    # the same seed gives the same tasks (decision 32).
     for item in sorted(_proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)):
         if item.target.corrupted in seen:
             dropped[GateRefusal.REPEATED] += 1
@@ -272,7 +282,7 @@ def _proposed(
     subject: CorruptionTarget, definition: Definition, operators: Iterable[Operator] | None, composed: bool
 ) -> Iterator[Corruption]:
     chosen = tuple(all_operators() if operators is None else operators)
-    found = [(operator, tuple(sorted(edits))) for operator in chosen for edits in operator.find(subject)]
+    found = [(operator, tuple(sorted(edits))) for operator, edits in _faults(subject, chosen)]
     faults: list[Fault] = [(edits, (operator.family,), operator.prior) for operator, edits in found]
     if composed:
         faults += [*together(subject, found), *in_rewritten(subject, chosen)]
@@ -298,6 +308,7 @@ def pairs_of(
         target = Target(first.target.path, first.target.qualname, original, apply(edits, original))
         families = first.families + second.families
         pairs.append(Corruption(target, edits, families, 1 - (1 - first.prior) * (1 - second.prior)))
+    # Gates cost more than sorting: they are asked only until enough pairs have passed.
     pairs.sort(key=lambda pair: (-pair.prior, pair.edits))
     found: list[Corruption] = []
     for pair in pairs:

@@ -59,6 +59,7 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
     half of the tracebacks lead through the corrupted function.
     """
     failing = evidence.failing
+    # Good is a condition of its own; among good ones the score orders (decision 31).
     if not least <= failing <= most:
         return False
     return 2 * evidence.by_assertion >= failing and 2 * evidence.through_target <= failing
@@ -76,6 +77,7 @@ def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunc
     if own == 0:
         return None
     values = [_ochiai(tests, failing) for tests in test_map.entered.values()]
+    # Functions with equal values share the mean of their places.
     above = sum(value > own for value in values)
     return above + (1 + sum(value == own for value in values)) / 2
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import CodeType
 
 from gistpoint.core.code.bindings import names_bound_in
@@ -24,12 +24,25 @@ from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
 from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
 from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
-from gistpoint.core.corruption.subject import FunctionNode
+from gistpoint.core.corruption.shapes import (
+    ASSIGNING,
+    SHARING,
+    Assigning,
+    FunctionNode,
+    inside,
+    is_one_line,
+    name_of,
+    names_read,
+    only,
+    targets_of,
+)
 
 _BRACKETED = re.compile(r"(?:\b(?:if|elif|while|return|and|or|not|in|is)|[=+\-*/%<>,(])\s*\(\s*[\w.]+\s*\)")
 _WORD = re.compile(r"[^\W\d]\w*")
+_ASKING: tuple[type[ast.If | ast.While], ...] = (ast.If, ast.While)
 
 
+# A fact is computed when a gate first asks for it: most corruptions are dropped before most are (decision 62).
 @dataclass(frozen=True)
 class ScopeFacts:
     """One version of a function, its nodes walked once."""
@@ -64,24 +77,17 @@ class ScopeFacts:
     @cached_property
     def explained(self) -> Counter[str]:
         """The conditions and handlers that raise an error with a message, which describes them."""
-        found: Counter[str] = Counter()
-        for item in self.nodes:
-            if isinstance(item, ast.If) and (_explains(item.body) or _explains(item.orelse)):
-                found[ast.unparse(item.test)] += 1
-            elif isinstance(item, ast.ExceptHandler) and item.type and _explains(item.body):
-                found[ast.unparse(item.type)] += 1
-        return found
+        return Counter(map(ast.unparse, filter(None, map(_explained, self.nodes))))
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The names that stand for variables, functions and modules."""
-        return frozenset(item.id for item in self.nodes if isinstance(item, ast.Name))
+        """The names of variables, functions and modules."""
+        return frozenset(item.id for item in only(ast.Name, self.nodes))
 
     @cached_property
     def identifiers(self) -> Counter[str]:
         """The names and attributes of the body, with the number of their uses, without calls of the function itself."""
-        nodes = (item for statement in self.node.body for item in ast.walk(statement))
-        return identifiers(nodes, self.node.name)
+        return identifiers(inside(ast.AST, *self.node.body), self.node.name)
 
     @cached_property
     def idle(self) -> bool:
@@ -96,8 +102,13 @@ class ScopeFacts:
     @cached_property
     def strings(self) -> frozenset[str | bytes]:
         """The texts of its literals."""
-        values = (item.value for item in self.nodes if isinstance(item, ast.Constant))
+        values = (item.value for item in only(ast.Constant, self.nodes))
         return frozenset(value for value in values if isinstance(value, str | bytes))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of its literals, without bytes."""
+        return [text for text in self.strings if isinstance(text, str)]
 
     @cached_property
     def words(self) -> Counter[str]:
@@ -108,51 +119,45 @@ class ScopeFacts:
     def bracketed(self) -> int:
         """How many names and conditions have needless parentheses, as an edit can leave them."""
         lines = self.text.split("\n")
-        tests = [item.test for item in self.nodes if isinstance(item, ast.If | ast.While)]
-        alone = [test for test in tests if not isinstance(test, ast.BoolOp) and test.lineno == test.end_lineno]
+        tests = (item.test for item in only(_ASKING, self.nodes))
+        alone = [test for test in tests if is_one_line(test) and not isinstance(test, ast.BoolOp)]
         wrapped = sum(lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1)
         return wrapped + len(_BRACKETED.findall(self.text))
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
         """The conditions of its branches, loops, conditional expressions and filters of comprehensions."""
-        found: list[ast.expr] = []
-        for node in self.nodes:
-            if isinstance(node, ast.If | ast.While | ast.IfExp):
-                found.append(node.test)
-            elif isinstance(node, ast.comprehension):
-                found += node.ifs
-        return tuple(found)
+        return tuple(chain.from_iterable(map(_conditions, self.nodes)))
 
     @cached_property
     def results(self) -> tuple[frozenset[str], int]:
         """The constants that it returns, and the number of statements that return one."""
-        values = [item.value for item in self.nodes if isinstance(item, ast.Return)]
-        constants = [ast.unparse(value) for value in values if isinstance(value, ast.Constant)]
+        constants = list(map(ast.unparse, only(ast.Constant, self._returned)))
         return frozenset(constants), len(constants)
+
+    @property
+    def _returned(self) -> Iterator[ast.expr | None]:
+        return (item.value for item in only(ast.Return, self.nodes))
 
     @cached_property
     def unused(self) -> frozenset[str]:
         """The variables and parameters that are bound and never read, or only filled, or read and never filled."""
-        names = (item for item in self.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
-        given = {item.arg for item in self.nodes if isinstance(item, ast.arg)}
-        shared = (item for item in self.nodes if isinstance(item, ast.Global | ast.Nonlocal))
-        elsewhere = given.union(*(item.names for item in shared))
+        # What is shared with code outside may be read or filled there.
+        given = {item.arg for item in only(ast.arg, self.nodes)}
+        elsewhere = given.union(*(item.names for item in only(SHARING, self.nodes)))
         one_way = _filled_only(self.nodes) | _never_filled(self.nodes)
-        return self.bound - {item.id for item in names} | ((one_way & self.bound) - elsewhere)
+        return self.bound.difference(names_read(self.nodes)) | ((one_way & self.bound) - elsewhere)
 
     @cached_property
     def constant_places(self) -> frozenset[str]:
         """The places that are assigned nothing but one constant, by `=` alone."""
         values: dict[str, set[str]] = {}
-        for node in self.nodes:
-            if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
-                continue
-            value = node.value.operand if isinstance(node.value, ast.UnaryOp) else node.value
-            plain = isinstance(value, ast.Constant) and not isinstance(node, ast.AugAssign)
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                values.setdefault(ast.unparse(target), set()).update([ast.unparse(node.value)] if plain else ["", "?"])
-        return frozenset(name for name, found in values.items() if len(found) == 1)
+        for node in only(ASSIGNING, self.nodes):
+            # Two values mean any value: a place that has them is not constant.
+            found = [ast.unparse(node.value)] if _is_plain(node) and node.value else ["", "?"]
+            for target in targets_of(node) if node.value is not None else ():
+                values.setdefault(ast.unparse(target), set()).update(found)
+        return frozenset(name for name, given in values.items() if len(given) == 1)
 
     @cached_property
     def dead(self) -> Counter[str]:
@@ -167,34 +172,29 @@ class ScopeFacts:
     @cached_property
     def twins(self) -> Counter[str]:
         """The simple statements of some length, without the names of their variables, and the conditions."""
-        return Counter(text for node in self.nodes if (text := _twin(node)))
+        return Counter(filter(None, map(_twin, self.nodes)))
 
     @cached_property
     def options(self) -> Counter[str]:
         """How often each function is called with each keyword."""
-        calls = (item for item in self.nodes if isinstance(item, ast.Call) and item.keywords)
-        return Counter(
-            f"{ast.unparse(call.func).rpartition('.')[2]} {given.arg}" for call in calls for given in call.keywords
-        )
+        return Counter(chain.from_iterable(map(_options, only(ast.Call, self.nodes))))
 
     @cached_property
-    def spoken(self) -> frozenset[str]:
+    def spelled(self) -> frozenset[str]:
         """The words of its names and texts."""
-        texts = (*self.identifiers, *(text for text in self.strings if isinstance(text, str)))
-        return frozenset(word for text in texts for word in words(text))
+        return frozenset(chain.from_iterable(map(words, (*self.identifiers, *self.texts))))
 
     @cached_property
-    def said(self) -> frozenset[str]:
+    def described(self) -> frozenset[str]:
         """The words of its name, docstring and comments."""
         texts = (self.node.name, self.docstring or "", *(comment for _, comment in self.remarks))
-        return frozenset(word for text in texts for word in words(text))
+        return frozenset(chain.from_iterable(map(words, texts)))
 
     @cached_property
     def converted(self) -> int:
         """How many results are converted to the type that the function is annotated with."""
         kind = ast.unparse(self.node.returns) if self.node.returns is not None else ""
-        values = (item.value for item in self.nodes if isinstance(item, ast.Return))
-        return sum(isinstance(value, ast.Call) and ast.unparse(value.func) == kind for value in values)
+        return sum(ast.unparse(call.func) == kind for call in only(ast.Call, self._returned))
 
     @cached_property
     def unbound(self) -> frozenset[str]:
@@ -236,40 +236,70 @@ def facts_of(text: str) -> ScopeFacts:
     return ScopeFacts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
 
 
+def _explained(node: ast.AST) -> ast.expr | None:
+    """Return the condition or the kind of error that the message of a raised error describes."""
+    match node:
+        case ast.If(test=test, body=body, orelse=orelse) if _explains(body) or _explains(orelse):
+            return test
+        case ast.ExceptHandler(type=kind, body=body) if _explains(body):
+            return kind
+    return None
+
+
 def _explains(block: list[ast.stmt]) -> bool:
     """Whether a block raises an error with a message, which may be built on the line before."""
-    return (
-        bool(block)
-        and isinstance(block[-1], ast.Raise)
-        and any(
-            isinstance(item, ast.Constant) and isinstance(item.value, str)
-            for statement in block[-2:]
-            for item in ast.walk(statement)
-        )
-    )
+    match block:
+        case [*_, ast.Raise()]:
+            return any(isinstance(item.value, str) for item in inside(ast.Constant, *block[-2:]))
+    return False
+
+
+def _conditions(node: ast.AST) -> Sequence[ast.expr]:
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            return (test,)
+        case ast.comprehension(ifs=tests):
+            return tests
+    return ()
+
+
+def _is_plain(node: Assigning) -> bool:
+    """Whether a statement assigns a constant, or one with a sign, by `=`."""
+    match node:
+        case ast.AugAssign():
+            return False
+        case ast.Assign(value=ast.UnaryOp(operand=value)) | ast.AnnAssign(value=ast.UnaryOp(operand=value)):
+            return isinstance(value, ast.Constant)
+    return isinstance(node.value, ast.Constant)
+
+
+def _options(call: ast.Call) -> list[str]:
+    """Return the keywords of a call, each with the last name of what is called."""
+    called = ast.unparse(call.func).rpartition(".")[2] if call.keywords else ""
+    return [f"{called} {given.arg}" for given in call.keywords]
 
 
 def _comments(text: str) -> list[tuple[int, str, str]]:
     if "#" not in text:
         return []
     found: list[tuple[int, str, str]] = []
-    waiting: list[tuple[int, str]] = []
+    waiting: list[tuple[int, str, str]] = []
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="\n").readline))
     except (tokenize.TokenError, SyntaxError):
         return [(0, text, "")]
     for item in tokens:
         if item.type == tokenize.COMMENT:
-            if item.line.lstrip().startswith("#"):
-                waiting.append((item.start[0] - 1, item.string))
-            else:
-                found.append((item.start[0] - 1, item.string, item.line))
-        elif waiting and item.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
-            found += [(row, comment, item.line) for row, comment in waiting]
+            alone = item.line.lstrip().startswith("#")
+            # A comment on its own line waits for the next line of code.
+            (waiting if alone else found).append((item.start[0] - 1, item.string, "" if alone else item.line))
+        elif item.type not in _LAYOUT:
+            found += [(row, comment, item.line) for row, comment, _ in waiting]
             waiting = []
-    return found + [(row, comment, "") for row, comment in waiting]
+    return found + waiting
 
 
+_LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 _FILLING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"})
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -280,13 +310,10 @@ def _idle(function: FunctionNode) -> bool:
     Results of recursive calls don't count.
     """
     nodes = list(_own(function))
-    if any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Raise) or _acts(node) for node in nodes):
+    if any(map(_acts, nodes)):
         return False
-    values = {
-        "None" if node.value is None else ast.unparse(node.value)
-        for node in nodes
-        if isinstance(node, ast.Return) and not _calls(node.value, function.name)
-    }
+    returned = [node.value for node in only(ast.Return, nodes) if not _calls(node.value, function.name)]
+    values = {"None" if value is None else ast.unparse(value) for value in returned}
     return len(values) < 2 and all(isinstance(parse_expression(value), ast.Constant) for value in values)
 
 
@@ -301,31 +328,28 @@ def _own(function: FunctionNode) -> Iterator[ast.AST]:
 
 
 def _acts(node: ast.AST) -> bool:
-    """Whether a node stores to something visible outside, or is a call for its effect."""
-    if isinstance(node, ast.Attribute | ast.Subscript):
-        return isinstance(node.ctx, ast.Store | ast.Del)
-    return isinstance(node, ast.Global | ast.Nonlocal) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
-    )
+    """Whether a node stores to something visible outside, is a call for its effect, or gives or raises something."""
+    match node:
+        case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx):
+            return not isinstance(ctx, ast.Load)
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            return True
+    return isinstance(node, ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom | ast.Raise)
 
 
 def _calls(value: ast.expr | None, name: str) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    called = value.func
-    return name == (called.id if isinstance(called, ast.Name) else getattr(called, "attr", ""))
+    return isinstance(value, ast.Call) and name_of(value.func) == name
 
 
 def _filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Return the variables that are only read to put something in: `found.append(x)`."""
     loads, fills = Counter[str](), Counter[str]()
     for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            loads[node.id] += 1
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            called = node.value.func
-            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in _FILLING:
-                fills[called.value.id] += 1
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                loads[name] += 1
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+                fills[name] += method in _FILLING
     return frozenset(name for name, number in fills.items() if number == loads[name])
 
 
@@ -333,15 +357,17 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Return the variables that begin as an empty list, set or dict and are afterwards only read, but not by a call."""
     begun, named, plain = set[str](), Counter[str](), Counter[str]()
     for node in nodes:
-        if isinstance(node, ast.Name):
-            named[node.id] += 1
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_empty_collection(node.value):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            begun |= {target.id} if isinstance(target, ast.Name) else set()
-        read = node.value if isinstance(node, ast.Return) else None
-        for value in [read, *(node.comparators if isinstance(node, ast.Compare) else ())]:
-            if isinstance(value, ast.Name):
-                plain[value.id] += 1
+        match node:
+            case ast.Name(id=name):
+                named[name] += 1
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_empty_collection(value):
+                begun.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_empty_collection(value):
+                begun.add(name)
+            case ast.Return(value=ast.Name(id=name)):
+                plain[name] += 1
+            case ast.Compare(comparators=others):
+                plain.update(item.id for item in only(ast.Name, others))
     return frozenset(name for name in begun if named[name] == 1 + plain[name])
 
 
@@ -384,11 +410,12 @@ def _rows_of(nodes: Iterable[ast.AST]) -> NeighbourForms:
 
 
 def _twin(node: ast.AST) -> str:
-    if isinstance(node, ast.If | ast.While):
-        return f"if {ast.unparse(node.test)}" if len(_form(node.test)) >= _LEAST else ""
-    if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.Return) or len(_form(node)) <= _LEAST:
-        return ""
-    return _outline(node)
+    match node:
+        case ast.If(test=test) | ast.While(test=test):
+            return f"if {ast.unparse(test)}" if len(_form(test)) >= _LEAST else ""
+        case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.Return() if len(_form(node)) > _LEAST:
+            return _outline(node)
+    return ""
 
 
 def _outline(node: ast.AST) -> str:
@@ -397,24 +424,24 @@ def _outline(node: ast.AST) -> str:
 
 
 def _groups(node: ast.AST) -> Sequence[Sequence[ast.AST]]:
-    if isinstance(node, ast.BoolOp):
-        return [node.values]
-    return [node.elts] if isinstance(node, ast.List | ast.Tuple) else blocks_of(node)
+    match node:
+        case ast.BoolOp(values=items) | ast.List(elts=items) | ast.Tuple(elts=items):
+            return [items]
+    return blocks_of(node)
 
 
 def _form(node: ast.AST) -> tuple[str, ...]:
     """Return the kinds of a node's parts in order, without names and values; for a compound statement, of its test."""
-    if isinstance(node, _LEAVES):
-        return ("value",)
-    if isinstance(node, ast.If | ast.While):
-        return (type(node).__name__, *_form(node.test))
-    if isinstance(node, ast.stmt) and hasattr(node, "body"):
-        return (type(node).__name__,)
-    parts = [type(node).__name__]
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr_context):
-            parts += _form(child)
-    return tuple(parts)
+    kind = type(node).__name__
+    match node:
+        case ast.If(test=test) | ast.While(test=test):
+            return (kind, *_form(test))
+        case _ if isinstance(node, _LEAVES):
+            return ("value",)
+        case ast.stmt() if hasattr(node, "body"):
+            return (kind,)
+    parts = (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context))
+    return (kind, *chain.from_iterable(map(_form, parts)))
 
 
 def _compiled(node: FunctionNode) -> CodeType | None:
@@ -422,7 +449,7 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
     The code is not run.
     """
-    outer = sorted({name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names})
+    outer = sorted({name for item in inside(ast.Nonlocal, node) for name in item.names})
     body: list[ast.stmt] = [node]
     if outer:
         wrap = parse(f"def around():\n {' = '.join(outer)} = None").body[0]
@@ -437,21 +464,20 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 def same_code(first: CodeType, second: CodeType) -> bool:
     """Return whether two pieces of code are equal apart from positions; constants are already folded."""
-    if first.co_code != second.co_code or first.co_exceptiontable != second.co_exceptiontable:
+    if _without_constants(first) != _without_constants(second) or len(first.co_consts) != len(second.co_consts):
         return False
-    if (first.co_names, first.co_varnames, first.co_flags) != (second.co_names, second.co_varnames, second.co_flags):
-        return False
-    if (first.co_cellvars, first.co_freevars) != (second.co_cellvars, second.co_freevars):
-        return False
-    if len(first.co_consts) != len(second.co_consts):
-        return False
-    return all(
-        same_code(one, two) if isinstance(one, CodeType) and isinstance(two, CodeType) else _same_constant(one, two)
-        for one, two in zip(first.co_consts, second.co_consts, strict=True)
-    )
+    return all(map(_same_constant, first.co_consts, second.co_consts))
+
+
+def _without_constants(code: CodeType) -> tuple[object, ...]:
+    names = code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars
+    return code.co_code, code.co_exceptiontable, code.co_flags, *names
 
 
 def _same_constant(first: object, second: object) -> bool:
+    if isinstance(first, CodeType) and isinstance(second, CodeType):
+        return same_code(first, second)
+    # The order in which a frozenset prints depends on the seed of hashes.
     if isinstance(first, frozenset) and isinstance(second, frozenset):
         return sorted(map(repr, first)) == sorted(map(repr, second))
     return repr(first) == repr(second)

@@ -52,21 +52,24 @@ def again_text(earlier: Round, repeats: int, settings: LoopSettings) -> str:
     else:
         result = f"{_summary(earlier.trial)} {_against_the_aim(earlier.trial, settings)}"
     left = MOST_REPEATS - repeats
-    more = f"After {left} more {'text' if left == 1 else 'texts'} sent again this ends" if left else "This ends here"
+    more = f"After {_counted(left, 'more text')} sent again this ends" if left else "This ends here"
     return f"This is submission {earlier.number} again, word for word; nothing was run. {result} {more}."
 
 
 def _summary(trial: ModelTrial) -> str:
-    if trial.verdict is SubmissionVerdict.HANGS:
-        return f"The tests were stopped: {trial.detail or 'they ran into a limit of time or memory'}."
-    if trial.verdict is SubmissionVerdict.COULD_NOT_RUN:
-        return f"The tests could not be run: {trial.detail or 'the run did not finish'}."
-    if trial.verdict is SubmissionVerdict.BREAKS_COLLECTION:
-        return "The tests can't even be collected."
+    match trial.verdict:
+        case SubmissionVerdict.HANGS:
+            return f"The tests were stopped: {trial.detail or 'they ran into a limit of time or memory'}."
+        case SubmissionVerdict.COULD_NOT_RUN:
+            return f"The tests could not be run: {trial.detail or 'the run did not finish'}."
+        case SubmissionVerdict.BREAKS_COLLECTION:
+            return "The tests can't even be collected."
     text = f"{trial.failing} of {trial.tests} tests fail."
-    if trial.failing and trial.by_assertion is not None:
+    if not trial.failing:
+        return text
+    if trial.by_assertion is not None:
         text += f" {trial.by_assertion} of them fail by an assertion."
-    if trial.failing and trial.through_target is not None:
+    if trial.through_target is not None:
         text += f" The function shows in the traceback of {trial.through_target}."
     return text
 
@@ -85,9 +88,12 @@ def _against_the_aim(trial: ModelTrial, settings: LoopSettings) -> str:
 def left_text(tool_calls: int, feedback: int, settings: LoopSettings) -> str:
     """Return the line that ends every answer."""
     kept = "the best hidden of your submissions" if settings.keep is Keep.BEST else "the last submission"
-    calls = f"{tool_calls} tool {'call' if tool_calls == 1 else 'calls'}"
+    calls = _counted(tool_calls, "tool call")
     if feedback:
-        return (
-            f"[{calls} and {feedback} {'round' if feedback == 1 else 'rounds'} of test feedback left; {kept} is kept]"
-        )
+        rounds = _counted(feedback, "round")
+        return f"[{calls} and {rounds} of test feedback left; {kept} is kept]"
     return f"[{calls} left, and no more test feedback: the next submission is the final one; {kept} is kept]"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -7,28 +7,30 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from gistpoint.core.code.bindings import names_bound_in
+from gistpoint.core.corruption.shapes import LEAVING, SHARING, FunctionNode, inside, parameters
 
 Bound: TypeAlias = frozenset[str] | None
 """The names that are bound at a place on every path to it; None if it is unreachable."""
 
-LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _FIELDS = ("body", "orelse", "finalbody")
 _BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def unbound_reads(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+def unbound_reads(node: FunctionNode) -> frozenset[str]:
     """Return the local names that may be read before they are bound, assuming that loops run once or not at all."""
-    outer = {name for item in ast.walk(node) if isinstance(item, ast.Global | ast.Nonlocal) for name in item.names}
-    parameters = frozenset(item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg))
+    outer = {name for item in inside(SHARING, node) for name in item.names}
+    given = parameters(node)
     local = names_bound_in(node.body, into_definitions=False) - outer
-    flow = _Flow(frozenset(local) - parameters)
-    flow.block(node.body, parameters)
+    flow = _Flow(frozenset(local) - given)
+    flow.block(node.body, given)
     return frozenset(flow.unbound)
 
 
 class _Flow:
+    """Goes forwards through code with the names that are bound on every path so far."""
+
     def __init__(self, local: frozenset[str]) -> None:
         self.local = local
         self.unbound: set[str] = set()
@@ -41,33 +43,37 @@ class _Flow:
         return bound
 
     def statement(self, node: ast.stmt, bound: frozenset[str]) -> Bound:
-        if isinstance(node, ast.If):
-            bound = self.read(node.test, bound)
-            return _joined([self.block(node.body, bound), self.block(node.orelse, bound)])
-        if isinstance(node, ast.While):
-            bound = self.read(node.test, bound)
-            after = self.block(node.body, bound)
-            endless = isinstance(node.test, ast.Constant) and node.test.value
-            return self.block(node.orelse, _joined([after, bound]) if endless else bound)
-        if isinstance(node, ast.For | ast.AsyncFor):
-            bound = self.read(node.iter, bound)
-            self.block(node.body, bound | names_bound_in([node.target]))
-            return self.block(node.orelse, bound)
-        if isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                bound = self.read(item.context_expr, bound)
-                bound = bound | (names_bound_in([item.optional_vars]) if item.optional_vars else frozenset())
-            return self.block(node.body, bound)
-        if isinstance(node, ast.Try | ast.TryStar):
-            return self.attempt(node, bound)
-        if isinstance(node, ast.Match):
-            bound = self.read(node.subject, bound)
-            cases = [self.block(case.body, bound | names_bound_in([case.pattern])) for case in node.cases]
-            return _joined([*cases, bound])
+        match node:
+            case ast.If(test=test, body=body, orelse=orelse):
+                bound = self.read(test, bound)
+                return _joined([self.block(body, bound), self.block(orelse, bound)])
+            case ast.While(test=test, body=body, orelse=orelse):
+                bound = self.read(test, bound)
+                after = self.block(body, bound)
+                # `while True` is left from its body alone; any other loop may not run at all.
+                endless = isinstance(test, ast.Constant) and test.value
+                return self.block(orelse, _joined([after, bound]) if endless else bound)
+            case ast.For() | ast.AsyncFor():
+                bound = self.read(node.iter, bound)
+                self.block(node.body, bound | names_bound_in([node.target]))
+                return self.block(node.orelse, bound)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    bound = self.read(item.context_expr, bound)
+                    bound = bound | names_bound_in(filter(None, [item.optional_vars]))
+                return self.block(node.body, bound)
+            case ast.Try() | ast.TryStar():
+                return self.attempt(node, bound)
+            case ast.Match(subject=subject, cases=cases):
+                bound = self.read(subject, bound)
+                ways = [self.block(case.body, bound | names_bound_in([case.pattern])) for case in cases]
+                return _joined([*ways, bound])
         bound = self.read(node, bound)
         return None if isinstance(node, LEAVING) else bound
 
     def attempt(self, node: ast.Try | ast.TryStar, bound: frozenset[str]) -> Bound:
+        # An error may be raised before anything in the body is bound, so handlers start from what was bound
+        # before.
         ways = [self.block(node.orelse, self.block(node.body, bound))]
         for handler in node.handlers:
             name = {handler.name} if handler.name else set()
@@ -88,9 +94,11 @@ class _Flow:
             return
         if isinstance(node, _COMPREHENSIONS):
             bound = bound | names_bound_in([item.target for item in node.generators])
-        name = node.target if isinstance(node, ast.AugAssign) else node
-        if isinstance(name, ast.Name) and (name is not node or not isinstance(name.ctx, ast.Store)):
-            self.unbound |= ({name.id} & self.local) - bound
+        match node:
+            # Both are read: the target of `x += 1` is a name that is stored to, and every other name but
+            # stored ones.
+            case ast.AugAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Load() | ast.Del()):
+                self.unbound |= ({name} & self.local) - bound
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, ast.expr_context | ast.operator | ast.cmpop):
                 self._note(child, bound)
@@ -114,6 +122,7 @@ def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def _leaves(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.If):
-        return bool(statement.orelse) and _leaves(statement.body[-1]) and _leaves(statement.orelse[-1])
+    match statement:
+        case ast.If(body=[*_, last], orelse=[*_, other]):
+            return _leaves(last) and _leaves(other)
     return isinstance(statement, LEAVING)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import chain, dropwhile
 from typing import TypeAlias
 
 from gistpoint.core.code.compare import same_tree
@@ -66,6 +67,8 @@ def gate(
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
 
+# Whatever a careful reader would see without thinking is dropped before a test runs, even at the cost of good
+# candidates (decision 30), and what the function still says of a missing part refuses it too (decision 93).
 class Gate:
     """The gates of one function, whose original is examined once for all of its corruptions."""
 
@@ -74,6 +77,7 @@ class Gate:
     ) -> None:
         self._scope = scope
         self._most_lines = most_lines
+        self._known = scope.known if scope else BUILTINS
         self._longest = max(_longest(original), scope.longest if scope else 0, _LINE_LENGTH)
         self._around = scope.around if scope else ()
         self._before = _facts(original)
@@ -83,9 +87,13 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
+        # What the text alone shows comes first, and facts of the original's nodes last: most corruptions are
+        # dropped before most facts are computed (decision 62).
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
+        # The file's own longest line is the measure: a style is seen in the whole file, which a solver may
+        # read.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
@@ -96,6 +104,7 @@ class Gate:
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return in words all rules by which a reader notices a text, where `check` returns the first reason alone."""
+        # Of a model's text, any number of lines may change, and what shows is reported and not refused.
         before, after = self._before, _facts(corrupted)
         if before is None or after is None:
             return ()
@@ -109,8 +118,7 @@ class Gate:
         return tuple(dict.fromkeys([*(reason.value for reason in reasons), *shown]))
 
     def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
-        known = self._scope.known if self._scope else BUILTINS
-        if after.named - before.named - before.bound - after.bound - known:
+        if after.named - before.named - before.bound - after.bound - self._known:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
 
@@ -122,16 +130,16 @@ class Gate:
             yield GateRefusal.UNUSED, ", ".join(sorted(unused))
         if after.unreachable > before.unreachable:
             yield GateRefusal.UNREACHABLE, ""
-        for what in _odd(before, after):
-            yield GateRefusal.ODD, what
+        yield from ((GateRefusal.ODD, what) for what in _odd(before, after))
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
-        if _named(before, after) or any(
-            given_away_by_name(name, before.identifiers, after.identifiers) for name in self._around
-        ):
+        names_around = (before.node.name, *self._around)
+        by_name = any(given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around)
+        if by_name or _named(before, after):
             yield GateRefusal.NAMED, ""
-        told_beside = before.explained != after.explained or before.comments != after.comments
-        if told_beside or _told(before, after, changed):
+        # `TOLD` is the last: a caller may ignore it and then knows that there is no other reason.
+        explained, noted = before.explained != after.explained, before.comments != after.comments
+        if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.TOLD, ""
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
@@ -167,26 +175,12 @@ def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
 def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
     """Yield what is odd in the text after the change and was not before."""
     yield from after.oddities - before.oddities
-    if before.rows.broken_by(after.rows):
-        yield "one of several like neighbours differs"
-    if after.bracketed > before.bracketed:
-        yield "needless brackets"
-    if after.idle and not before.idle:
-        yield "it returns a constant and does nothing else"
-    if _unheeded(before, after):
-        yield "a condition tests another value than is read"
-    if _one_result(before, after):
-        yield "all returns give the same constant"
-    if _turned(before.conditions, after.conditions):
-        yield "the only condition is negated"
-    if kept := (after.constant_places - before.constant_places) & after.bound:
-        yield f"it keeps the value that it starts with: {', '.join(sorted(kept))}"
-    if absent := after.unguarded - before.unguarded:
-        yield f"used although it may be absent: {', '.join(sorted(absent))}"
-    if _unlike_others(before, after):
-        yield "one of several like statements differs"
-    if before.converted > after.converted:
-        yield "a result is no longer converted to the annotated type"
+    for what, rule in _ODD:
+        found = rule(before, after)
+        if isinstance(found, frozenset) and found:
+            yield f"{what}: {', '.join(sorted(found))}"
+        elif found:
+            yield what
 
 
 def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
@@ -198,7 +192,7 @@ def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a statement changes that stands elsewhere in the function too, and stays there."""
+    """Whether a statement changes that the function also has elsewhere, where it stays."""
     if any(after.options[name] for name in before.options - after.options):
         return True
     if before.twins.total() < after.twins.total():
@@ -206,10 +200,12 @@ def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
     return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
 
 
-def _told(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
+def _is_explained(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
     fresh = after.text.split("\n")
     new = [line for _, _, first, last in changed for line in fresh[first:last]]
-    return told(before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new)
+    return comment_explains(
+        before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new
+    )
 
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
@@ -218,22 +214,48 @@ def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
     return len(were) > 1 and len(are) == 1 and number > 1
 
 
+_ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]], ...] = (
+    ("one of several like neighbours differs", lambda before, after: before.rows.broken_by(after.rows)),
+    ("needless brackets", lambda before, after: after.bracketed > before.bracketed),
+    ("it returns a constant and does nothing else", lambda before, after: after.idle and not before.idle),
+    ("a condition tests another value than is read", _unheeded),
+    ("all returns give the same constant", _one_result),
+    ("the only condition is negated", lambda before, after: _turned(before.conditions, after.conditions)),
+    (
+        "it keeps the value that it starts with",
+        lambda before, after: (after.constant_places - before.constant_places) & after.bound,
+    ),
+    ("used although it may be absent", lambda before, after: after.unguarded - before.unguarded),
+    ("one of several like statements differs", _unlike_others),
+    ("a result is no longer converted to the annotated type", lambda before, after: before.converted > after.converted),
+)
+"""What is odd in a text, with the rule that finds it; a rule may also name the values that it finds."""
+
+
 def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether the function's name, its variables or its docstring show what was meant."""
     name = before.node.name
-    if given_away_by_name(name, before.identifiers, after.identifiers):
+    of_operator = denied(name, after.nodes) > denied(name, before.nodes)
+    other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
+    if of_operator or other_comparison or given_away_by_variable(before.nodes, after.nodes):
         return True
-    if comparison_alone(before.node) != comparison_alone(after.node):
-        return True
-    if given_away_by_variable(before.nodes, after.nodes):
-        return True
-    if denied(name, after.nodes) > denied(name, before.nodes):
-        return True
-    gone = {word for word in before.spoken - after.spoken if len(word) >= _LEAST_WORD}
-    if of_one_stem(gone, (word for word in before.said if len(word) >= _LEAST_WORD)):
-        return True
-    left = [text for text in after.strings if isinstance(text, str)]
-    lost = [text for text in before.strings - after.strings if isinstance(text, str) and len(text) > 1]
-    if any(text in other for text in lost for other in (*left, before.docstring or "")):
+    return _still_spoken_of(before, after) or _still_written(before, after)
+
+
+def _still_spoken_of(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether name, docstring or comments have a word that the code no longer has."""
+    return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
+
+
+def _long_words(texts: Iterable[str]) -> list[str]:
+    return [word for word in texts if len(word) >= _LEAST_WORD]
+
+
+def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether a text or a name that the code loses is part of another text, or of the docstring."""
+    others = (*after.texts, before.docstring or "")
+    lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
+    if any(text in other for text in lost for other in others):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
     return given_away_by_docstring(before.docstring, *spoken)
@@ -244,9 +266,11 @@ def _texts(facts: ScopeFacts) -> list[str]:
 
 
 def _code(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
+    if before.code is None:
+        return None  # Python refuses the original by itself, so it says nothing of the corruption
     if after.code is None:
-        return GateRefusal.DOES_NOT_PARSE if before.code is not None else None
-    return GateRefusal.SAME_CODE if before.code is not None and same_code(before.code, after.code) else None
+        return GateRefusal.DOES_NOT_PARSE
+    return GateRefusal.SAME_CODE if same_code(before.code, after.code) else None
 
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -268,16 +292,16 @@ def _turned(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
 
 def _signed(test: ast.expr) -> tuple[str, bool]:
     """Return a condition without its negation, and whether it had none."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        text, sign = _signed(test.operand)
-        return text, not sign
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _OPPOSITE:
-        kind = _OPPOSITE[type(test.ops[0])]()
-        return ast.unparse(ast.Compare(test.left, [kind], test.comparators)), False
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            text, sign = _signed(operand)
+            return text, not sign
+        case ast.Compare(left=left, ops=[kind], comparators=others) if type(kind) in _OPPOSITE:
+            return ast.unparse(ast.Compare(left, [_OPPOSITE[type(kind)]()], others)), False
     return ast.unparse(test), True
 
 
-# Comments that tell what was meant: those above a change in the same paragraph or block that mention it
+# Comments that show what was meant: those above a change in the same paragraph or block that mention it
 
 
 _FAR = 8
@@ -289,30 +313,33 @@ _COMMON = frozenset(
 )
 
 
-def told(
+def comment_explains(
     lines: Sequence[str], remarks: Iterable[tuple[int, str]], hunks: Iterable[tuple[int, int]], fresh: Sequence[str]
 ) -> bool:
-    """Return whether a comment tells what the changed lines did.
+    """Return whether a comment shows what the changed lines did.
 
     `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
-    another, all counted from 0; `fresh` are the new lines. A comment tells if it stands right below a changed header
+    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed header
     of its block, or above the change without a dedent or a new paragraph between, and has a word in common with it.
     """
     noted = list(remarks)
-    if not noted:
-        return False
-    for start, end in hunks:
-        changed = [*lines[start:end], *fresh]
-        if any(row == end and lines[end - 1].rstrip().endswith(":") for row, _ in noted if end > start):
+    for start, end in hunks if noted else ():
+        heads = end > start and lines[end - 1].rstrip().endswith(":")
+        if heads and any(row == end for row, _ in noted):
             return True
-        own = [word for line in changed for name in _NAME.findall(_without_comment(line)) for word in words(name)]
-        own = [word for word in own if len(word) >= _LEAST and word not in _COMMON]
-        for row, comment in noted:
-            if start - _FAR <= row < max(end, start + 1) and _reaches(lines, row, max(start, row + 1)):
-                said = [word for name in _NAME.findall(comment) for word in words(name)]
-                if of_one_stem((word for word in said if len(word) >= _LEAST and word not in _COMMON), own):
-                    return True
+        code = map(_without_comment, (*lines[start:end], *fresh))
+        own = [word for line in code for word in _telling(line)]
+        near = [(row, comment) for row, comment in noted if start - _FAR <= row < max(end, start + 1)]
+        for row, comment in near:
+            if _reaches(lines, row, max(start, row + 1)) and of_one_stem(_telling(comment), own):
+                return True
     return False
+
+
+def _telling(text: str) -> list[str]:
+    """Return the words of the names in a text that are long enough, and not in most code."""
+    found = chain.from_iterable(map(words, _NAME.findall(text)))
+    return [word for word in found if len(word) >= _LEAST and word not in _COMMON]
 
 
 def _without_comment(line: str) -> str:
@@ -325,10 +352,12 @@ def _reaches(lines: Sequence[str], row: int, place: int) -> bool:
     if lines[row].lstrip()[:1] != "#":
         return False
     between = lines[row + 1 : place + 1]
-    if any(line.strip() and _margin(line) < column for line in between):
+    if any(_margin(line) < column for line in filter(str.strip, between)):
         return False
-    blank = [number for number, line in enumerate(between) if not line.strip()]
-    return not any(_margin(line) <= column for number in blank for line in between[number + 1 :] if line.strip())
+    # After a blank line only what is deeper belongs to the comment: a block that it heads, not a new
+    # paragraph.
+    after_blank = dropwhile(str.strip, between)
+    return not any(_margin(line) <= column for line in filter(str.strip, after_blank))
 
 
 def _margin(line: str) -> int:

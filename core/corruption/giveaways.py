@@ -1,77 +1,99 @@
 """Finds what gives a corruption away to a reader of the function: code that is not written on purpose.
 
 A value compared with itself, a branch that does nothing, a value read although a condition says that there is none.
+Only what the original does not have counts (decision 30), so each finding may be wide: much good code has such places.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import combinations, pairwise
-from typing import TypeGuard
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise, starmap
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.corruption.flow import LEAVING, blocks_of
+from gistpoint.core.corruption.flow import blocks_of
 from gistpoint.core.corruption.naming import identifiers, of_one_stem, words
+from gistpoint.core.corruption.shapes import (
+    LOOPS,
+    TESTING,
+    elements,
+    has_any,
+    inside,
+    is_all_of,
+    is_guard,
+    names_in,
+    only,
+    texts_of,
+)
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
 """Number of cases that make a row, in which a different one stands out."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
-_PLACES = (ast.Name, ast.Attribute, ast.Subscript)
+_PLACES: tuple[type[ast.Name | ast.Attribute | ast.Subscript], ...] = (ast.Name, ast.Attribute, ast.Subscript)
+_PARTS: tuple[type[ast.Attribute | ast.Subscript], ...] = (ast.Attribute, ast.Subscript)
 _LEAST_WORD = 4
 _VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
+_CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
     """Count the oddities in code: a value compared with itself, a branch that does nothing, a test made twice."""
     found: Counter[str] = Counter()
     for item in nodes:
-        for what in _of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item):
-            found[what] += 1
+        found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
         found.update(_turned_guards(item))
     return found
 
 
 def _of_expression(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Compare):
-        operands = [node.left, *node.comparators]
-        if any(_same(*pair) for pair in pairwise(operands)):
-            yield "compared with itself"
-        if any(isinstance(kind, _LESS) for kind in node.ops) and any(isinstance(kind, _MORE) for kind in node.ops):
-            yield "compared both ways"
-    elif isinstance(node, ast.BoolOp):
-        yield from _of_operation(node)
-    elif isinstance(node, ast.BinOp):
-        yield from _of_sum(node)
-    elif isinstance(node, ast.IfExp):
-        yield from _repeated([node.body, node.orelse], "same value either way")
-        yield from _constant(node.test)
-    elif isinstance(node, ast.Call):
-        yield from _repeated(node.args, "argument repeated")
-        yield from _nested_twice(node)
-        yield from _into_itself(node)
-        if _name(node.func) in ("int", "str", "float", "bool") and all(isinstance(a, ast.Constant) for a in node.args):
-            yield "constant converted"
-    elif isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
-        yield from _repeated(node.elts, "element repeated")
-    elif isinstance(node, ast.Subscript | ast.Slice):
-        yield from _of_items(node)
-    elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-        yield from _of_comprehension(node)
+    match node:
+        case ast.Compare():
+            yield from _of_comparison(node)
+        case ast.BoolOp():
+            yield from _of_operation(node)
+        case ast.BinOp():
+            yield from _of_sum(node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            yield from _repeated([body, orelse], "same value either way")
+            yield from _constant(test)
+        case ast.Call():
+            yield from _of_call(node)
+        case ast.Tuple(elts=items, ctx=ast.Load()) | ast.List(elts=items, ctx=ast.Load()):
+            yield from _repeated(items, "element repeated")
+        case ast.Subscript(value=ast.Call(func=called, args=[])) if _name(called) == "keys":
+            yield "keys indexed"
+        case ast.Slice(lower=ast.expr() as lower, upper=ast.expr() as upper):
+            yield from _repeated([lower, upper], "bound repeated")
+        case (
+            ast.ListComp(elt=element, generators=[ast.comprehension(target=target, ifs=[])])
+            | ast.SetComp(elt=element, generators=[ast.comprehension(target=target, ifs=[])])
+            | ast.GeneratorExp(elt=element, generators=[ast.comprehension(target=target, ifs=[])])
+        ) if ast.unparse(element) == ast.unparse(target):
+            yield "collected as it is"
 
 
-def _of_comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
-    first = node.generators[0]
-    if len(node.generators) == 1 and not first.ifs and ast.unparse(node.elt) == ast.unparse(first.target):
-        yield "collected as it is"
+def _of_comparison(node: ast.Compare) -> Iterator[str]:
+    if any(starmap(_same, pairwise([node.left, *node.comparators]))):
+        yield "compared with itself"
+    if has_any(_LESS, node.ops) and has_any(_MORE, node.ops):
+        yield "compared both ways"
+
+
+def _of_call(node: ast.Call) -> Iterator[str]:
+    yield from _repeated(node.args, "argument repeated")
+    yield from _nested_twice(node)
+    yield from _into_itself(node)
+    constant = all(isinstance(argument, ast.Constant) for argument in node.args)
+    if constant and _name(node.func) in _CONVERTING:
+        yield "constant converted"
 
 
 def _of_operation(node: ast.BoolOp) -> Iterator[str]:
     yield from _repeated(node.values, "condition repeated")
-    if isinstance(node.op, ast.And) and any(_empty(value) for value in node.values):
+    if is_all_of(node) and any(map(_empty, node.values)):
         yield "always empty"
     if _says_twice(node):
         yield "comparison that adds nothing"
@@ -79,71 +101,71 @@ def _of_operation(node: ast.BoolOp) -> Iterator[str]:
 
 def _says_twice(node: ast.BoolOp) -> bool:
     """Whether one comparison makes another one pointless, as in `x != 1 or x == 2`."""
-    comparisons = [value for value in node.values if isinstance(value, ast.Compare)]
-    apart = _APART if isinstance(node.op, ast.Or) else _ALIKE
-    other = _ALIKE if isinstance(node.op, ast.Or) else _APART
-    return any(
-        isinstance(one.ops[0], apart) and isinstance(two.ops[0], other) and _equal(one.left, two.left)
-        for one in comparisons
-        for two in comparisons
-    )
-
-
-def _of_items(node: ast.Subscript | ast.Slice) -> Iterator[str]:
-    if isinstance(node, ast.Slice):
-        yield from _repeated([item for item in (node.lower, node.upper) if item], "bound repeated")
-    elif isinstance(node.value, ast.Call) and not node.value.args and _name(node.value.func) == "keys":
-        yield "keys indexed"
+    comparisons = list(only(ast.Compare, node.values))
+    apart, other = (_ALIKE, _APART) if is_all_of(node) else (_APART, _ALIKE)
+    narrow = [one.left for one in comparisons if isinstance(one.ops[0], apart)]
+    wide = [two.left for two in comparisons if isinstance(two.ops[0], other)]
+    return any(_equal(one, two) for one in narrow for two in wide)
 
 
 def _empty(node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return not node.value
-    return not (node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [node]))
+    match node:
+        case ast.Constant(value=value):
+            return not value
+        case ast.Dict(keys=items) | ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return not items
+    return False
 
 
 def _of_sum(node: ast.BinOp) -> Iterator[str]:
-    if isinstance(node.op, ast.Add) and not isinstance(node.left, ast.Constant):
-        terms = _terms(node)
-        yield from _repeated([terms[0], terms[-1]] if len(terms) >= _ROW else [], "begins and ends alike")
+    terms = _terms(node)
+    if len(terms) >= _ROW:
+        yield from _repeated([terms[0], terms[-1]], "begins and ends alike")
     if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
         yield "operand repeated"
-    if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
-        yield "nothing added"
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)):
+            yield "nothing added"
 
 
 def _terms(node: ast.expr) -> list[ast.expr]:
     """Return the terms of a sum, from the left."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_terms(node.left), node.right]
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [*_terms(left), right]
     return [node]
 
 
 def _of_statement(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.Assign):
-        if any(_equal(target, node.value) for target in node.targets):
-            yield "assigned to itself"
-    elif isinstance(node, ast.If):
-        yield from _of_cases(node)
-    elif isinstance(node, ast.While) and not isinstance(node.test, ast.Constant):
-        yield from _constant(node.test)
-    elif isinstance(node, ast.Expr) and isinstance(node.value, _VALUES):
-        yield "statement without effect"
-    elif isinstance(node, ast.Try):
-        yield from _of_handlers(node)
-    if isinstance(node, ast.For | ast.AsyncFor | ast.While) and node.orelse and not _broken(node.body):
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            if any(_equal(target, value) for target in targets):
+                yield "assigned to itself"
+        case ast.If():
+            yield from _of_cases(node)
+        case ast.While(test=test) if not isinstance(test, ast.Constant):
+            yield from _constant(test)
+        case ast.Expr(value=value) if isinstance(value, _VALUES):
+            yield "statement without effect"
+        case ast.Try():
+            yield from _of_handlers(node)
+    if isinstance(node, LOOPS) and node.orelse and not _broken(node.body):
         yield "else of a loop that is never left"
     for block in blocks_of(node):
-        yield from _turned_returns(block)
-        yield from _same_returns(block)
-        yield from _in_vain(block)
-        yield from _looped_while_empty(block)
-        if any(_equal(*pair) for pair in pairwise(block)):
-            yield "statement repeated"
-        if any(_asks_again(*pair) for pair in pairwise(block)):
-            yield "asked twice in a row"
-        left = [item.test for item in block if isinstance(item, ast.If) and isinstance(item.body[-1], ast.Return)]
-        yield from _repeated(list(left), "left twice for one reason")
+        yield from _of_block(block)
+
+
+def _of_block(block: list[ast.stmt]) -> Iterator[str]:
+    yield from _turned_returns(block)
+    yield from _same_returns(block)
+    yield from _in_vain(block)
+    yield from _looped_while_empty(block)
+    if any(starmap(_equal, pairwise(block))):
+        yield "statement repeated"
+    if any(starmap(_asks_again, pairwise(block))):
+        yield "asked twice in a row"
+    left = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
+    yield from _repeated(left, "left twice for one reason")
 
 
 def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
@@ -156,7 +178,8 @@ def _broken(body: list[ast.stmt]) -> bool:
     for node in body:
         if isinstance(node, ast.Break):
             return True
-        inner = [node.orelse] if isinstance(node, ast.For | ast.AsyncFor | ast.While) else blocks_of(node)
+        # The `break` of an inner loop leaves that one, but one in its `else` leaves this one.
+        inner = [node.orelse] if isinstance(node, LOOPS) else blocks_of(node)
         inner += [part.body for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
         if any(map(_broken, inner)):
             return True
@@ -169,48 +192,55 @@ def _of_cases(node: ast.If) -> Iterator[str]:
         yield "added where it is"
     if _stores_known(node):
         yield "stored what is there"
-    if node.orelse and len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
+    if len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
     if node.orelse and _equal(node.body[-1], node.orelse[-1]):
         yield "branches end alike"
-    tests, inner = [node.test], node.orelse
-    while len(inner) == 1 and isinstance(inner[0], ast.If):
-        tests.append(inner[0].test)
-        inner = inner[0].orelse
+    tests = list(_tests_in_turn(node))
     yield from _repeated(tests, "case repeated")
-    asked = Counter(ast.unparse(test.left) for test in tests if isinstance(test, ast.Compare))
-    if len(tests) >= _ROW and asked.total() == len(tests) and len(asked) == 2 and min(asked.values()) == 1:
+    asked = Counter(ast.unparse(test.left) for test in only(ast.Compare, tests))
+    one_differs = len(asked) == 2 and min(asked.values()) == 1
+    if one_differs and asked.total() == len(tests) >= _ROW:
         yield "one case asks for something else"
+
+
+def _tests_in_turn(node: ast.If) -> Iterator[ast.expr]:
+    """Yield the conditions of an `if` with all its `elif`."""
+    yield node.test
+    match node.orelse:
+        case [ast.If() as following]:
+            yield from _tests_in_turn(following)
 
 
 def _adds_known(node: ast.If) -> bool:
     """Whether x is added to y under a condition that holds if `x in y`."""
-    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
-    held = [test for test in tests if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In)]
-    calls = [item.value for item in node.body if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)]
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("add", "append")
-        and _equal(call.func.value, test.comparators[0])
-        and any(_equal(argument, test.left) for argument in call.args)
-        for call in calls
-        for test in held
-    )
+    tests = node.test.values if is_all_of(node.test) else [node.test]
+    held = [test for test in only(ast.Compare, tests) if isinstance(test.ops[0], ast.In)]
+    return any(_adds(item, test) for item in node.body for test in held)
+
+
+def _adds(item: ast.stmt, test: ast.Compare) -> bool:
+    match item:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="add" | "append"), args=args)):
+            put_in = any(_equal(argument, test.left) for argument in args)
+            return put_in and _equal(owner, test.comparators[0])
+    return False
 
 
 def _stores_known(node: ast.If) -> bool:
     """Whether the first store to a place under `place == value` stores that value."""
-    test = node.test
-    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.Is)):
-        return False
-    stores = [item for item in node.body if isinstance(item, ast.Assign) and _equal(item.targets[0], test.left)]
-    return bool(stores) and _equal(stores[0].value, test.comparators[0])
+    match node.test:
+        case ast.Compare(left=place, ops=[ast.Eq() | ast.Is(), *_], comparators=[value, *_]):
+            stores = (item.value for item in only(ast.Assign, node.body) if _equal(item.targets[0], place))
+            first = next(stores, None)
+            return first is not None and _equal(first, value)
+    return False
 
 
 def _of_handlers(node: ast.Try) -> Iterator[str]:
-    kinds = [item for handler in node.handlers if handler.type for item in _kinds(handler.type)]
+    kinds = [item for handler in node.handlers if handler.type for item in elements(handler.type)]
     yield from _repeated(kinds, "exception repeated")
-    if any(isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException") for kind in kinds[:-1]):
+    if any(kind.id in ("Exception", "BaseException") for kind in only(ast.Name, kinds[:-1])):
         yield "handler out of reach"
 
 
@@ -218,43 +248,44 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
     """Yield a finding if a block returns the same whether or not a condition holds or an error is raised."""
     for node, following in pairwise([*block, None]):
         last: list[ast.stmt] = []
-        if isinstance(node, ast.If) and not node.orelse and following is not None:
-            last = [node.body[-1], following]
-        elif isinstance(node, ast.Try):
-            last = [(node.orelse or node.body)[-1], *(handler.body[-1] for handler in node.handlers)]
-        if any(isinstance(one, ast.Return) and one.value and _equal(one, two) for one, two in pairwise(last)):
+        match node:
+            case ast.If(body=[*_, ending], orelse=[]) if following is not None:
+                last = [ending, following]
+            case ast.Try(body=body, handlers=handlers, orelse=orelse):
+                last = [(orelse or body)[-1], *(handler.body[-1] for handler in handlers)]
+        if any(starmap(_returns_alike, pairwise(last))):
             yield "same result either way"
+
+
+def _returns_alike(one: ast.stmt, two: ast.stmt) -> bool:
+    return isinstance(one, ast.Return) and one.value is not None and _equal(one, two)
 
 
 def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
     """Yield findings: one place assigned twice in a row, or a copy tested along with its value."""
     stored: set[str] = set()
     for node, following in pairwise([*block, None]):
-        if not isinstance(node, ast.Assign) or len(node.targets) > 1:
-            stored = set()
-            continue
-        target = ast.unparse(node.targets[0])
-        if target in stored and not any(ast.unparse(item) == target for item in ast.walk(node.value)):
+        match node:
+            case ast.Assign(targets=[place], value=value):
+                target = ast.unparse(place)
+            case _:
+                stored = set()
+                continue
+        if target in stored and target not in map(ast.unparse, ast.walk(value)):
             yield "stored twice"
         stored.add(target)
         test = getattr(following, "test", None)
-        if isinstance(node.value, ast.Name) and isinstance(test, ast.BoolOp):
-            operands = {ast.unparse(value) for value in test.values}
-            if {target, node.value.id} <= operands:
-                yield "copy tested"
+        if isinstance(value, ast.Name) and isinstance(test, ast.BoolOp) and {target, value.id} <= texts_of(test.values):
+            yield "copy tested"
 
 
 def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
     """Yield a finding if a loop iterates over a collection that was created empty right before it."""
     for node, following in pairwise(block):
-        if isinstance(node, ast.Assign) and isinstance(following, ast.For) and is_empty_collection(node.value):
-            made = {target.id for target in node.targets if isinstance(target, ast.Name)}
-            if made & {item.id for item in ast.walk(following.iter) if isinstance(item, ast.Name)}:
-                yield "looped over while empty"
-
-
-def _kinds(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple) else [node]
+        match node, following:
+            case ast.Assign(targets=targets, value=value), ast.For(iter=of) if is_empty_collection(value):
+                if not names_in(of).isdisjoint(item.id for item in only(ast.Name, targets)):
+                    yield "looped over while empty"
 
 
 def _constant(test: ast.expr) -> Iterator[str]:
@@ -262,32 +293,36 @@ def _constant(test: ast.expr) -> Iterator[str]:
         yield "condition constant"
 
 
-def _repeated(nodes: list[ast.expr], what: str) -> Iterator[str]:
-    if any(_same(*pair) for pair in combinations(nodes, 2)):
+def _repeated(nodes: Sequence[ast.expr], what: str) -> Iterator[str]:
+    if any(starmap(_same, combinations(nodes, 2))):
         yield what
 
 
 def _nested_twice(node: ast.Call) -> Iterator[str]:
     """Yield a finding if the same method is called twice in a row, as in `x.lower().lower()`, or `list(list(x))`."""
-    inner = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if len(node.args) == 1 else None
-    if (
-        isinstance(inner, ast.Call)
-        and _name(inner.func) == _name(node.func)
-        and not inner.args[1:]
-        and not node.keywords
-    ) and (isinstance(node.func, ast.Name) or not (node.args or inner.args)):
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(args=[]) as inner), args=[], keywords=[]):
+            same = _name(inner.func) == _name(node.func)
+        case ast.Call(func=ast.Name(id=name), args=[ast.Call(args=[] | [_]) as inner], keywords=[]):
+            same = _name(inner.func) == name
+        case _:
+            return
+    if same:
         yield "call repeated"
 
 
 def _into_itself(node: ast.Call) -> Iterator[str]:
     """Yield a finding if something made from a collection is put into that collection."""
-    called = node.func
-    if isinstance(called, ast.Attribute) and called.attr in ("append", "add", "insert", "appendleft"):
-        yield from ("put into itself" for item in node.args for inner in ast.walk(item) if _equal(called.value, inner))
+    match node.func:
+        case ast.Attribute(value=owner, attr="append" | "add" | "insert" | "appendleft"):
+            yield from ("put into itself" for inner in inside(ast.expr, *node.args) if _equal(owner, inner))
 
 
 def _name(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ast.dump(node)
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ast.dump(node)
 
 
 def _same(first: ast.AST, second: ast.AST) -> bool:
@@ -300,10 +335,20 @@ def _equal(first: ast.AST, second: ast.AST) -> bool:
 
 def is_empty_collection(value: ast.expr) -> bool:
     """Return whether a value is a list, set, tuple or dict without elements."""
-    if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Name) and value.func.id in ("list", "set", "dict") and not value.args
-    return not getattr(value, "elts", getattr(value, "keys", [value]))
+    match value:
+        case (
+            ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[])
+            | ast.List(elts=[])
+            | ast.Set(elts=[])
+            | ast.Tuple(elts=[])
+            | ast.Dict(keys=[])
+        ):
+            return True
+    return False
 
+
+# Values that a condition says to be absent, or of another type, and that are used all the same. One walk
+# serves both outcomes of the condition (decision 62): `when` is the outcome that is looked at.
 
 _GUARDS = {
     True: ("though not there", "though of no such kind"),
@@ -315,26 +360,28 @@ _GUARDS = {
 def _turned_guards(node: ast.AST) -> Iterator[str]:
     """Yield the values that a node reads although its own condition says that they are absent, with the place."""
     if isinstance(node, ast.BoolOp):
-        when = isinstance(node.op, ast.And)
+        when = is_all_of(node)
         for place, test in enumerate(node.values[:-1]):
             rest = _walked(node.values[place + 1 :])
             yield from (f"{value} though not there" for value in _missing(test, when=when) if _reads(rest, value))
-    if isinstance(node, ast.If | ast.While | ast.IfExp):
+    if isinstance(node, TESTING):
         for when, branch in ((True, _listed(node.body)), (False, _listed(node.orelse))):
-            missing, untyped = _missing(node.test, when=when), _of_no_kind(node.test, when=when)
-            absent, unfit = _GUARDS[when]
-            yield from (f"{value} {absent}" for value in missing if _used(branch, value))
-            yield from (f"{value} {unfit}" for value in untyped if _taken_apart(branch, value))
+            yield from _used_in_vain(node.test, when, branch, *_GUARDS[when])
 
 
 def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
     """Yield the values that a block uses after it has returned in the case that they are present."""
     for place, node in enumerate(block):
-        if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], LEAVING):
-            test, rest = node.test, block[place + 1 :]
-            missing, untyped = _missing(test, when=False), _of_no_kind(test, when=False)
-            yield from (f"{value} though not there, after" for value in missing if _used(rest, value))
-            yield from (f"{value} of no such kind, after" for value in untyped if _taken_apart(rest, value))
+        if is_guard(node):
+            rest = block[place + 1 :]
+            yield from _used_in_vain(node.test, False, rest, "though not there, after", "of no such kind, after")
+
+
+def _used_in_vain(test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str) -> Iterator[str]:
+    """Yield the values that code uses although they are absent, or have no parts, if the condition is `when`."""
+    missing, untyped = _missing(test, when=when), _of_no_kind(test, when=when)
+    yield from (f"{value} {absent}" for value in missing if _used(code, value))
+    yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
 
 
 def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
@@ -343,56 +390,66 @@ def heeded(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
     A value that is tested and then not read, although another one is, stands out.
     """
     asked, read = Counter[str](), Counter[str]()
-    for node in nodes:
-        if isinstance(node, ast.If | ast.IfExp):
-            branch = _walked(_listed(node.body))
-            for value in {*_there(node.test)}:
-                asked[value] += 1
-                read[value] += _reads(branch, value)
+    for node in only(_BRANCHING, nodes):
+        branch = _walked(_listed(node.body))
+        for value in {*_there(node.test)}:
+            asked[value] += 1
+            read[value] += _reads(branch, value)
     return asked, read
+
+
+_BRANCHING: tuple[type[ast.If | ast.IfExp], ...] = (ast.If, ast.IfExp)
 
 
 def _there(test: ast.expr) -> Iterator[str]:
     """Yield the values that are present if a condition holds."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for value in test.values:
-            yield from _there(value)
-    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
-        yield from _plain(test.left)
-    else:
-        yield from _missing(test, when=False)
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            for value in values:
+                yield from _there(value)
+        case ast.Compare(left=left, ops=[ast.IsNot(), *_]):
+            yield from _plain(left)
+        case _:
+            yield from _missing(test, when=False)
 
 
 def _missing(test: ast.expr, *, when: bool) -> Iterator[str]:
     """Yield the values that are None, empty or absent if the condition is `when`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _missing(test.operand, when=not when)
-    elif isinstance(test, ast.Compare):
-        of = test.comparators[0]
-        if isinstance(test.ops[0], ast.Is if when else ast.IsNot) and isinstance(of, ast.Constant) and of.value is None:
-            yield from _plain(test.left)
-        elif isinstance(test.ops[0], ast.NotIn if when else ast.In) and _text(test.left) and _text(of):
-            yield f"{_text(of)}[{_text(test.left)}]"
-    elif isinstance(test, ast.BoolOp):
-        if isinstance(test.op, ast.And if when else ast.Or):
-            for value in test.values:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _missing(operand, when=not when)
+        case ast.Compare(left=left, ops=[kind, *_], comparators=[of, *_]):
+            yield from _missing_by(left, kind, of, when)
+        case ast.BoolOp(op=joined, values=values):
+            # Of `a and b` both are known if it holds, of `a or b` if it does not.
+            for value in values if isinstance(joined, ast.And if when else ast.Or) else ():
                 yield from _missing(value, when=when)
-    elif not when:
-        yield from filter(None, [_attribute(test)]) if _is_call(test, "hasattr") else _plain(test)
+        case _ if when:
+            return
+        case ast.Call(func=ast.Name(id="hasattr")):
+            yield from filter(None, [_attribute(test)])
+        case _:
+            yield from _plain(test)
+
+
+def _missing_by(left: ast.expr, kind: ast.cmpop, of: ast.expr, when: bool) -> Iterator[str]:
+    absent, outside = (ast.Is, ast.NotIn) if when else (ast.IsNot, ast.In)
+    match of:
+        case ast.Constant(value=None) if isinstance(kind, absent):
+            yield from _plain(left)
+        case _ if isinstance(kind, outside) and _text(left) and _text(of):
+            yield f"{_text(of)}[{_text(left)}]"
 
 
 def _of_no_kind(test: ast.expr, *, when: bool) -> Iterator[str]:
     """Yield the values that are not of a type with parts, such as a tuple, if the condition is `when`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _of_no_kind(test.operand, when=not when)
-    elif not when and _is_call(test, "isinstance"):
-        yield from _plain(test.args[0])
-    elif isinstance(test, ast.Compare) and _is_call(test.left, "type") and test.left.args:
-        yield from _plain(test.left.args[0]) if isinstance(test.ops[0], _APART if when else _ALIKE) else ()
-
-
-def _is_call(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _of_no_kind(operand, when=not when)
+        case ast.Call(func=ast.Name(id="isinstance"), args=args) if not when:
+            yield from _plain(args[0])
+        case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[kind, *_]):
+            yield from _plain(value) if isinstance(kind, _APART if when else _ALIKE) else ()
 
 
 def _plain(node: ast.expr) -> Iterator[str]:
@@ -403,27 +460,27 @@ def _plain(node: ast.expr) -> Iterator[str]:
 
 def _text(node: ast.AST) -> str:
     """Return the text of a name, an attribute or an item, without calls; empty for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Constant):
-        return repr(node.value)
-    if isinstance(node, ast.Attribute):
-        of = _text(node.value)
-        return f"{of}.{node.attr}" if of else ""
-    if _is_call(node, "getattr"):
-        return _attribute(node)
-    if isinstance(node, ast.Subscript):
-        of, key = _text(node.value), _text(node.slice)
-        return f"{of}[{key}]" if of and key else ""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Constant(value=value):
+            return repr(value)
+        case ast.Attribute(value=owner, attr=name):
+            return f"{of}.{name}" if (of := _text(owner)) else ""
+        case ast.Call(func=ast.Name(id="getattr")):
+            return _attribute(node)
+        case ast.Subscript(value=owner, slice=item):
+            of, key = _text(owner), _text(item)
+            return f"{of}[{key}]" if of and key else ""
     return ""
 
 
-def _attribute(call: ast.Call) -> str:
+def _attribute(call: ast.expr) -> str:
     """Return the attribute of a `getattr` or `hasattr` with a literal name; empty for other calls."""
-    if len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
-        return ""
-    of = _text(call.args[0])
-    return f"{of}.{call.args[1].value!s}" if of else ""
+    match call:
+        case ast.Call(args=[owner, ast.Constant(value=name), *_]):
+            return f"{of}.{name!s}" if (of := _text(owner)) else ""
+    return ""
 
 
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
@@ -433,19 +490,16 @@ def _used(nodes: Iterable[ast.AST], value: str) -> bool:
     a value that is looked up by a variable, since the variable says nothing about it.
     """
     found = _until_bound(nodes, value)
-    last = () if value.endswith("]") and value[-2:-1] not in "'\"" else words(value)[-1:]
+    by_variable = value.endswith("]") and value[-2:-1] not in "'\""
+    last = () if by_variable else words(value)[-1:]
     named = len("".join(last)) >= _LEAST_WORD and any(of_one_stem(last, words(name)) for name in identifiers(found))
     return named or _reads(found, value)
 
 
 def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
     """Whether code reads an attribute or an item of a value before it binds it."""
-    return any(
-        isinstance(node, ast.Attribute | ast.Subscript)
-        and isinstance(node.ctx, ast.Load)
-        and _text(node.value) == value
-        for node in _until_bound(nodes, value)
-    )
+    parts = only(_PARTS, _until_bound(nodes, value))
+    return any(_text(node.value) == value for node in parts if isinstance(node.ctx, ast.Load))
 
 
 def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
@@ -454,11 +508,10 @@ def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
     found: list[ast.AST] = []
     for root in nodes:
         inner = list(ast.walk(root))
-        bound = any(
-            isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load) and _text(node) in places for node in inner
-        )
+        stored = (node for node in only(_PLACES, inner) if not isinstance(node.ctx, ast.Load))
+        bound = any(_text(node) in places for node in stored)
         if bound and isinstance(root, ast.stmt) and hasattr(root, "body"):
-            return found
+            return found  # a compound statement may read before or after it binds: nothing of it counts
         found += inner
         if bound:
             return found
@@ -466,11 +519,11 @@ def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
 
 
 def _reads(nodes: Iterable[ast.AST], value: str) -> bool:
-    return any(isinstance(node, _PLACES) and isinstance(node.ctx, ast.Load) and _text(node) == value for node in nodes)
+    return any(_text(node) == value for node in only(_PLACES, nodes) if isinstance(node.ctx, ast.Load))
 
 
 def _walked(roots: Iterable[ast.AST]) -> list[ast.AST]:
-    return [item for root in roots for item in ast.walk(root)]
+    return list(inside(ast.AST, *roots))
 
 
 def _listed(branch: ast.expr | list[ast.stmt]) -> list[ast.expr] | list[ast.stmt]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.core.corruption.subject import FunctionNode
+from gistpoint.core.corruption.shapes import SHARING, FunctionNode, inside, names_in, only
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _Live = frozenset[str]
@@ -18,13 +18,10 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
 
     Variables that an inner function reads, and those of other scopes, don't count.
     """
-    shared: set[str] = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            shared |= set(node.names)
-        elif isinstance(node, _SCOPES) and node is not function:
-            shared |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
-    found = _Reading(frozenset(shared))
+    # What an inner function reads, it may read at any time; names of other scopes are read by others.
+    outer = {name for node in inside(SHARING, function) for name in node.names}
+    inner = (node for node in inside(_SCOPES, function) if node is not function)
+    found = _Reading(names_in(*inner).union(outer))
     found.block(function.body, frozenset())
     return Counter(name for name, _ in found.dead)
 
@@ -48,45 +45,52 @@ class _Reading:
         return live
 
     def statement(self, node: ast.stmt, live: _Live) -> _Live:
-        if isinstance(node, ast.If):
-            return _reads(node.test) | self.block(node.body, live) | self.block(node.orelse, live)
-        if isinstance(node, ast.While | ast.For | ast.AsyncFor):
-            return self.loop(node, live)
-        if isinstance(node, ast.Try | ast.TryStar):
-            return self.attempt(node, live)
-        if isinstance(node, ast.With | ast.AsyncWith):
-            return self.block(node.body, live).union(*(_reads(item) for item in node.items))
-        if isinstance(node, ast.Match):
-            ways = [self.block(case.body, live) | _reads(case.pattern) for case in node.cases]
-            guards = [_reads(case.guard) for case in node.cases if case.guard is not None]
-            return (_reads(node.subject) | live).union(*ways, *guards)
-        if isinstance(node, ast.Return | ast.Raise):
-            return _reads(node) | self.raised
-        if isinstance(node, ast.Break | ast.Continue):
-            return self.left if isinstance(node, ast.Break) else self.again
-        return self.simple(node, live)
+        match node:
+            case ast.If(test=test, body=body, orelse=orelse):
+                return _reads(test) | self.block(body, live) | self.block(orelse, live)
+            case ast.While() | ast.For() | ast.AsyncFor():
+                return self.loop(node, live)
+            case ast.Try() | ast.TryStar():
+                return self.attempt(node, live)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                return self.block(body, live).union(*map(_reads, items))
+            case ast.Match(subject=subject, cases=cases):
+                ways = [self.block(case.body, live) | _reads(case.pattern, case.guard) for case in cases]
+                return (_reads(subject) | live).union(*ways)
+            case ast.Return() | ast.Raise():
+                return _reads(node) | self.raised
+            case ast.Break():
+                return self.left
+            case ast.Continue():
+                return self.again
+            case ast.AugAssign(target=target):
+                # It reads what it stores to.
+                return self.simple(node, [target], live) | _names_of([target])
+            case ast.Assign(targets=targets):
+                return self.simple(node, targets, live)
+        return self.simple(node, (), live)
 
-    def simple(self, node: ast.stmt, live: _Live) -> _Live:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
-        names = frozenset(item.id for item in targets if isinstance(item, ast.Name))
+    def simple(self, node: ast.stmt, targets: Sequence[ast.expr], live: _Live) -> _Live:
+        names = _names_of(targets)
         for name in names - live - self.raised - self.shared:
             self.dead.add((name, node.lineno))
-        return (live - names) | _reads(node) | (names if isinstance(node, ast.AugAssign) else frozenset())
+        return (live - names) | _reads(node)
 
     def loop(self, node: ast.While | ast.For | ast.AsyncFor, live: _Live) -> _Live:
         outer = self.left, self.again, set(self.dead)
         after = self.block(node.orelse, live)
-        head = _reads(node.test) if isinstance(node, ast.While) else frozenset()
-        round_ = head | after
+        head = getattr(node, "test", None)
+        round_ = _reads(head) | after
+        # Twice, since what the first statements of the body read is live at its end.
         for _ in range(2):
             self.dead = set(outer[2])
             self.left, self.again = live, round_
             round_ = round_ | self.block(node.body, round_)
         self.left, self.again = outer[0], outer[1]
-        return round_ | (_reads(node.iter) if not isinstance(node, ast.While) else frozenset())
+        return round_ | _reads(getattr(node, "iter", None))
 
     def attempt(self, node: ast.Try | ast.TryStar, live: _Live) -> _Live:
+        # Any statement of the body may raise, so what handlers and `finally` read is live all through it.
         outer = self.raised
         after = self.block(node.finalbody, live)
         self.raised = outer | (after if node.finalbody else frozenset())
@@ -98,7 +102,11 @@ class _Reading:
         return entered | handlers
 
 
-def _reads(node: ast.AST) -> _Live:
-    return frozenset(
-        item.id for item in ast.walk(node) if isinstance(item, ast.Name) and not isinstance(item.ctx, ast.Store)
-    )
+def _names_of(targets: Sequence[ast.expr]) -> _Live:
+    """Return the variables that are assigned to by themselves, not as a part of a tuple."""
+    return frozenset(item.id for item in only(ast.Name, targets))
+
+
+def _reads(*nodes: ast.AST | None) -> _Live:
+    names = inside(ast.Name, *filter(None, nodes))
+    return frozenset(item.id for item in names if not isinstance(item.ctx, ast.Store))

@@ -136,6 +136,7 @@ class ModelLoop:
     def _over_the_caps(self) -> tuple[End, str] | None:
         """Return the end, with its reason, if another request, at least as large as the last, would exceed a limit."""
         caps, spent = self.settings, self._usage
+        # The limits of this conversation come first, the meter of its whole set last.
         if self._calls >= caps.tool_calls:
             return End.TOOL_CALLS, f"All {caps.tool_calls} tool calls were made."
         if caps.max_tokens is not None and spent.tokens + self._last.tokens > caps.max_tokens:
@@ -158,6 +159,7 @@ class ModelLoop:
         return None
 
     def _turn(self) -> tuple[End, str] | None:
+        # Without a submission yet, the last call can only be one.
         last_call = self._calls + 1 >= self.settings.tool_calls and not self._tried
         tools = [SUBMIT] if last_call else list(OFFERED.values())
         schemas: list[Mapping[str, Any]] = [tool.json_schema() for tool in tools]
@@ -264,6 +266,7 @@ class ModelLoop:
             target = replaced_target(self.context.tree, self.function, code)
         except CodeError as error:
             refused = Round(number, self._calls, recorded, SubmissionVerdict.NO_DEFINITION, str(error))
+            # The same text again is counted as sent again, even if it never was a definition.
             return self._known(code.strip(), refused) or refused
         done = Round(number, self._calls, recorded, SubmissionVerdict.UNCHANGED, target=target)
         return self._known(target.corrupted, done) or self._decided(done, target)
@@ -276,6 +279,7 @@ class ModelLoop:
         return replace(earlier, number=done.number, call=done.call, code=done.code, again=earlier.number)
 
     def _decided(self, done: Round, target: Target) -> Round:
+        # A text that means the same breaks no test, so no test is run for it.
         try:
             unchanged = same_program(target.original, target.corrupted)
             detail = "The function behaves as it did." if unchanged else self.gate(target)

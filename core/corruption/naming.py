@@ -6,8 +6,9 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 
-from gistpoint.core.corruption.subject import FunctionNode
+from gistpoint.core.corruption.shapes import FunctionNode, is_text, only, targets_of
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -35,28 +36,26 @@ def words(name: str) -> tuple[str, ...]:
 def of_one_stem(first: Iterable[str], second: Iterable[str]) -> bool:
     """Return whether two sets of words have one in common, or forms of one, such as `format` and `formatted`."""
     others = set(second)
-    for one in first:
-        if any(one == two or (min(len(one), len(two)) >= _LEAST_SHARED and _begins(one, two)) for two in others):
-            return True
-    return False
+    return any(one in others or any(_of_one_stem(one, two) for two in others) for one in first)
 
 
-def _begins(one: str, two: str) -> bool:
-    return one.startswith(two) or two.startswith(one)
+def _of_one_stem(one: str, two: str) -> bool:
+    short, long = sorted((one, two), key=len)
+    return len(short) >= _LEAST_SHARED and long.startswith(short)
 
 
 def identifiers(nodes: Iterable[ast.AST], function: str = "") -> Counter[str]:
     """Count the names and attributes in code, without calls of `function` itself."""
-    return Counter(name for node in nodes for name in _identifier(node, function))
+    return Counter(filter(None, (_identifier(node, function) for node in nodes)))
 
 
-def _identifier(node: ast.AST, function: str) -> Iterator[str]:
-    if isinstance(node, ast.Name) and node.id != function:
-        yield node.id
-    elif isinstance(node, ast.Attribute):
-        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-        if not (own and node.attr == function):
-            yield node.attr
+def _identifier(node: ast.AST, function: str) -> str:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name) | ast.Name(id=name):
+            return "" if name == function else name
+        case ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 def given_away_by_name(function: str, before: Counter[str], after: Counter[str]) -> bool:
@@ -66,11 +65,12 @@ def given_away_by_name(function: str, before: Counter[str], after: Counter[str])
     """
     own = set(words(function))
     gone, new = before - after, after - before
-    if gone and not new and any(name not in after and set(words(name)) < own for name in gone if words(name)):
+    lost = [set(words(name)) for name in gone if name not in after]
+    if not new and any(parts < own for parts in lost if parts):
         return True
     for name in gone:
-        parts = set(words(name))
-        if name.strip("_") == function.strip("_") or (len(own) > 1 and own <= parts):
+        holds_all = len(own) > 1 and own <= set(words(name))
+        if holds_all or name.strip("_") == function.strip("_"):
             return True
     if len(gone) == len(new) == 1:
         (old,), (other,) = gone, new
@@ -89,37 +89,39 @@ def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) 
 
 def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
     for node in nodes:
-        if isinstance(node, ast.keyword) and node.arg:
-            yield _alike({node.arg}, node.value)
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield _alike(identifiers(targets).keys(), node.value)
+        match node:
+            case ast.keyword(arg=str(name), value=value):
+                yield _alike({name}, value)
+            case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                yield _alike(identifiers(targets_of(node)).keys(), value)
 
 
 def _alike(names: Set[str], value: ast.expr) -> int:
     """Return how well a value's name matches one of the names: 2 for the same name, 1 for a common word stem."""
     found = identifiers(ast.walk(value)).keys()
-    if {name.strip("_") for name in names} & {name.strip("_") for name in found}:
+    if not {name.strip("_") for name in names}.isdisjoint(name.strip("_") for name in found):
         return 2
-    own = {word for name in names for word in words(name) if len(word) > 1}
-    return int(of_one_stem(own, (word for name in found for word in words(name))))
+    own = [word for word in _words_of(names) if len(word) > 1]
+    return int(of_one_stem(own, _words_of(found)))
+
+
+def _words_of(names: Iterable[str]) -> Iterator[str]:
+    return chain.from_iterable(map(words, names))
 
 
 def comparison_alone(function: FunctionNode) -> str:
     """Return the operator of a function that is nothing but one comparison; empty for any other function."""
-    last = function.body[-1]
-    rest = [
-        item for item in function.body[:-1] if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
-    ]
-    if rest or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Compare):
-        return ""
-    return " ".join(_SIDE.get(type(kind).__name__, type(kind).__name__) for kind in last.value.ops)
+    match function.body:
+        case [*rest, ast.Return(value=ast.Compare(ops=ops))] if all(map(is_text, rest)):
+            names = (type(kind).__name__ for kind in ops)
+            return " ".join(_SIDE.get(name, name) for name in names)
+    return ""
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:
     """Return how often a method that defines an operator, such as `__eq__`, compares by the opposite one."""
     kinds = _DENIED.get(function, ())
-    return sum(isinstance(kind, kinds) for node in nodes if isinstance(node, ast.Compare) for kind in node.ops)
+    return sum(isinstance(kind, kinds) for node in only(ast.Compare, nodes) for kind in node.ops)
 
 
 def given_away_by_docstring(docstring: str | None, before: Iterable[str | bytes], after: Iterable[str | bytes]) -> bool:

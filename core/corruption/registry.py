@@ -52,6 +52,7 @@ def all_operators() -> tuple[Operator, ...]:
 
     Raises `PluginError` if one can't be loaded: without it other tasks would be made.
     """
+    # Built-in ones come first: of two that give the same text, the record names the first.
     added: list[Operator] = []
     for entry in declared(GROUP):
         loaded: Operator | Iterable[Operator] = load(entry, fault_of_operator)

@@ -229,6 +229,8 @@ class LoopResult:
         """The submission that becomes the corruption, by the rule of the settings; None if there is none."""
         if self.chosen is not None:
             return self.rounds[self.chosen - 1]
+        # The last one that was tried counts, accepted or not: as in the paper, an earlier one is not taken
+        # instead.
         tried = [item for item in self.rounds if item.verdict.tried]
         if self.settings.keep is Keep.FINAL:
             return tried[-1] if tried and tried[-1].accepted else None
@@ -250,6 +252,7 @@ class LoopResult:
     @property
     def fault(self) -> str:
         """Why it was of no use through the model or its endpoint, in words; empty if that is not so."""
+        # A cap of the whole set, or a price that is missing, is no fault of the model or its endpoint.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""
         tried = any(item.verdict.tried for item in self.rounds)

@@ -11,7 +11,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from itertools import chain, pairwise
 
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.index import Definition, FileIndex, index_source
@@ -21,12 +21,12 @@ from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.shapes import FunctionNode, Node, inside, name_of, only
 from gistpoint.core.trees import SourceTree
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Node = TypeVar("Node", bound=ast.AST)
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
 
+# Functions inside functions are corrupted as separate functions (decision 30).
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.JoinedStr)
 _OPERATIONS = (ast.BoolOp, ast.BinOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Starred, ast.Await)
 _SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)
@@ -67,11 +67,21 @@ class CorruptionTarget:
     parents: Mapping[ast.AST, ast.AST] = field(repr=False)
     blocks: tuple[StatementBlock, ...] = field(repr=False)
 
-    def of(self, kind: type[Node]) -> Iterator[Node]:
-        """Yield the nodes of one type, in source order."""
-        for node in self.nodes:
-            if isinstance(node, kind):
-                yield node
+    def of(self, kind: type[Node] | tuple[type[Node], ...]) -> Iterator[Node]:
+        """Yield the nodes of one type, or of several, in source order."""
+        return only(kind, self.nodes)
+
+    def statements(self) -> Iterator[ast.stmt]:
+        """Yield the statements, block by block: those of the function itself first."""
+        return chain.from_iterable(block.statements for block in self.blocks)
+
+    def neighbours(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+        """Yield each two statements that follow each other in a block."""
+        return chain.from_iterable(pairwise(block.statements) for block in self.blocks)
+
+    def longer_blocks(self) -> Iterator[StatementBlock]:
+        """Yield the blocks with more than one statement: one of them can go and leave valid code."""
+        return (block for block in self.blocks if len(block.statements) > 1)
 
     def parent(self, node: ast.AST) -> ast.AST:
         """Return the parent of a node; the function for its own statements."""
@@ -84,6 +94,10 @@ class CorruptionTarget:
             if node is self.node:
                 return
             yield node
+
+    def nearest(self, node: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> Node | None:
+        """Return the innermost node of one of these types around a node; None if there is none."""
+        return next(only(kind, self.around(node)), None)
 
     def span(self, node: Placed) -> tuple[int, int]:
         """Return the offsets of a node, without parentheses around it."""
@@ -98,17 +112,24 @@ class CorruptionTarget:
             return start, end
         low, high = self.span(parent)
         while True:
-            before, after = self.before(start), self.after(end)
-            if before is None or after is None or before.text != "(" or after.text != ")":
-                return start, end
-            if before.start < low or after.end > high:
-                return start, end
-            start, end = before.start, after.end
+            match self.before(start), self.after(end):
+                case Token(text="(") as before, Token(text=")") as after if low <= before.start and after.end <= high:
+                    start, end = before.start, after.end
+                case _:
+                    return start, end
 
     def source(self, node: Placed) -> str:
         """Return the text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
+
+    def cut(self, span: tuple[int, int]) -> str:
+        """Return the text between two offsets."""
+        return self.text[span[0] : span[1]]
+
+    def line_start(self, offset: int) -> int:
+        """Return the offset at which the line of an offset begins."""
+        return self.text.rfind("\n", 0, offset) + 1
 
     def before(self, offset: int) -> Token | None:
         """Return the last token that ends at or before an offset."""
@@ -139,6 +160,10 @@ class CorruptionTarget:
         """Return the edit that replaces a node by `text`."""
         return (TextEdit(*self.span(node), text),)
 
+    def replaced_after(self, part: Placed, whole: Placed, text: str = "") -> tuple[TextEdit, ...]:
+        """Return the edit that replaces by `text` what a node has after one of its parts."""
+        return (TextEdit(self.span(part)[1], self.span(whole)[1], text),)
+
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
         """Return the offsets of a statement's whole lines, without the last line end.
 
@@ -147,7 +172,7 @@ class CorruptionTarget:
         start, end = self.span(statement)
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.decorator_list:
             return None
-        first = self.text.rfind("\n", 0, start) + 1
+        first = self.line_start(start)
         last = self.text.find("\n", end)
         last = len(self.text) if last < 0 else last
         if self.text[first:start].strip() or self.text[end:last].strip():
@@ -171,6 +196,7 @@ def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
     except (CodeError, tokenize.TokenError, SyntaxError):
         return None
     node, document = snippet.node, snippet.definition.document
+    # Edits are offsets into this text, so it must be what was parsed, character by character.
     if isinstance(node, ast.ClassDef) or document.text != text:
         return None
     parents: dict[ast.AST, ast.AST] = {}
@@ -192,16 +218,19 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        if isinstance(node, _CLOSED) or type(node).__name__ == "TemplateStr":
-            continue
-        children = [
-            child
-            for name, value in ast.iter_fields(node)
-            if not (isinstance(node, ast.AnnAssign) and name == "annotation") and not isinstance(value, str)
-            for child in (value if isinstance(value, list) else [value])
-            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context | ast.operator | ast.boolop)
-        ]
-        yield from _walk(children, node, parents)
+        # What is formatted has no places of its own before Python 3.12 (decision 30); a template string is
+        # left alone too.
+        if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
+            yield from _walk(_children(node), node, parents)
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node that are code, without annotations and the marks of operators and contexts."""
+    unplaced = ast.expr_context | ast.operator | ast.boolop
+    for name, value in ast.iter_fields(node):
+        if name != "annotation" or not isinstance(node, ast.AnnAssign):
+            parts = only(ast.AST, value if isinstance(value, list) else [value])
+            yield from (child for child in parts if not isinstance(child, unplaced))
 
 
 def _blocks(node: FunctionNode, body: list[ast.stmt], nodes: Iterable[ast.AST]) -> Iterator[StatementBlock]:
@@ -312,6 +341,7 @@ class Vocabulary:
             attributes |= found.attributes
             for base in found.bases:
                 home = [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
+                # Of several classes of one name nobody knows which is meant.
                 if len(home) == 1:
                     waiting.append((home[0], base))
         return ClassNames(methods, frozenset(attributes))
@@ -329,6 +359,7 @@ def read_vocabulary(tree: SourceTree, test_files: frozenset[str] = frozenset()) 
 
 def _indexes(tree: SourceTree, test_files: frozenset[str]) -> Iterator[FileIndex]:
     for path in tree.files(".py"):
+        # A name that only tests have is not in reach of the library's code.
         if is_protected(path, test_files):
             continue
         try:
@@ -364,22 +395,25 @@ def _class_names(node: ast.ClassDef) -> ClassNames:
     attributes: set[str] = set()
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
-            decorators = {ast.unparse(decorator) for decorator in item.decorator_list}
-            if any("property" in text or text.endswith((".setter", ".deleter")) for text in decorators):
+            if any(map(_is_of_property, item.decorator_list)):
                 attributes.add(item.name)
-            elif not decorators:
+            elif not item.decorator_list:
                 methods[item.name] = _arity(item, method=True)
             attributes |= set(_stored_on_self(item))
         elif isinstance(item, ast.Assign | ast.AnnAssign):
             attributes |= names_bound_in([item])
-    bases = tuple(base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases)
-    return ClassNames(methods, frozenset(attributes - set(methods)), bases)
+    return ClassNames(methods, frozenset(attributes - set(methods)), tuple(map(name_of, node.bases)))
+
+
+def _is_of_property(decorator: ast.expr) -> bool:
+    text = ast.unparse(decorator)
+    return "property" in text or text.endswith((".setter", ".deleter"))
 
 
 def _stored_on_self(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
     own = next((item.arg for item in [*node.args.posonlyargs, *node.args.args]), "")
-    for item in ast.walk(node):
-        if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store) and ast.unparse(item.value) == own:
+    for item in inside(ast.Attribute, node):
+        if isinstance(item.ctx, ast.Store) and ast.unparse(item.value) == own:
             yield item.attr
 
 

@@ -1,8 +1,8 @@
-"""The functions at one end of several metrics: the hard set, and whatever else bars on metrics tell apart."""
+"""The functions at one end of several metrics: the hard set, and whatever else bars on metrics select."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,6 +26,14 @@ class MetricBar:
     def __str__(self) -> str:
         return f"{self.metric}:{self.end}"
 
+    def percent_of(self, percent: float) -> float:
+        """Return the percentile at which the bar lies: `percent` at the high end, as far from 0 at the low one."""
+        return percent if self.end is MetricEnd.HIGH else 100 - percent
+
+    def is_met(self, value: float, limit: float) -> bool:
+        """Whether a value is at or beyond a limit."""
+        return value >= limit if self.end is MetricEnd.HIGH else value <= limit
+
 
 HARD = (MetricBar("cyclomatic"), MetricBar("degree"))
 """The metrics of the Breakpoint paper's hard set (figure 3)."""
@@ -40,23 +48,25 @@ def at_bars(
     candidates alone, interpolated (the paper's hard set: the 90th of two metrics). Candidates without a value are
     beyond no bar.
     """
-    values = {
-        bar.metric: {
-            row.function: float(cell) for row in candidates if isinstance(cell := row.cell(bar.metric), int | float)
-        }
-        for bar in bars
-    }
-    left = [row for row in candidates if all(row.function in values[bar.metric] for bar in bars)]
-    for bar in bars:
+    values = {bar.metric: _known(candidates, bar.metric) for bar in bars}
+    # The percentiles are of those that have a value of every metric: else each bar would have another
+    # population.
+    left = [row.function for row in candidates if _is_in_all(row.function, values.values())]
+    for bar in bars if left else ():
         known = values[bar.metric]
-        if not left:
-            break
-        high = bar.end is MetricEnd.HIGH
-        limit = percentile((known[row.function] for row in left), percent if high else 100 - percent)
-        values[bar.metric] = {
-            name: value for name, value in known.items() if (value >= limit if high else value <= limit)
-        }
-    return [row for row in left if all(row.function in values[bar.metric] for bar in bars)]
+        limit = percentile(map(known.__getitem__, left), bar.percent_of(percent))
+        values[bar.metric] = {name: value for name, value in known.items() if bar.is_met(value, limit)}
+    met = set(filter(lambda name: _is_in_all(name, values.values()), left))
+    return [row for row in candidates if row.function in met]
+
+
+def _known(rows: Sequence[FunctionMetrics], metric: str) -> dict[str, float]:
+    cells = ((row.function, row.cell(metric)) for row in rows)
+    return {name: float(cell) for name, cell in cells if isinstance(cell, int | float)}
+
+
+def _is_in_all(name: str, found: Iterable[Mapping[str, float]]) -> bool:
+    return all(name in values for values in found)
 
 
 TOP = 30

@@ -116,13 +116,14 @@ def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[
             if new:
                 seen[node] = known | new
                 frontier[node] = new
+                # A distance may have nodes of earlier blocks.
                 counts[node][distance] = counts[node].get(distance, 0) + new.bit_count()
 
 
 def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[float]]:
     if not size:
         return [], []
-    import igraph
+    import igraph  # in C, and slow to load: only those who rank need it
 
     graph = igraph.Graph(n=size, edges=pairs, directed=True)
     return list(graph.pagerank(damping=DAMPING)), list(graph.betweenness(directed=True))
@@ -131,6 +132,7 @@ def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
     """Return the left eigenvector by power iteration on A + 1, as networkx does it, from equal values."""
     size = len(callees)
+    # Without a cycle all values fall to 0.
     if not _has_cycle(callees):
         return None
     current = [1.0 / size**0.5] * size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.metrics.halstead import measure_halstead
@@ -13,8 +14,16 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 _CONDITIONALS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler)
 _BLOCKS = (
-    ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match,
-)  # fmt: skip
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.Try,
+    ast.TryStar,
+    ast.With,
+    ast.AsyncWith,
+    ast.Match,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], 
             tree = parse(files[path])
             measured = list(_measure_file(tree, files[path]))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+            continue  # a library may hold files for another Python
         for line, complexity in measured:
             yield (path, line), complexity
 
@@ -98,9 +107,10 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
 
 
 def _decides(node: ast.AST) -> bool:
-    if isinstance(node, ast.match_case):
-        return not (isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None)
-    return isinstance(node, _CONDITIONALS)
+    match node:
+        case ast.match_case(pattern=ast.MatchAs(pattern=None)):
+            return False  # the wildcard, or a name for anything
+    return isinstance(node, (*_CONDITIONALS, ast.match_case))
 
 
 def _own(function: Definition) -> Iterator[ast.AST]:
@@ -128,15 +138,18 @@ def _nesting(function: Definition) -> int:
 
 
 def _is_elif(node: ast.AST, child: ast.AST) -> bool:
-    if not (isinstance(node, ast.If) and isinstance(child, ast.If)):
-        return False
-    return node.orelse == [child] and child.col_offset == node.col_offset
+    match node, child:
+        case ast.If(orelse=[only]), ast.If():
+            return only is child and child.col_offset == node.col_offset
+    return False
 
 
 def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
     """Return the number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
+    # Texts first: their lines are code even if one begins with `#`. Then docstrings, which are texts but no
+    # code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
             for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
@@ -146,10 +159,7 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
             first = node.body[0]
             for number in range(first.lineno - 1, first.end_lineno or first.lineno):
                 kinds[number] = number == node.lineno - 1 or _shares(node, number + 1)
-    counts = [0]
-    for is_code in kinds:
-        counts.append(counts[-1] + is_code)
-    return counts
+    return list(accumulate(kinds, initial=0))
 
 
 def _shares(node: Definition | ast.ClassDef, line: int) -> bool:

@@ -17,9 +17,14 @@ _DEEPEST = 50
 _LONGEST = 4000
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
-    "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
-    "==": operator.eq, "=": operator.eq,
-}  # fmt: skip
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "==": operator.eq,
+    "=": operator.eq,
+}
 _TOKEN = re.compile(
     r"\s*(?:(?P<sign><=|>=|!=|==|=|<(?!locals>)|>)|(?P<bracket>[()])"
     r"|(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<word>(?:<locals>|[^\s()<>=!\"'])+))"
@@ -40,7 +45,7 @@ class FunctionCondition:
 
     Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
     is a number, `pNN` for a percentile of the column among all functions, another column, or text where the column
-    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, stands in quotes. A
+    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, is put in quotes. A
     function for which a column has no value meets no comparison on it.
     """
 
@@ -138,6 +143,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
+        # Conditions come from people: a deep one must not end in Python's own limit of recursion.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
@@ -202,6 +208,7 @@ class _Reader:
             wanted = float(text)
         except ValueError:
             wanted = math.nan
+        # `nan` and `inf` are numbers to `float`, and no comparison with them says anything.
         if not math.isfinite(wanted):
             self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
         return lambda population: lambda row: _compared(compare, row.cell(column), wanted)

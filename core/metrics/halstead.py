@@ -1,7 +1,7 @@
 """Halstead's measures with every operator and operand of a function counted, as the Breakpoint paper says.
 
-Its appendix C treats programs "as collections of operators and operands". radon's measures, beside these, count
-operators of arithmetic, comparison and logic alone.
+Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as well,
+count operators of arithmetic, comparison and logic alone.
 """
 
 from __future__ import annotations
@@ -15,16 +15,48 @@ from math import log2
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SIGNS: Mapping[type[ast.AST], str] = {
-    ast.NamedExpr: ":=", ast.Attribute: ".", ast.Subscript: "[]", ast.Slice: ":", ast.Call: "()",
-    ast.Starred: "*", ast.IfExp: "if else", ast.Lambda: "lambda", ast.List: "[,]",
-    ast.Dict: "{:}", ast.Set: "{,}", ast.FormattedValue: "f{}", ast.Await: "await", ast.Yield: "yield",
-    ast.YieldFrom: "yield from", ast.If: "if", ast.For: "for in", ast.AsyncFor: "for in", ast.While: "while",
-    ast.Return: "return", ast.Raise: "raise", ast.Try: "try", ast.TryStar: "try", ast.ExceptHandler: "except",
-    ast.With: "with", ast.AsyncWith: "with", ast.Match: "match", ast.match_case: "case", ast.MatchOr: "|",
-    ast.Assert: "assert", ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Import: "import",
-    ast.ImportFrom: "from import", ast.Pass: "pass", ast.Break: "break", ast.Continue: "continue",
-    ast.FunctionDef: "def", ast.AsyncFunctionDef: "def", ast.ClassDef: "class",
-}  # fmt: skip
+    ast.NamedExpr: ":=",
+    ast.Attribute: ".",
+    ast.Subscript: "[]",
+    ast.Slice: ":",
+    ast.Call: "()",
+    ast.Starred: "*",
+    ast.IfExp: "if else",
+    ast.Lambda: "lambda",
+    ast.List: "[,]",
+    ast.Dict: "{:}",
+    ast.Set: "{,}",
+    ast.FormattedValue: "f{}",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield from",
+    ast.If: "if",
+    ast.For: "for in",
+    ast.AsyncFor: "for in",
+    ast.While: "while",
+    ast.Return: "return",
+    ast.Raise: "raise",
+    ast.Try: "try",
+    ast.TryStar: "try",
+    ast.ExceptHandler: "except",
+    ast.With: "with",
+    ast.AsyncWith: "with",
+    ast.Match: "match",
+    ast.match_case: "case",
+    ast.MatchOr: "|",
+    ast.Assert: "assert",
+    ast.Delete: "del",
+    ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+    ast.Import: "import",
+    ast.ImportFrom: "from import",
+    ast.Pass: "pass",
+    ast.Break: "break",
+    ast.Continue: "continue",
+    ast.FunctionDef: "def",
+    ast.AsyncFunctionDef: "def",
+    ast.ClassDef: "class",
+}
 _NOT_CODE = {"annotation", "returns", "decorator_list", "type_comment", "type_params"}
 """Fields whose content is no part of what the function does."""
 
@@ -81,41 +113,53 @@ def _has_docstring(node: ast.AST) -> bool:
 
 def _operators(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.BinOp() | ast.UnaryOp():
-            yield type(node.op).__name__
-        case ast.AugAssign():
-            yield f"{type(node.op).__name__}="
-        case ast.BoolOp():
-            yield from [type(node.op).__name__] * (len(node.values) - 1)
-        case ast.Compare():
-            yield from (type(sign).__name__ for sign in node.ops)
-        case ast.AnnAssign(value=ast.expr()):
+        case ast.BinOp(op=sign) | ast.UnaryOp(op=sign):
+            yield type(sign).__name__
+        case ast.AugAssign(op=sign):
+            yield f"{type(sign).__name__}="
+        case ast.BoolOp(op=sign, values=values):
+            yield from [type(sign).__name__] * (len(values) - 1)
+        case ast.Compare(ops=signs):
+            yield from (type(sign).__name__ for sign in signs)
+        case ast.AnnAssign(value=ast.expr()) | ast.keyword(arg=str()):
             yield "="
-        case ast.Assign():
-            yield from ["="] * len(node.targets)
+        case ast.Assign(targets=targets):
+            yield from ["="] * len(targets)
         case ast.keyword():
-            yield "=" if node.arg is not None else "**"
-        case ast.comprehension():
+            yield "**"
+        case ast.comprehension(ifs=tests):
             yield "for in"
-            yield from ["if"] * len(node.ifs)
+            yield from ["if"] * len(tests)
         case _ if type(node) in _SIGNS:
             yield _SIGNS[type(node)]
 
 
 _NAMED: Mapping[type[ast.AST], str] = {
-    ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.keyword: "arg", ast.ExceptHandler: "name",
-    ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest", ast.MatchClass: "kwd_attrs",
-    ast.Global: "names", ast.Nonlocal: "names", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name",
+    ast.Name: "id",
+    ast.Attribute: "attr",
+    ast.arg: "arg",
+    ast.keyword: "arg",
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+    ast.MatchClass: "kwd_attrs",
+    ast.Global: "names",
+    ast.Nonlocal: "names",
+    ast.FunctionDef: "name",
+    ast.AsyncFunctionDef: "name",
     ast.ClassDef: "name",
-}  # fmt: skip
+}
 """The fields that hold names, which are operands."""
 
 
 def _operands(node: ast.AST) -> Iterator[object]:
-    if isinstance(node, ast.Constant | ast.MatchSingleton):
-        yield type(node.value).__name__, repr(node.value)
-    elif isinstance(node, ast.alias):
-        yield node.asname or node.name
-    elif type(node) in _NAMED:
-        names = getattr(node, _NAMED[type(node)])
-        yield from names if isinstance(names, list) else [names] if names is not None else []
+    match node:
+        case ast.Constant(value=value) | ast.MatchSingleton(value=value):
+            # With the type, since 1 and True are equal.
+            yield type(value).__name__, repr(value)
+        case ast.alias(name=name, asname=new):
+            yield new or name
+        case _ if type(node) in _NAMED:
+            names = getattr(node, _NAMED[type(node)])
+            yield from names if isinstance(names, list) else filter(None, [names])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,19 +45,18 @@ def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict
     """Return each function's metrics with its rank among all rows; functions that have no row are left out."""
     known = list(rows)
     by_name = {row.function: row for row in known}
-    columns: dict[str, list[Number]] = {}
-    for column in (*COMPLEXITY, *CENTRALITY):
-        cells = (row.cell(column) for row in known)
-        columns[column] = [cell for cell in cells if isinstance(cell, int | float)]
-    found: dict[str, tuple[MetricRank, ...]] = {}
-    for name in functions:
-        if (row := by_name.get(name)) is not None:
-            found[name] = tuple(
-                MetricRank(column, cell, percentile_rank(values, cell))
-                for column, values in columns.items()
-                if isinstance(cell := row.cell(column), int | float)
-            )
-    return found
+    columns = {
+        column: [cell for row in known if isinstance(cell := row.cell(column), int | float)]
+        for column in (*COMPLEXITY, *CENTRALITY)
+    }
+    return {name: tuple(_ranks(by_name[name], columns)) for name in functions if name in by_name}
+
+
+def _ranks(row: FunctionMetrics, columns: Mapping[str, Sequence[Number]]) -> Iterator[MetricRank]:
+    for column, values in columns.items():
+        cell = row.cell(column)
+        if isinstance(cell, int | float):
+            yield MetricRank(column, cell, percentile_rank(values, cell))
 
 
 def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[MetricRank, ...]:
@@ -69,8 +68,7 @@ def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[Metr
     values = (functions if isinstance(functions, Mapping) else metrics).get(function)
     if not isinstance(values, Mapping):
         return ()
-    found = (_standing(str(name), value) for name, value in values.items())
-    return tuple(standing for standing in found if standing is not None)
+    return tuple(filter(None, (_standing(str(name), value) for name, value in values.items())))
 
 
 def _standing(name: str, value: object) -> MetricRank | None:
@@ -108,18 +106,16 @@ class FunctionMetrics:
 
     def cell(self, column: str) -> Cell:
         """Return the value of a column; raises `ColumnError` if it is not in `COLUMNS`."""
+        if column not in COLUMNS:
+            raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
+        # Each column is a field of the row, of its complexity or of its centrality; the first may be missing.
+        holder: object = self
         if column in COMPLEXITY:
-            return getattr(self.complexity, column) if self.complexity is not None else None
-        if column in CENTRALITY:
-            value: Cell = getattr(self.centrality, column)
-            return value
-        if column == "function":
-            return self.function
-        if column == "kind":
-            return self.kind
-        if column == "line":
-            return self.line
-        raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
+            holder = self.complexity
+        elif column in CENTRALITY:
+            holder = self.centrality
+        value: Cell = getattr(holder, column) if holder is not None else None
+        return value
 
 
 def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[FunctionMetrics]:
@@ -146,17 +142,15 @@ def with_complexity(rows: Iterable[FunctionMetrics], files: Mapping[str, bytes])
 def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
     """Return the rows by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
+    # Sorting is stable: rows of one value stay in the order of their names, in both directions.
     known = [row for row in named if row.cell(column) is not None]
     unknown = [row for row in named if row.cell(column) is None]
-    if column in ("function", "kind"):
-        known.sort(key=lambda row: str(row.cell(column)), reverse=descending)
-    else:
-        known.sort(key=lambda row: _number(row.cell(column)), reverse=descending)
-    return known + unknown
+    return sorted(known, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unknown
 
 
-def _number(cell: Cell) -> float:
-    return float(cell) if cell is not None else 0.0
+def _sortable(cell: Cell) -> tuple[float, str]:
+    """Return a key that orders numbers among numbers, and texts among texts."""
+    return (0.0, cell) if isinstance(cell, str) else (float(cell or 0), "")
 
 
 def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
@@ -193,11 +187,14 @@ def original_metrics(
     tree, tests = repaired_tree(corrupted, targets), frozenset(test_files)
     own = {path: data for path, data in tree.read_all(".py") if not is_protected(path, tests)}
     rows = measure_functions(build_call_graph(own), own)
-    cells = {row.function: {name: row.cell(name) for name in (*COMPLEXITY, *CENTRALITY)} for row in rows}
-    return {
-        function: {name: float(cell) for name, cell in values.items() if isinstance(cell, int | float)}
-        for function, values in cells.items()
-    }
+    return {row.function: dict(_numbers(row)) for row in rows}
+
+
+def _numbers(row: FunctionMetrics) -> Iterator[tuple[str, float]]:
+    for name in (*COMPLEXITY, *CENTRALITY):
+        cell = row.cell(name)
+        if isinstance(cell, int | float):
+            yield name, float(cell)
 
 
 def mean_metrics(of_library: Mapping[str, FunctionValues], targets: Collection[str]) -> dict[str, float]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse_expression
@@ -19,10 +21,25 @@ _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _RUN_AT_IMPORT = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
 _PLAIN = (
-    ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp, ast.BitOr, ast.Load,
-    ast.Starred, ast.Slice, ast.UnaryOp, ast.USub,
-)  # fmt: skip
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Tuple,
+    ast.List,
+    ast.Constant,
+    ast.BinOp,
+    ast.BitOr,
+    ast.Load,
+    ast.Starred,
+    ast.Slice,
+    ast.UnaryOp,
+    ast.USub,
+)
 _NAMED_CLASS = (ast.Name, ast.Attribute, ast.Subscript)
+_SHOWING_CLASS = (ast.Compare, ast.FormattedValue, ast.NamedExpr, ast.IfExp, ast.BoolOp, ast.BinOp, ast.ClassDef)
+"""What a value's class may be a part of: nothing gets the class itself by it."""
+_GETTING = names.GETTERS | {"operator.attrgetter", "operator.methodcaller", "attrgetter", "methodcaller"}
+_KNOWN = names.ATTRIBUTES | names.SETTERS | names.TEMPLATES
 _NAMES_PARTS = ("__slots__", "__match_args__")
 _CLASS_CALL = 3
 _SHOWN = 60
@@ -61,100 +78,90 @@ class _Piece:
         self.roots = list(roots)
         self.nodes = [node for root in self.roots for node in ast.walk(root)]
         self.above = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
-        asks_for_texts = any(isinstance(node, ast.Attribute) and node.attr == "__doc__" for node in self.nodes)
-        self.unread = set() if asks_for_texts else set(_docstrings(self.nodes))
+        # A docstring is read by nobody, unless the piece asks for one: it could be where a hidden
+        # name is.
+        asked = {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
+        self.unread = set() if "__doc__" in asked else set(_docstrings(self.nodes))
 
     def marks(self) -> _Marks:
         for node in self.nodes:
             yield from self._of_node(node)
+            # The definition itself was there before: only what is inside it defines something new.
             if node not in self.roots:
                 yield from self._defined(node)
         for root in self.roots:
             yield from self._at_import(root)
 
     def _of_node(self, node: ast.AST) -> _Marks:
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                yield from self._imported(node)
-            case ast.Name(ctx=ast.Load()):
-                yield from self._name(node)
-            case ast.Attribute(ctx=ast.Load()):
-                yield from self._attribute_of(node)
-            case ast.Attribute(value=owner, attr=name):
-                yield from self._stored(owner, name)
-            case ast.Call():
-                yield from self._call(node)
-            case ast.Constant(value=str(text)) if node not in self.unread:
-                yield from self._text(node, text)
-            case ast.keyword(arg=str(name)):
-                yield from self._text(node, name)
-            case _:
-                yield from self._of_statement(node)
+        reader = _READERS.get(type(node))
+        if reader is not None:
+            yield from reader(self, node)
+        # A class that is handed on could make another one, whose objects equal anything (decision 115).
         if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
             yield SuspicionMark("a class handed on")
 
-    def _of_statement(self, node: ast.AST) -> _Marks:
-        match node:
-            case ast.ClassDef():
-                yield from self._class(node)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in self.roots:
-                yield from self._annotated(node)
-            case ast.MatchClass():
-                yield from self._matched(node)
-            case ast.Global():
-                yield from self._rebound(node)
-            case _:
-                pass
+    def _constant(self, node: ast.Constant) -> _Marks:
+        if isinstance(node.value, str) and node not in self.unread:
+            yield from self._text(node, node.value)
+
+    def _keyword(self, node: ast.keyword) -> _Marks:
+        if node.arg is not None:
+            yield from self._text(node, node.arg)
 
     # What is named
 
     def _imported(self, node: ast.Import | ast.ImportFrom) -> _Marks:
-        if isinstance(node, ast.Import):
-            paths = [item.name for item in node.names]
-        else:
-            paths = [imported_path(node, item.name) for item in node.names]
-        for path in paths:
-            yield from self._path(canonical(path), whole=isinstance(node, ast.Import))
-            if any(_TEST.fullmatch(part) for part in path.split(".")):
+        whole = isinstance(node, ast.Import)
+        for item in node.names:
+            path = item.name if isinstance(node, ast.Import) else imported_path(node, item.name)
+            yield from self._path(canonical(path), whole=whole)
+            if any(map(_TEST.fullmatch, path.split("."))):
                 yield SuspicionMark(path)
 
     def _name(self, node: ast.Name) -> _Marks:
-        if isinstance(self.above.get(node), ast.Attribute):
-            return  # the whole chain says more
-        for path in self.meaning.paths(node):
+        # Of a chain of attributes the whole says more than its first name.
+        if isinstance(node.ctx, ast.Load) and not isinstance(self.above.get(node), ast.Attribute):
+            yield from self._meant(node, self.meaning.paths(node))
+
+    def _meant(self, node: ast.expr, paths: Iterable[str]) -> _Marks:
+        for path in paths:
             yield from self._path(path)
             yield from self._handed_on(node, path)
 
     def _attribute_of(self, node: ast.Attribute) -> _Marks:
+        if not isinstance(node.ctx, ast.Load):
+            yield from self._stored(node.value, node.attr)
+            return
         paths = self.meaning.paths(node)
         above = self.above.get(node)
-        for path in paths if not isinstance(above, ast.Attribute) or not self.meaning.paths(above) else ():
-            yield from self._path(path)
-            yield from self._handed_on(node, path)
         if not paths:
             yield from self._attribute(node.attr)
-        called = isinstance(above, ast.Call) and above.func is node
-        if node.attr in names.SETTERS and not called:
+        elif not (isinstance(above, ast.Attribute) and self.meaning.paths(above)):
+            yield from self._meant(node, paths)
+        if self._is_called(node):
+            return
+        if node.attr in names.SETTERS:
             yield SuspicionMark(f"{node.attr} handed on")
-        if node.attr in names.TEMPLATES and not called:
+        if node.attr in names.TEMPLATES:
             yield from self._template(node.value)
 
+    def _is_called(self, node: ast.expr) -> bool:
+        above = self.above.get(node)
+        return isinstance(above, ast.Call) and above.func is node
+
     def _attribute(self, name: str) -> _Marks:
-        """Mark an attribute that neither plain values nor the library nor the submission itself have."""
+        """Mark an attribute that neither plain values nor the library nor the submission itself have (decision 115)."""
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:
             yield SuspicionMark(f".{name}", "files")
-        elif name in names.ATTRIBUTES or name in names.SETTERS or name in names.TEMPLATES:
-            return
-        elif name not in self.own and not self.library.names(name):
+        elif name not in _KNOWN and name not in self.own and not self.library.names(name):
             yield SuspicionMark(f".{name}")
 
     def _text(self, node: ast.AST, text: str) -> _Marks:
         """Mark a written name that somebody else may get, or make a class with."""
         yield from (SuspicionMark(word) for word in names.REACHING.intersection(_WORD.findall(text)))
-        above = self.above.get(node)
-        if text in names.OPERATORS and not (isinstance(above, ast.Call) and self._looks(above)):
+        if text in names.OPERATORS and not self._looks(self.above.get(node)):
             yield SuspicionMark(f"{text} as a name")
 
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
@@ -165,14 +172,18 @@ class _Piece:
         if kind:
             yield SuspicionMark(short, kind)
         elif root == "builtins":
-            if rest and rest[0] in names.PURE_BUILTINS:
-                yield from self._parts(rest[1:])
-            else:
-                yield SuspicionMark(short)
+            yield from self._built_in(rest, short)
         elif root in names.STANDARD or root in names.ALONE:
             yield from self._standard(path, short, whole=whole)
         else:
             yield from self._foreign(path.split("."))
+
+    def _built_in(self, parts: list[str], short: str) -> _Marks:
+        match parts:
+            case [name, *rest] if name in names.PURE_BUILTINS:
+                yield from self._parts(rest)
+            case _:
+                yield SuspicionMark(short)
 
     def _foreign(self, parts: list[str]) -> _Marks:
         """Mark the attributes of a name outside of Python, after the part that the tree defines or imports."""
@@ -181,21 +192,23 @@ class _Piece:
 
     def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
         root, *rest = path.split(".")
+        # From the longest path: a pure function counts even if its module is not pure as a whole.
         for end in range(len(rest) + 1, 0, -1):
             if _is_pure(".".join([root, *rest][:end])):
                 yield from self._parts(rest[end - 1 :])
                 return
         if path in names.MODULES or self._excused(path, root):
             return
-        reaches = sorted(names.REACHING.intersection(rest))
-        yield from map(SuspicionMark, reaches)
-        yield SuspicionMark(short, "" if whole or root in names.ALONE | names.GUARDED else root)
+        yield from map(SuspicionMark, sorted(names.REACHING.intersection(rest)))
+        # Of most modules one use excuses another (decision 43); of these only the same function does
+        # (decision 115).
+        alone = whole or root in names.ALONE | names.GUARDED
+        yield SuspicionMark(short, "" if alone else root)
 
     def _excused(self, path: str, root: str) -> bool:
-        """Whether the library's own use is enough to name this."""
-        if root in names.ALONE or (root in names.GUARDED and path != root and path not in names.LIBRARY):
-            return False
-        return self.library.uses(path)
+        """Whether the library's own use is enough to name this (decision 115)."""
+        guarded = root in names.GUARDED and path != root and path not in names.LIBRARY
+        return root not in names.ALONE and not guarded and self.library.uses(path)
 
     def _parts(self, parts: Iterable[str]) -> _Marks:
         for part in parts:
@@ -206,40 +219,45 @@ class _Piece:
 
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
         """Mark a module, or a built-in that gets by name, that is used as a value."""
-        above = self.above.get(node)
-        is_called = isinstance(above, ast.Call) and above.func is node
-        is_tested = self._is_tested(node)
-        gets_by_name = path in names.GETTERS or path.removeprefix("operator.") in ("attrgetter", "methodcaller")
+        is_called, is_tested = self._is_called(node), self._is_tested(node)
         if self._is_whole_module(path) and not is_tested:
             yield SuspicionMark(f"{path} handed on")
-        elif gets_by_name and not is_called:
+        elif path in _GETTING and not is_called:
             yield SuspicionMark(f"{path.removeprefix('builtins.')} handed on")
-        elif path == "builtins.type" and not (is_called or is_tested or self._is_checked(node)):
-            yield SuspicionMark("type handed on")
+        elif path == "builtins.type":
+            if not (is_called or is_tested or self._is_checked(node)):
+                yield SuspicionMark("type handed on")
         elif path.startswith("builtins.type."):
             yield SuspicionMark("a class made by type")
 
     def _is_whole_module(self, path: str) -> bool:
-        is_module = path in names.MODULES or path in self.meaning.modules or self.library.is_module(path)
-        return is_module or path in names.ALONE
+        listed = path in names.MODULES or path in names.ALONE
+        return listed or path in self.meaning.modules or self.library.is_module(path)
 
     def _is_tested(self, node: ast.expr) -> bool:
         """Whether a value is only compared, used as a condition, or looked at by a built-in that returns none of it."""
-        above = self.above.get(node)
-        is_looked_at = isinstance(above, ast.Call) and above.args[:1] == [node] and self._looks(above)
-        return is_looked_at or isinstance(above, ast.Compare | ast.If | ast.UnaryOp)
+        match self.above.get(node):
+            case ast.Compare() | ast.If() | ast.UnaryOp():
+                return True
+            case ast.Call(args=[first, *_]) as call:
+                return first is node and self._looks(call)
+        return False
 
-    def _looks(self, call: ast.Call) -> bool:
-        return bool(names.LOOKS.intersection(self.meaning.paths(call.func)))
+    def _looks(self, node: ast.AST | None) -> bool:
+        """Whether a node is a call of a built-in that only looks at a value, or at its attribute of some name."""
+        return isinstance(node, ast.Call) and not names.LOOKS.isdisjoint(self.meaning.paths(node.func))
 
     def _is_checked(self, node: ast.AST) -> bool:
         """Whether a class is only compared: an argument of `isinstance`, perhaps in a tuple; or an annotation."""
         above = self.above.get(node)
         if isinstance(above, ast.Tuple):
             node, above = above, self.above.get(above)
-        if isinstance(above, ast.Call) and above.args[1:] == [node]:
-            return bool({"builtins.isinstance", "builtins.issubclass"}.intersection(self.meaning.paths(above.func)))
-        return isinstance(above, ast.arg | ast.Subscript | ast.AnnAssign | ast.Compare) or above is None
+        match above:
+            case ast.Call(func=called, args=[_, kinds]) if kinds is node:
+                return not {"builtins.isinstance", "builtins.issubclass"}.isdisjoint(self.meaning.paths(called))
+            case ast.arg() | ast.Subscript() | ast.AnnAssign() | ast.Compare() | None:
+                return True
+        return False
 
     # What is called
 
@@ -247,19 +265,27 @@ class _Piece:
         paths = frozenset(self.meaning.paths(node.func))
         if paths & names.GETTERS:
             yield from self._got(node, paths)
-        if paths & {"operator.attrgetter", "operator.methodcaller"}:
-            asked = node.args[:1] if "operator.methodcaller" in paths else node.args
-            yield from self._by_texts(asked, "attrgetter")
+        if "operator.methodcaller" in paths:
+            yield from self._by_texts(node.args[:1])
+        elif "operator.attrgetter" in paths:
+            yield from self._by_texts(node.args)
         if "functools.wraps" in paths and not self._is_plain_wraps(node):
             yield SuspicionMark("functools.wraps")
-        if "builtins.type" in paths and (len(node.args) != 1 or node.keywords or _has_star(node)):
+        if self._makes_class(node, paths):
             yield SuspicionMark("a class made by type")
-        if self.meaning.is_class_of_value(node.func) and (len(node.args) == _CLASS_CALL or _has_star(node)):
-            yield SuspicionMark("a class made by type")
-        if any(item.arg == "stacklevel" for item in node.keywords) and "warnings.warn" not in paths:
+        # What `stacklevel` names is a frame; that of a warning is only shown.
+        levels = any(item.arg == "stacklevel" for item in node.keywords)
+        if levels and "warnings.warn" not in paths:
             yield SuspicionMark("stacklevel")
         if isinstance(node.func, ast.Attribute):
             yield from self._method(node, node.func, paths)
+
+    def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
+        """Whether `type`, or the class of a value, is called with what a class is made of, or with what hides it."""
+        if "builtins.type" in paths and (len(node.args) != 1 or node.keywords or _has_star(node)):
+            return True
+        has_parts = len(node.args) == _CLASS_CALL or _has_star(node)
+        return has_parts and self.meaning.is_class_of_value(node.func)
 
     def _method(self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]) -> _Marks:
         if function.attr in names.SETTERS:
@@ -271,31 +297,35 @@ class _Piece:
     def _got(self, node: ast.Call, paths: frozenset[str]) -> _Marks:
         way = next(iter(paths & names.GETTERS)).partition(".")[2]
         texts = self.meaning.texts(node.args[1]) if len(node.args) > 1 and not _has_star(node) else None
+        # Whatever gets by a text needs a written one (decision 115): a made-up one could be any name.
         if texts is None:
             yield SuspicionMark(f"{way} by a name that is made up")
             return
         owner = node.args[0]
         for text in texts:
-            if way == "getattr":
-                reached = [canonical(f"{path}.{text}") for path in self.meaning.paths(owner)]
-                yield from (mark for path in reached for mark in self._path(path))
-                yield from () if reached else self._attribute(text)
-            else:
-                yield from self._stored(owner, text)
+            yield from self._got_attribute(owner, text) if way == "getattr" else self._stored(owner, text)
 
-    def _by_texts(self, asked: list[ast.expr], way: str) -> _Marks:
-        for item in asked:
-            texts = self.meaning.texts(item)
+    def _got_attribute(self, owner: ast.expr, text: str) -> _Marks:
+        reached = [canonical(f"{path}.{text}") for path in self.meaning.paths(owner)]
+        for path in reached:
+            yield from self._path(path)
+        if not reached:
+            yield from self._attribute(text)
+
+    def _by_texts(self, asked: list[ast.expr]) -> _Marks:
+        for texts in map(self.meaning.texts, asked):
             if texts is None:
-                yield SuspicionMark(f"{way} by a name that is made up", "getattr by a name that is made up")
+                yield SuspicionMark("attrgetter by a name that is made up", "getattr by a name that is made up")
             for text in texts or ():
                 yield from self._parts(text.split("."))
-                yield from (SuspicionMark(f"{text} as a name") for _ in names.SETTERS.intersection([text]))
+                yield from (SuspicionMark(f"{setter} as a name") for setter in names.SETTERS.intersection([text]))
 
     def _set_by_method(self, node: ast.Call, function: ast.Attribute) -> _Marks:
+        # `o.__setattr__(name, value)`, or of a class `C.__setattr__(o, name, value)`; `__delattr__` has no
+        # value.
         before_value = len(node.args) - (function.attr == "__setattr__")
-        name = node.args[before_value - 1] if before_value > 0 else None
-        texts = self.meaning.texts(name) if name is not None and not _has_star(node) else None
+        is_clear = before_value > 0 and not _has_star(node)
+        texts = self.meaning.texts(node.args[before_value - 1]) if is_clear else None
         if texts is None:
             yield SuspicionMark(f"{function.attr} by a name that is made up")
         match function.value:
@@ -316,16 +346,21 @@ class _Piece:
 
     def _is_plain_wraps(self, node: ast.Call) -> bool:
         """Whether `wraps(f)` decorates a function, or is called with a function of this module."""
-        above = self.above.get(node)
-        match above:
+        match node:
+            case ast.Call(args=[ast.Starred()]):
+                return False
+            case ast.Call(args=[_], keywords=[]):
+                return self._decorates(node)
+        return False
+
+    def _decorates(self, node: ast.Call) -> bool:
+        match self.above.get(node):
             case ast.FunctionDef() | ast.AsyncFunctionDef() | None:
-                used = True
+                return True
             case ast.Call(func=function, args=[ast.Name() as wrapped], keywords=[]) if function is node:
                 found = self.meaning.bindings(wrapped)
-                used = bool(found) and all(isinstance(binding.definition, _FUNCTIONS) for binding in found)
-            case _:
-                used = False
-        return used and len(node.args) == 1 and not node.keywords and not _has_star(node)
+                return bool(found) and all(isinstance(binding.definition, _FUNCTIONS) for binding in found)
+        return False
 
     # What is replaced
 
@@ -347,11 +382,11 @@ class _Piece:
 
     def _rebound(self, node: ast.Global) -> _Marks:
         for name in node.names:
+            # A name as the module has it: what `global` names is the binding outside of the function.
             used = ast.Name(name, ast.Load())
             self.meaning.scopes[used] = self.meaning.scopes[node].module
-            for binding in self.meaning.bindings(used):
-                if binding.path or binding.definition is not None:
-                    yield SuspicionMark(f"{name} is replaced")
+            if any(binding.path or binding.definition is not None for binding in self.meaning.bindings(used)):
+                yield SuspicionMark(f"{name} is replaced")
 
     # What answers for it
 
@@ -364,39 +399,38 @@ class _Piece:
                 yield from self._named_parts(node, name)
 
     def _named_parts(self, node: ast.AST, name: str) -> _Marks:
-        value = getattr(self.above.get(node), "value", None)
-        items = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-        texts = [self.meaning.texts(item) if isinstance(item, ast.expr) else None for item in items]
-        if not isinstance(self.above.get(node), ast.Assign | ast.AnnAssign) or None in texts:
+        above = self.above.get(node)
+        value: Any = getattr(above, "value", None)
+        texts = list(map(self.meaning.texts, value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
+        if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
             yield SuspicionMark(f"{name} by names that are made up")
-        for text in (text for some in texts for text in some or ()):
+        for text in chain.from_iterable(filter(None, texts)):
             yield from self._stored(ast.Constant(None), text) if name == "__slots__" else self._attribute(text)
 
     def _class(self, node: ast.ClassDef) -> _Marks:
         if any(item.arg in ("metaclass", None) for item in node.keywords):
             yield SuspicionMark("a metaclass")
         for base in node.bases:
-            named = isinstance(base, _NAMED_CLASS) or (isinstance(base, ast.Call) and not _has_star(base))
-            if not named or self.meaning.is_class_of_value(base):
+            if not _is_named_class(base) or self.meaning.is_class_of_value(base):
                 yield SuspicionMark("a class derived from a value's own")
             if "builtins.type" in self.meaning.paths(base):
                 yield SuspicionMark("a class derived from type")
 
     def _is_harmless_class(self, node: ast.expr) -> bool:
         """Whether the class of a value is only compared, shown, called, or asked for what its instances have."""
-        above = self.above.get(node)
-        if isinstance(above, ast.Attribute):
-            return above.attr in names.OF_CLASSES or not _is_special(above.attr)
-        if isinstance(above, ast.Call):
-            return above.func is node or self._is_shown(above, node)
-        if isinstance(above, ast.Assign):
-            return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in above.targets)
-        if isinstance(above, ast.Tuple | ast.List):  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
-            return self._is_checked(node) or isinstance(self.above.get(above), ast.BinOp)
-        shown = ast.Compare | ast.FormattedValue | ast.NamedExpr | ast.IfExp | ast.BoolOp | ast.BinOp | ast.ClassDef
-        return (
-            isinstance(above, shown) or (isinstance(above, ast.Subscript) and above.slice is node) or _is_stored(node)
-        )
+        match self.above.get(node):
+            case ast.Attribute(attr=name):
+                return name in names.OF_CLASSES or not _is_special(name)
+            case ast.Call() as call:
+                return call.func is node or self._is_shown(call, node)
+            case ast.Assign(targets=targets):
+                return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in targets)
+            case ast.Tuple() | ast.List() as listed:  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
+                return self._is_checked(node) or isinstance(self.above.get(listed), ast.BinOp)
+            case ast.Subscript(slice=key) if key is node:
+                return True
+            case above:
+                return isinstance(above, _SHOWING_CLASS) or _is_stored(node)
 
     def _is_shown(self, call: ast.Call, node: ast.expr) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "index", "count"):
@@ -406,31 +440,53 @@ class _Piece:
 
     def _matched(self, node: ast.MatchClass) -> _Marks:
         yield from self._parts(node.kwd_attrs)
-        if node.patterns and isinstance(node.cls, ast.Name) and self.meaning.is_local(node.cls):
-            found = self.meaning.bindings(node.cls)
-            if any(binding.definition is None and not binding.path for binding in found):
-                yield SuspicionMark("a pattern of a class that is made up")
+        if node.patterns and isinstance(node.cls, ast.Name) and self._is_made_up(node.cls):
+            yield SuspicionMark("a pattern of a class that is made up")
+
+    def _is_made_up(self, name: ast.Name) -> bool:
+        """Whether a local name may be bound to something else than a definition or an import."""
+        unclear = any(binding.definition is None and not binding.path for binding in self.meaning.bindings(name))
+        return unclear and self.meaning.is_local(name)
 
     # What runs by itself
 
     def _annotated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Marks:
         """Mark annotations of an inner function that run code, or are a text that is made up: others evaluate them."""
-        given = [item.annotation for item in ast.walk(node.args) if isinstance(item, ast.arg)]
-        for annotation in (item for item in (*given, node.returns) if item is not None):
+        given = (*_annotations(node.args), node.returns) if node not in self.roots else ()
+        for annotation in filter(None, given):
             for part in _parts_of_annotation(annotation):
-                local = isinstance(part, ast.Name) and part in self.meaning.scopes and self.meaning.is_local(part)
-                known = isinstance(part, ast.Name) and local and self._is_local_class(part)
-                if not isinstance(part, _PLAIN) or (local and not known):
+                if not isinstance(part, _PLAIN) or self._is_local_value(part):
                     yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
 
-    def _is_local_class(self, name: ast.Name) -> bool:
-        found = self.meaning.bindings(name)
-        return all(isinstance(binding.definition, ast.ClassDef) or binding.path for binding in found)
+    def _is_local_value(self, part: ast.AST) -> bool:
+        """Whether a part of an annotation is a local name that may mean something else than a class."""
+        if not (isinstance(part, ast.Name) and part in self.meaning.scopes and self.meaning.is_local(part)):
+            return False
+        found = self.meaning.bindings(part)
+        return not all(isinstance(binding.definition, ast.ClassDef) or binding.path for binding in found)
 
     def _at_import(self, root: ast.AST) -> _Marks:
-        for node in (inner for part in _evaluated(root) for inner in _run(part)):
-            if not (isinstance(node, ast.Call) and names.HARMLESS_CALLS.intersection(self.meaning.paths(node.func))):
+        for node in chain.from_iterable(map(_run, _evaluated(root))):
+            paths = self.meaning.paths(node.func) if isinstance(node, ast.Call) else ()
+            if names.HARMLESS_CALLS.isdisjoint(paths):
                 yield SuspicionMark(f"at import: {ast.unparse(node)[:_SHOWN]}")
+
+
+_READERS: Mapping[type[ast.AST], Callable[[_Piece, Any], _Marks]] = {
+    ast.Import: _Piece._imported,
+    ast.ImportFrom: _Piece._imported,
+    ast.Name: _Piece._name,
+    ast.Attribute: _Piece._attribute_of,
+    ast.Call: _Piece._call,
+    ast.Constant: _Piece._constant,
+    ast.keyword: _Piece._keyword,
+    ast.ClassDef: _Piece._class,
+    ast.FunctionDef: _Piece._annotated,
+    ast.AsyncFunctionDef: _Piece._annotated,
+    ast.MatchClass: _Piece._matched,
+    ast.Global: _Piece._rebound,
+}
+"""What reads a node, by its type; of all others only the parts matter."""
 
 
 def _kind(path: str) -> str:
@@ -449,6 +505,15 @@ def _is_pure(path: str) -> bool:
 
 def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
+
+
+def _is_named_class(base: ast.expr) -> bool:
+    """Whether a base class is written as a name, or made by a call that shows what it is given."""
+    return isinstance(base, _NAMED_CLASS) or (isinstance(base, ast.Call) and not _has_star(base))
+
+
+def _annotations(arguments: ast.arguments) -> list[ast.expr | None]:
+    return [item.annotation for item in ast.walk(arguments) if isinstance(item, ast.arg)]
 
 
 def _is_stored(node: ast.expr) -> bool:
@@ -494,9 +559,8 @@ def _evaluated(root: ast.AST) -> Iterator[ast.expr]:
     match root:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             arguments = root.args
-            given = [item.annotation for item in ast.walk(arguments) if isinstance(item, ast.arg)]
-            parts = [*arguments.defaults, *arguments.kw_defaults, *given, *root.decorator_list, root.returns]
-            yield from (part for part in parts if part is not None)
+            given = [*arguments.defaults, *arguments.kw_defaults, *_annotations(arguments)]
+            yield from filter(None, [*given, *root.decorator_list, root.returns])
         case _:
             yield from _own_expressions(root)
 

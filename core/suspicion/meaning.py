@@ -7,6 +7,7 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.scopes import NameScope, scoped
@@ -14,6 +15,8 @@ from gistpoint.core.suspicion.names import ROOTS, SAME, STANDARD
 
 _BUILTINS = frozenset(dir(builtins))
 _LISTED = (ast.List, ast.Set, ast.Tuple)
+_REACHED = ("builtins", "gc", "os", "sys")
+"""Modules that are recognised at any place of a chain of attributes, whatever it begins with."""
 _DEEPEST = 20
 
 
@@ -44,8 +47,13 @@ class Meaning:
 
     def bindings(self, name: ast.Name) -> list[Binding]:
         """Return the bindings of a name where it is used; empty for a built-in, and for an unknown one."""
-        home = self.scopes[name].of(name.id) if name in self.scopes else None
+        home = self._home(name)
         return self._bindings[home, name.id] if home is not None else []
+
+    def _home(self, name: ast.Name) -> NameScope | None:
+        """Return the scope that binds a name where it is used."""
+        scope = self.scopes.get(name)
+        return scope and scope.of(name.id)
 
     def is_unbound(self, name: ast.Name) -> bool:
         """Whether no scope binds a name: it is a built-in, or came by `import *`."""
@@ -53,7 +61,7 @@ class Meaning:
 
     def is_local(self, name: ast.Name) -> bool:
         """Whether a function or a class binds a name, not the module."""
-        home = self.scopes[name].of(name.id) if name in self.scopes else None
+        home = self._home(name)
         return home is not None and home.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
@@ -65,40 +73,47 @@ class Meaning:
         found = self._named(node) if isinstance(node, ast.Name) else ()
         rest = attributes[::-1]
         if not found:
-            place = next(
-                (at for at, name in enumerate(rest) if name.lstrip("_") in ("builtins", "gc", "os", "sys")), None
-            )
-            return () if place is None else (canonical(".".join([rest[place].lstrip("_"), *rest[place + 1 :]])),)
+            # Whatever the object is, a module that is its attribute is that module.
+            rest = list(dropwhile(lambda name: name.lstrip("_") not in _REACHED, rest))
+            return (canonical(".".join([rest[0].lstrip("_"), *rest[1:]])),) if rest else ()
         return tuple(canonical(".".join([path, *rest])) for path in found)
 
     def _named(self, name: ast.Name) -> tuple[str, ...]:
-        if self.is_unbound(name):
-            if name.id in _BUILTINS or (name.id.startswith("__") and name.id != "__class__"):
-                return (f"builtins.{name.id}",)
-            return (name.id,) if name.id in STANDARD else ()
-        return tuple(dict.fromkeys(binding.path for binding in self.bindings(name) if binding.path))
+        if not self.is_unbound(name):
+            return tuple(dict.fromkeys(filter(None, (binding.path for binding in self.bindings(name)))))
+        # A special name, such as `__import__` or `__loader__`, is one of the module, which the built-ins may
+        # lack.
+        special = name.id.startswith("__") and name.id != "__class__"
+        if special or name.id in _BUILTINS:
+            return (f"builtins.{name.id}",)
+        return (name.id,) if name.id in STANDARD else ()
 
     def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
         """Return the texts that an expression may mean if all are written out; else None."""
-        match node:
-            case ast.Constant(value=str(text)):
-                return (text,)
-            case ast.IfExp(body=body, orelse=other):
-                values = [body, other]
-            case ast.BoolOp(values=values):
-                pass
-            case ast.Name():
-                found = self.bindings(node)
-                values = [binding.value for binding in found if binding.value is not None]
-                if not values or len(values) != len(found):
-                    return None
-            case _:
-                return None
-        if not depth:
+        if isinstance(node, ast.Constant):
+            return (node.value,) if isinstance(node.value, str) else None
+        values = self._may_be(node)
+        # Names that are bound to each other in a circle never come to a text.
+        if not values or not depth:
             return None
-        texts = [self.texts(value, depth - 1) for value in values]
-        known = [text for text in texts if text is not None]
-        return tuple(text for some in known for text in some) if len(known) == len(texts) else None
+        found: list[str] = []
+        for value in values:
+            texts = self.texts(value, depth - 1) if value is not None else None
+            if texts is None:
+                return None
+            found += texts
+        return tuple(found)
+
+    def _may_be(self, node: ast.expr) -> list[ast.expr | None]:
+        """Return the expressions of which an expression has the value of one; None for a value that is unknown."""
+        match node:
+            case ast.IfExp(body=body, orelse=other):
+                return [body, other]
+            case ast.BoolOp(values=values):
+                return [*values]
+            case ast.Name():
+                return [binding.value for binding in self.bindings(node)]
+        return []
 
     def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
         """Whether an expression is `type(x)` or `x.__class__`, or a name bound to one: for a class it is `type`."""
@@ -107,17 +122,11 @@ class Meaning:
                 return True
             case ast.Call(func=ast.Name() as function, args=[_]):
                 return "builtins.type" in self.paths(function)
-            case ast.Name() if depth:
-                values = [binding.value for binding in self.bindings(node)]
-                return any(value is not None and self.is_class_of_value(value, depth - 1) for value in values)
             case ast.NamedExpr(value=value):
-                return bool(depth) and self.is_class_of_value(value, depth - 1)
-            case ast.IfExp(body=body, orelse=other):
-                return bool(depth) and any(self.is_class_of_value(part, depth - 1) for part in (body, other))
-            case ast.BoolOp(values=values):
-                return bool(depth) and any(self.is_class_of_value(part, depth - 1) for part in values)
+                values: list[ast.expr | None] = [value]
             case _:
-                return False
+                values = self._may_be(node)
+        return depth > 0 and any(self.is_class_of_value(value, depth - 1) for value in filter(None, values))
 
 
 def canonical(path: str) -> str:
@@ -135,35 +144,43 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """Yield the names that a statement assigns to, each with the expressions that it may be given."""
     match node:
         case ast.Assign(targets=targets, value=value):
-            yield from ((target, [value]) for target in targets)
             for target in targets:
-                if isinstance(target, _LISTED) and isinstance(value, _LISTED) and len(target.elts) == len(value.elts):
-                    yield from ((one, [other]) for one, other in zip(target.elts, value.elts, strict=True))
+                yield target, [value]
+                yield from _given_each(target, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
             yield target, [value]
-        case ast.For(target=target, iter=ast.List(elts=items) | ast.Tuple(elts=items)):
+        case (
+            ast.For(target=target, iter=ast.List(elts=items) | ast.Tuple(elts=items))
+            | ast.comprehension(target=target, iter=ast.List(elts=items) | ast.Tuple(elts=items))
+        ):
             yield target, items
-        case ast.comprehension(target=target, iter=ast.List(elts=items) | ast.Tuple(elts=items)):
-            yield target, items
-        case _:
-            return
+
+
+def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+    """Yield the parts of a target that are each given one part of a value: `a, b = 1, 2`."""
+    if isinstance(target, _LISTED) and isinstance(value, _LISTED) and len(target.elts) == len(value.elts):
+        yield from ((one, [other]) for one, other in zip(target.elts, value.elts, strict=True))
 
 
 def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
     match node:
         case ast.Import(names=names):
-            for item in names:
-                first = item.name.partition(".")[0]
-                yield item.asname or first, Binding(path=canonical(item.name if item.asname else first))
+            yield from map(_bound_module, names)
         case ast.ImportFrom(names=names):
-            for item in names:
-                yield item.asname or item.name, Binding(path=canonical(imported_path(node, item.name)))
+            paths = (canonical(imported_path(node, item.name)) for item in names)
+            yield from ((item.asname or item.name, Binding(path)) for item, path in zip(names, paths, strict=True))
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
         case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:
             yield from ((name, Binding(value=value)) for value in given[id(node)])
         case _:
             yield from ((name, Binding()) for name in bound_names(node))
+
+
+def _bound_module(item: ast.alias) -> tuple[str, Binding]:
+    """Return what `import a.b` binds: `a`; `import a.b as c` binds `c` to the module itself."""
+    first = item.name.partition(".")[0]
+    return item.asname or first, Binding(canonical(item.name if item.asname else first))
 
 
 def imported_path(node: ast.ImportFrom, name: str) -> str:

@@ -30,17 +30,21 @@ import time
 import types
 import uuid
 
-STANDARD = sys.stdlib_module_names | {
-    "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
-    "lib2to3", "mailcap", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib",
-    "uu", "xdrlib",
-}  # fmt: skip
+
+def _listed(*lines: str) -> frozenset[str]:
+    """Return the words of some lines."""
+    return frozenset(" ".join(lines).split())
+
+
+STANDARD = sys.stdlib_module_names | _listed(
+    "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
+    "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
+)
 """Modules of the standard library, with those that a newer Python has dropped: a task may run on an older one."""
-WHOLE = frozenset({
-    "binascii", "bisect", "cmath", "collections.abc", "colorsys", "datetime", "decimal", "errno", "fractions", "heapq",
-    "ipaddress", "itertools", "keyword", "math", "numbers", "secrets", "stat", "statistics", "struct", "textwrap",
-    "unicodedata", "zlib",
-})  # fmt: skip
+WHOLE = _listed(
+    "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
+    "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
+)
 """Modules all of whose public names are pure, but for modules that they import."""
 _BY_NAME = {
     "__future__": "annotations",
@@ -115,146 +119,163 @@ _TYPES = (
 PURE = frozenset(
     f"{module}.{name}"
     for module, names in {
-        **_BY_NAME, "os.path": _PATHS, "posixpath": _PATHS, "ntpath": _PATHS, "typing": _TYPES,
+        **_BY_NAME,
+        "os.path": _PATHS,
+        "posixpath": _PATHS,
+        "ntpath": _PATHS,
+        "typing": _TYPES,
     }.items()
     for name in names.split()
-) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))  # fmt: skip
+) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))
 """Functions, classes and constants of the standard library that anybody may use."""
 MODULES = WHOLE | {"typing", "os.path", "posixpath", "ntpath", "pathlib", "collections", "xml", "urllib", *_BY_NAME}
 """Modules with pure names: importing one is nothing by itself."""
-PURE_BUILTINS = frozenset({
-    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BufferError",
-    "BytesWarning", "ConnectionError", "DeprecationWarning", "EOFError", "Ellipsis", "Exception", "ExceptionGroup",
-    "False", "FileExistsError", "FileNotFoundError", "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError",
-    "ImportError", "ImportWarning", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError", "LookupError",
-    "MemoryError", "ModuleNotFoundError", "NameError", "None", "NotADirectoryError", "NotImplemented",
-    "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError", "RecursionError",
-    "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning", "StopAsyncIteration", "StopIteration",
-    "SyntaxError", "SyntaxWarning", "SystemError", "TimeoutError", "True", "TypeError", "UnboundLocalError",
-    "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeWarning", "UserWarning", "ValueError",
-    "Warning", "ZeroDivisionError", "__class__", "__debug__", "__name__", "abs", "aiter", "all", "anext", "any",
-    "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "classmethod", "complex", "delattr", "dict", "dir",
-    "divmod", "enumerate", "filter", "float", "format", "frozenset", "getattr", "hasattr", "hash", "hex", "id", "int",
-    "isinstance", "issubclass", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object", "oct",
-    "ord", "pow", "print", "property", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted",
-    "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
-})  # fmt: skip
+PURE_BUILTINS = _listed(
+    "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError BytesWarning",
+    "ConnectionError DeprecationWarning EOFError Ellipsis Exception ExceptionGroup False FileExistsError",
+    "FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning",
+    "IndexError InterruptedError IsADirectoryError KeyError LookupError MemoryError ModuleNotFoundError",
+    "NameError None NotADirectoryError NotImplemented NotImplementedError OSError OverflowError",
+    "PendingDeprecationWarning PermissionError RecursionError ReferenceError ResourceWarning RuntimeError",
+    "RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError TimeoutError True",
+    "TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeWarning",
+    "UserWarning ValueError Warning ZeroDivisionError __class__ __debug__ __name__ abs aiter all anext any",
+    "ascii bin bool bytearray bytes callable chr classmethod complex delattr dict dir divmod enumerate filter",
+    "float format frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max",
+    "memoryview min next object oct ord pow print property range repr reversed round set setattr slice sorted",
+    "staticmethod str sum super tuple type zip",
+)
 """Built-ins that anybody may use; how `type` and the getters may be used is for `marks` to say."""
 KINDS = {
-    "files": frozenset({
-        "builtins.open", "bz2", "codecs.open", "compileall", "dbm", "distutils", "fileinput", "gzip", "io.FileIO",
-        "io.OpenWrapper", "io.open", "io.open_code", "linecache", "logging.FileHandler", "logging.basicConfig",
-        "logging.config", "logging.handlers", "lzma", "mailbox", "os.chmod", "os.link", "os.listdir", "os.makedirs",
-        "os.mkdir", "os.open", "os.read", "os.remove", "os.removedirs", "os.rename", "os.renames", "os.replace",
-        "os.rmdir", "os.scandir", "os.symlink", "os.truncate", "os.unlink", "os.utime", "os.walk", "py_compile",
-        "shutil", "sqlite3", "tarfile", "tempfile", "tokenize.open", "wave", "zipfile",
-    }),
+    "files": _listed(
+        "builtins.open bz2 codecs.open compileall dbm distutils fileinput gzip io.FileIO io.OpenWrapper",
+        "io.open io.open_code linecache logging.FileHandler logging.basicConfig logging.config",
+        "logging.handlers lzma mailbox os.chmod os.link os.listdir os.makedirs os.mkdir os.open os.read",
+        "os.remove os.removedirs os.rename os.renames os.replace os.rmdir os.scandir os.symlink os.truncate",
+        "os.unlink os.utime os.walk py_compile shutil sqlite3 tarfile tempfile tokenize.open wave zipfile",
+    ),
     "environment": frozenset({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}),
     "threads": frozenset({"concurrent", "threading.Thread", "threading.Timer"}),
-    "processes": frozenset({
-        "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess", "multiprocessing",
-        "os.popen", "os.system", "subprocess", "webbrowser",
-    }),
+    "processes": _listed(
+        "asyncio.create_subprocess_exec asyncio.create_subprocess_shell asyncio.subprocess multiprocessing",
+        "os.popen os.system subprocess webbrowser",
+    ),
     "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
-}  # fmt: skip
+}
 """Names that the true function excuses by doing anything of the kind; nothing else excuses them."""
-ALONE = frozenset({
-    "__main__", "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_interpreters",
-    "_posixsubprocess", "_pytest", "_signal", "_testcapi", "_testinternalcapi", "_thread", "_xxsubinterpreters", "abc",
-    "ast", "atexit", "bdb", "builtins", "cProfile", "cffi", "cgitb", "cloudpickle", "code", "codecs", "codeop",
-    "copyreg", "ctypes", "dill", "dis", "doctest", "ensurepip", "enum", "faulthandler", "fcntl", "functools", "gc",
-    "hypothesis", "idlelib", "imp", "importlib", "inspect", "io", "lib2to3", "linecache", "marshal", "mmap", "mock",
-    "modulefinder", "nose", "operator", "optparse", "os", "pdb", "pickle", "pkg_resources", "pkgutil", "pluggy",
-    "profile", "ptrace", "pty", "py", "pydoc", "pytest", "reprlib", "resource", "rlcompleter", "runpy", "shelve",
-    "signal", "site", "symtable", "sys", "test", "threading", "timeit", "trace", "traceback", "tracemalloc",
-    "turtledemo", "types", "typing", "unittest", "venv", "weakref", "zipimport",
-})  # fmt: skip
+ALONE = _listed(
+    "__main__ _ctypes _frozen_importlib _frozen_importlib_external _imp _interpreters _posixsubprocess",
+    "_pytest _signal _testcapi _testinternalcapi _thread _xxsubinterpreters abc ast atexit bdb builtins",
+    "cProfile cffi cgitb cloudpickle code codecs codeop copyreg ctypes dill dis doctest ensurepip enum",
+    "faulthandler fcntl functools gc hypothesis idlelib imp importlib inspect io lib2to3 linecache marshal",
+    "mmap mock modulefinder nose operator optparse os pdb pickle pkg_resources pkgutil pluggy profile ptrace",
+    "pty py pydoc pytest reprlib resource rlcompleter runpy shelve signal site symtable sys test threading",
+    "timeit trace traceback tracemalloc turtledemo types typing unittest venv weakref zipimport",
+)
 """Modules whose other names only the true function excuses, even if the library uses them elsewhere."""
 LIBRARY = frozenset({"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"})
 """Names of guarded modules that the library's own use excuses."""
 GUARDED = frozenset({"logging", "warnings"})
 """Modules of which the library's own use excuses no more than `LIBRARY` lists."""
-REACHING = frozenset({
-    "CDLL", "PYTEST_CURRENT_TEST", "__annotate__", "__annotations__", "__builtins__", "__closure__", "__code__",
-    "__defaults__", "__dict__", "__dir__", "__get__", "__getattribute__", "__getstate__", "__globals__", "__import__",
-    "__kwdefaults__", "__loader__", "__reduce__", "__reduce_ex__", "__self__", "__spec__", "__subclasses__",
-    "_current_exceptions", "_current_frames", "_evaluate", "_exit", "_getframe", "_getframemodulename", "_pytest",
-    "addFilter", "addHandler", "addaudithook", "ag_await", "ag_code", "ag_frame", "breakpointhook", "cell_contents",
-    "co_code", "co_consts", "co_names", "cr_await", "cr_code", "cr_frame", "cr_origin", "currentframe", "displayhook",
-    "dup2", "ensure_value", "eval_str", "excepthook", "extract_stack", "f_back", "f_builtins", "f_code", "f_generator",
-    "f_globals", "f_lineno", "f_locals", "f_trace", "findCaller", "get_objects", "get_referents", "get_referrers",
-    "get_stack", "getattr_static", "getinnerframes", "getmembers", "getouterframes", "gi_code", "gi_frame",
-    "gi_yieldfrom", "makeRecord", "print_stack", "py_object", "pytest_plugins", "pythonapi", "setLogRecordFactory",
-    "setprofile", "settrace", "stack_info", "subprocess_exec", "subprocess_shell", "tb_frame", "unraisablehook",
-    "walk_stack", "walk_tb",
-})  # fmt: skip
+REACHING = _listed(
+    "CDLL PYTEST_CURRENT_TEST __annotate__ __annotations__ __builtins__ __closure__ __code__ __defaults__",
+    "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__ __loader__",
+    "__reduce__ __reduce_ex__ __self__ __spec__ __subclasses__ _current_exceptions _current_frames _evaluate",
+    "_exit _getframe _getframemodulename _pytest addFilter addHandler addaudithook ag_await ag_code ag_frame",
+    "breakpointhook cell_contents co_code co_consts co_names cr_await cr_code cr_frame cr_origin currentframe",
+    "displayhook dup2 ensure_value eval_str excepthook extract_stack f_back f_builtins f_code f_generator",
+    "f_globals f_lineno f_locals f_trace findCaller get_objects get_referents get_referrers get_stack",
+    "getattr_static getinnerframes getmembers getouterframes gi_code gi_frame gi_yieldfrom makeRecord",
+    "print_stack py_object pytest_plugins pythonapi setLogRecordFactory setprofile settrace stack_info",
+    "subprocess_exec subprocess_shell tb_frame unraisablehook walk_stack walk_tb",
+)
 """Attributes that lead to frames, code, namespaces or every object: only the true function excuses them."""
-FILE_METHODS = frozenset({
-    "chmod", "hardlink_to", "listdir", "open", "read_bytes", "read_text", "rmdir", "scandir", "symlink_to", "touch",
-    "unlink", "write_bytes", "write_text",
-})  # fmt: skip
+FILE_METHODS = _listed(
+    "chmod hardlink_to listdir open read_bytes read_text rmdir scandir symlink_to touch unlink write_bytes",
+    "write_text",
+)
 """Methods of a path, whatever they belong to."""
 SETTERS = frozenset({"__delattr__", "__setattr__"})
 GETTERS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
 LOOKS = GETTERS | {"builtins.hasattr"}
 TEMPLATES = frozenset({"format", "format_map"})
-CLASS_PARTS = frozenset({
-    "__aenter__", "__aexit__", "__aiter__", "__all__", "__anext__", "__annotations__", "__await__", "__call__",
-    "__delitem__", "__doc__", "__enter__", "__exit__", "__getitem__", "__init__", "__iter__", "__match_args__",
-    "__missing__", "__module__", "__name__", "__next__", "__post_init__", "__qualname__", "__repr__", "__reversed__",
-    "__setitem__", "__slots__", "__str__", "__version__",
-})  # fmt: skip
+CLASS_PARTS = _listed(
+    "__aenter__ __aexit__ __aiter__ __all__ __anext__ __annotations__ __await__ __call__ __delitem__ __doc__",
+    "__enter__ __exit__ __getitem__ __init__ __iter__ __match_args__ __missing__ __module__ __name__ __next__",
+    "__post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__ __version__",
+)
 """Names of this form that new code may define: none of them decides a comparison or what an object seems to be."""
-STORED = frozenset({
-    "__cause__", "__context__", "__doc__", "__module__", "__name__", "__notes__", "__qualname__",
-    "__suppress_context__", "__traceback__", "__wrapped__",
-})  # fmt: skip
+STORED = _listed(
+    "__cause__ __context__ __doc__ __module__ __name__ __notes__ __qualname__ __suppress_context__",
+    "__traceback__ __wrapped__",
+)
 """Attributes of this form that new code may set."""
-OPERATORS = frozenset({
-    "__abs__", "__array__", "__array_function__", "__array_ufunc__", "__bool__", "__class__", "__class_getitem__",
-    "__contains__", "__del__", "__delattr__", "__eq__", "__float__", "__format__", "__ge__", "__get__", "__getattr__",
-    "__getattribute__", "__gt__", "__hash__", "__index__", "__init_subclass__", "__instancecheck__", "__int__",
-    "__le__", "__len__", "__length_hint__", "__lt__", "__ne__", "__new__", "__prepare__", "__round__", "__rsub__",
-    "__set_name__", "__sub__", "__subclasscheck__", "__subclasshook__",
-})  # fmt: skip
+OPERATORS = _listed(
+    "__abs__ __array__ __array_function__ __array_ufunc__ __bool__ __class__ __class_getitem__ __contains__",
+    "__del__ __delattr__ __eq__ __float__ __format__ __ge__ __get__ __getattr__ __getattribute__ __gt__",
+    "__hash__ __index__ __init_subclass__ __instancecheck__ __int__ __le__ __len__ __length_hint__ __lt__",
+    "__ne__ __new__ __prepare__ __round__ __rsub__ __set_name__ __sub__ __subclasscheck__ __subclasshook__",
+)
 """Methods by which an object can decide the result of a comparison with it, or of a question about it."""
-COMPARISONS = frozenset({
-    "__bool__", "__contains__", "__eq__", "__ge__", "__gt__", "__instancecheck__", "__le__", "__lt__", "__ne__",
-    "__subclasscheck__",
-})  # fmt: skip
+COMPARISONS = _listed(
+    "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
+)
 OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
-"""What may be asked of a value's class, beside its own methods."""
-SHOWING = frozenset({
-    "callable", "format", "hash", "id", "isinstance", "issubclass", "print", "repr", "str", "super",
-})  # fmt: skip
+"""What may be asked of a value's class, besides its own methods."""
+SHOWING = _listed("callable format hash id isinstance issubclass print repr str super")
 """Built-ins that a value's class may be given to: they do not return it."""
-HARMLESS_CALLS = frozenset({
-    "builtins.bytes", "builtins.dict", "builtins.float", "builtins.frozenset", "builtins.int", "builtins.list",
-    "builtins.object", "builtins.range", "builtins.set", "builtins.slice", "builtins.str", "builtins.tuple",
-    "builtins.type", "collections.OrderedDict", "collections.defaultdict", "datetime.date", "datetime.datetime",
-    "datetime.timedelta", "decimal.Decimal", "fractions.Fraction", "functools.lru_cache", "functools.wraps",
-    "operator.attrgetter", "operator.itemgetter", "re.compile", "typing.TypeVar",
-})  # fmt: skip
+HARMLESS_CALLS = _listed(
+    "builtins.bytes builtins.dict builtins.float builtins.frozenset builtins.int builtins.list",
+    "builtins.object builtins.range builtins.set builtins.slice builtins.str builtins.tuple builtins.type",
+    "collections.OrderedDict collections.defaultdict datetime.date datetime.datetime datetime.timedelta",
+    "decimal.Decimal fractions.Fraction functools.lru_cache functools.wraps operator.attrgetter",
+    "operator.itemgetter re.compile typing.TypeVar",
+)
 """Callables that are harmless while a module is imported: in a default value, a decorator or an annotation."""
 _VALUES: tuple[object, ...] = (
     *(value for name, value in vars(builtins).items() if name in PURE_BUILTINS and name != "type"),
     *(value for value in vars(collections).values() if isinstance(value, type)),
-    datetime.datetime, datetime.timedelta, datetime.timezone, decimal.Decimal, decimal.Context, fractions.Fraction,
-    array.array, functools.partial, functools.lru_cache(abs), io.BytesIO, io.StringIO, random.Random, re.Match,
-    re.Pattern, string.Template, threading.Lock(), types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
+    datetime.datetime,
+    datetime.timedelta,
+    datetime.timezone,
+    decimal.Decimal,
+    decimal.Context,
+    fractions.Fraction,
+    array.array,
+    functools.partial,
+    functools.lru_cache(abs),
+    io.BytesIO,
+    io.StringIO,
+    random.Random,
+    re.Match,
+    re.Pattern,
+    string.Template,
+    threading.Lock(),
+    types.GeneratorType,
+    types.CoroutineType,
+    types.AsyncGeneratorType,
     types.MappingProxyType,
-    contextlib.ExitStack, contextvars.ContextVar, difflib.SequenceMatcher, graphlib.TopologicalSorter, hashlib.sha256(),
-    ipaddress.IPv4Network, ipaddress.IPv6Address, pathlib.PurePath, queue.Queue, threading.Event, time.struct_time,
+    contextlib.ExitStack,
+    contextvars.ContextVar,
+    difflib.SequenceMatcher,
+    graphlib.TopologicalSorter,
+    hashlib.sha256(),
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Address,
+    pathlib.PurePath,
+    queue.Queue,
+    threading.Event,
+    time.struct_time,
     uuid.UUID,
-)  # fmt: skip
+)
 _SPLIT_ADDRESS = frozenset(
     ["fragment", "geturl", "hostname", "netloc", "params", "password", "path", "port", "query", "scheme", "username"],
 )
 """Of what `urllib.parse` returns, which is not imported for that."""
-_SPOKEN = frozenset({
-    "__cause__", "__class__", "__context__", "__doc__", "__module__", "__name__", "__qualname__",
-    "__suppress_context__", "__traceback__", "__wrapped__",
-})  # fmt: skip
+_SPOKEN = _listed(
+    "__cause__ __class__ __context__ __doc__ __module__ __name__ __qualname__ __suppress_context__",
+    "__traceback__ __wrapped__",
+)
 _CALLED = frozenset(
     name
     for value in (int, float, complex, str, bytes, list, dict, set, tuple, range)
@@ -262,16 +283,22 @@ _CALLED = frozenset(
     if name.startswith("__") and callable(getattr(value, name))
 )
 ATTRIBUTES = (
-    frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
-    | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
-    | _SPLIT_ADDRESS
-    | _SPOKEN
-    | (_CALLED - {"__init_subclass__", "__subclasshook__"})
-) - REACHING - SETTERS - TEMPLATES - FILE_METHODS  # fmt: skip
+    (
+        frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
+        | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
+        | _SPLIT_ADDRESS
+        | _SPOKEN
+        | (_CALLED - {"__init_subclass__", "__subclasshook__"})
+    )
+    - REACHING
+    - SETTERS
+    - TEMPLATES
+    - FILE_METHODS
+)
 """Methods and attributes of plain values, exceptions, generators and functions, which anything may be asked for."""
-ROOTS = frozenset({
-    "_ctypes", "_pytest", "_thread", "atexit", "bltns", "builtins", "ctypes", "faulthandler", "gc", "importlib",
-    "inspect", "linecache", "marshal", "os", "pickle", "posix", "pytest", "sys", "unittest",
-})  # fmt: skip
+ROOTS = _listed(
+    "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache marshal",
+    "os pickle posix pytest sys unittest",
+)
 """Modules that are recognised as an attribute of anything, with or without a leading underscore."""
 SAME = {"bltns": "builtins", "posix": "os", "nt": "os", "_io": "io", "_pickle": "pickle", "_operator": "operator"}

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.names import numbered
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
@@ -40,6 +42,7 @@ def marks(
     for path, now in files.items():
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
+    # `sys` adds nothing to `sys.modules`.
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
 
 
@@ -49,7 +52,7 @@ def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str
     for path in submitted.overlay:
         if path.endswith(".py"):
             now, before = _File.read(submitted, path), _File.read(given, path)
-            changed = [node for name in now.pieces if not now.same(name, before) for node in now.pieces[name]]
+            changed = chain.from_iterable(now.pieces[name] for name in now.changed(before))
             spans += [(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
     return tuple(spans)
 
@@ -74,13 +77,15 @@ class _File:
         try:
             self.tree = parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = ast.Module([], [])
+            self.tree = ast.Module([], [])  # it can't run, so it can't gain a pass either
         self.pieces: dict[str, list[ast.AST]] = {}
         seen: Counter[str] = Counter()
         for name, node in _pieces(self.tree.body, ""):
+            # Functions of one name are compared one by one, in their order; other code of one name as a
+            # whole.
             if isinstance(node, _Function):
                 seen[name] += 1
-                name = name if seen[name] == 1 else f"{name}#{seen[name]}"
+                name = numbered(name, seen[name])
             self.pieces.setdefault(name, []).append(node)
 
     @classmethod
@@ -111,20 +116,15 @@ class _File:
         ours, theirs = (file.pieces.get(name, []) for file in (self, other))
         return len(ours) == len(theirs) and all(map(same_tree, ours, theirs))
 
+    def changed(self, before: _File) -> Iterator[str]:
+        """Yield the names of the pieces that are not the same as before."""
+        return (name for name in self.pieces if not self.same(name, before))
+
     @cached_property
     def judges(self) -> bool:
         """Whether the module imports something that tests are judged by."""
-        return any(
-            (name or "").partition(".")[0] in _JUDGING
-            for node in ast.walk(self.tree)
-            for name in (
-                [item.name for item in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module if not node.level else ""]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-        )
+        names = chain.from_iterable(map(_imported, ast.walk(self.tree)))
+        return any(name.partition(".")[0] in _JUDGING for name in names)
 
 
 @dataclass(frozen=True)
@@ -147,14 +147,15 @@ def _new_marks(
     path: str, now: _File, given: _File, original: _File, tests: _Tests, allowed: _Allowed
 ) -> set[SuspicionMark]:
     found: set[SuspicionMark] = set()
-    for name in now.pieces:
-        if now.same(name, given):
-            continue
+    for name in now.changed(given):
         reasons = now.marks(name, allowed)
+        # The other versions are read only if there is something to excuse (decision 43): most repairs have no
+        # mark.
         known = {mark.key for file in (given, original) for mark in file.marks(name, allowed)} if reasons else set()
         found |= {mark for mark in reasons if mark.key not in known}
         method = name.rpartition(".")[2].partition("#")[0]
-        if method in OPERATORS and "." in name and name not in given.pieces and name not in original.pieces:
+        is_new = name not in given.pieces and name not in original.pieces
+        if is_new and "." in name and method in OPERATORS:
             found.add(SuspicionMark(f"{method} of a class that had none"))
         if name in given.pieces and given.same(name, original):
             found |= set(_for_the_tests(path, name, given, tests))
@@ -166,11 +167,24 @@ def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterato
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue
-        asserts = any(isinstance(item, ast.Assert) or _raises_assertion(item) for item in ast.walk(node))
-        if given.judges or node.name.startswith(_HOOK) or (asserts and node.name in tests.words):
+        if given.judges or node.name.startswith(_HOOK) or (node.name in tests.words and _asserts(node)):
             yield SuspicionMark(f"{path}::{name} serves the tests")
         elif node.name in COMPARISONS:
             yield SuspicionMark(f"{path}::{name} decides comparisons")
+
+
+def _asserts(function: ast.AST) -> bool:
+    return any(isinstance(item, ast.Assert) or _raises_assertion(item) for item in ast.walk(function))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """Return the modules that a statement imports, without those of its own package."""
+    match node:
+        case ast.Import(names=names):
+            return [item.name for item in names]
+        case ast.ImportFrom(module=str(name), level=0):
+            return [name]
+    return []
 
 
 def _own_names(node: ast.AST) -> Iterator[str]:
@@ -182,16 +196,13 @@ def _own_names(node: ast.AST) -> Iterator[str]:
         case ast.Call(func=ast.Name(id="namedtuple") | ast.Attribute(attr="namedtuple"), args=[_, fields]):
             texts = (item.value for item in ast.walk(fields) if isinstance(item, ast.Constant))
             yield from (word for text in texts for word in re.findall(r"\w+", str(text)))
-        case _:
-            return
 
 
 def _raises_assertion(node: ast.AST) -> bool:
     match node:
         case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
             return name == "AssertionError"
-        case _:
-            return False
+    return False
 
 
 def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
@@ -206,15 +217,20 @@ def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
                     yield f"{prefix}{name}", node
                 yield from _pieces(statement.body, f"{prefix}{name}.")
             case _:
-                blocks = _blocks(statement)
-                if not blocks:
-                    yield outer, statement
-                    continue
-                for part in ast.iter_child_nodes(statement):
-                    if isinstance(part, ast.expr | ast.withitem):
-                        yield outer, part.context_expr if isinstance(part, ast.withitem) else part
-                for block in blocks:
+                yield from ((outer, part) for part in _parts(statement))
+                for block in _blocks(statement):
                     yield from _pieces(block, prefix)
+
+
+def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield what a statement evaluates itself: a simple one as a whole, of a compound one its expressions."""
+    if not _blocks(statement):
+        yield statement
+        return
+    for part in ast.iter_child_nodes(statement):
+        match part:
+            case ast.withitem(context_expr=expression) | (ast.expr() as expression):
+                yield expression
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -63,6 +63,8 @@ class LibraryWords:
         return self._known[key]
 
     def _with(self, word: bytes) -> Iterator[_FileWords]:
+        # Files without the word are not parsed (decision 115): a library has thousands, a submission asks for
+        # few.
         for path, source in self._sources.items():
             if word in source:
                 if path not in self._read:
@@ -79,8 +81,6 @@ def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
             yield name
         case ast.Name(id=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
             yield name
-        case _:
-            return
 
 
 def _used(node: ast.AST, meaning: Meaning) -> Iterator[str]:
@@ -94,5 +94,3 @@ def _used(node: ast.AST, meaning: Meaning) -> Iterator[str]:
             base = "" if node.level else node.module or ""
             yield from (base.partition(".")[0], base)
             yield from (canonical(imported_path(node, item.name)) for item in names)
-        case _:
-            return

@@ -1,4 +1,4 @@
-"""What a corruption changes in a function: the lines and tokens on both sides, and where they stand."""
+"""What a corruption changes in a function: the lines and tokens on both sides, and where they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ReplacedLines:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a function: its facts and tokens, and which statement stands where."""
+    """One version of a function: its facts and tokens, and where each statement is."""
 
     facts: ScopeFacts
 

@@ -1,4 +1,4 @@
-"""Contradictions between changed code and what is said around it: names, docstring, comments, annotations, messages."""
+"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations, messages."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
 
 from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.naming import of_one_stem, words
+from gistpoint.core.corruption.shapes import NAMED, inside, is_none, name_of, only, targets_of
 
 _SAID = re.compile(r"[^\W\d_]{3,}|\d+")
-_EMPTY = frozenset(
-    {
-        "the", "and", "for", "are", "with", "that", "this", "from", "not", "have", "has", "was", "were", "will", "can",
-        "may", "its", "any", "all", "but", "one", "only", "when", "then", "than", "into", "out", "use", "used", "self",
-        "return", "returns", "none", "true", "false", "def", "class",
-    }
-)  # fmt: skip
-"""Words that say nothing of what code does."""
+_SMALL_WORDS = (
+    "the and for are with that this from not have has was were will can may its any all but one only when then than"
+    " into out use used self return returns none true false def class"
+)
+_EMPTY = frozenset(_SMALL_WORDS.split())
+"""Words that have no meaning for what code does."""
 _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "bool": (ast.List, ast.Dict, ast.Tuple, ast.JoinedStr, ast.BinOp),
     "str": (ast.List, ast.Dict, ast.Tuple, ast.Compare, ast.Set),
@@ -32,12 +32,19 @@ _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "tuple": (ast.List, ast.Dict, ast.Compare, ast.JoinedStr),
 }
 """Expressions that can't be the value of a function with such an annotation."""
-_CONSTANTS = {"bool": (bool,), "str": (str,), "int": (int,), "float": (int, float), "bytes": (bytes,)}
+_MAY_BE_NONE = re.compile(r"None|Optional|Any|Iterator|Generator")
+_CONSTANTS: Mapping[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bytes": (bytes,),
+}
 
 
 @dataclass(frozen=True)
 class SaidAround:
-    """What is said about a function, besides its code: its names, its docstring and its comments by line."""
+    """The prose about a function, besides its code: its names, its docstring and its comments by line."""
 
     qualname: str
     version: Version
@@ -64,7 +71,7 @@ class SaidAround:
 
     @cached_property
     def number_of_words(self) -> int:
-        """How much is said in docstring and comments."""
+        """How many words docstring and comments have."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
@@ -89,8 +96,9 @@ def spoken_of(tokens: Counter[str], about: Set[str]) -> int:
 
 
 def _words(tokens: Iterable[str]) -> set[str]:
-    found = (word for token in tokens if token[0] != "<" for word in (words(token) or (token,)))
-    return {word for word in found if (len(word) > 2 or word.isdigit()) and word not in _EMPTY}
+    # Tokens of layout, such as `<end>`, say nothing, nor do words of one or two letters.
+    found = chain.from_iterable(words(token) or (token,) for token in tokens if token[0] != "<")
+    return {word for word in found if len(word) > 2 or word.isdigit()} - _EMPTY
 
 
 def contradiction(change: Change, about: Set[str]) -> float:
@@ -100,17 +108,15 @@ def contradiction(change: Change, about: Set[str]) -> float:
 
 def comments_in_reach(change: Change, around: SaidAround) -> frozenset[str]:
     """Return the words of the comments in the blocks around the change, and at its lines."""
-    near: set[str] = set()
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
     spans = [(min(places) - 2, max(places) + 1)]
     for owner, block in change.before.blocks:
         start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
-        if owner is not change.before.facts.node and any(start <= line <= end for line in places):
+        changed = not places.isdisjoint(range(start, end + 1))
+        if changed and owner is not change.before.facts.node:
             spans.append((start - 2, end))
-    for line, found in around.comments.items():
-        if any(start <= line <= end for start, end in spans):
-            near |= found
-    return frozenset(near)
+    reached = {line for start, end in spans for line in range(start, end + 1)}
+    return frozenset[str]().union(*(found for line, found in around.comments.items() if line in reached))
 
 
 def against_annotation(change: Change) -> float:
@@ -119,18 +125,19 @@ def against_annotation(change: Change) -> float:
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
         return 0.0
-    new = [item for item in change.after.statements(change.seen) if isinstance(item, ast.Return)]
+    # A value that the annotation excludes is seen without reading the rest of the function.
+    new = only(ast.Return, change.after.statements(change.seen))
     return float(any(_excluded(kind, item.value) for item in new))
 
 
 def _excluded(kind: str, value: ast.expr | None) -> bool:
-    if value is None or (isinstance(value, ast.Constant) and value.value is None):
-        return kind not in ("None", "Any", "object") and not re.search(r"None|Optional|Any|Iterator|Generator", kind)
+    if value is None or is_none(value):
+        return kind != "object" and not _MAY_BE_NONE.search(kind)
     if kind == "None":
         return True
     plain = kind.partition("[")[0].lower()
     if isinstance(value, ast.Constant):
-        return plain in _CONSTANTS and not isinstance(value.value, _CONSTANTS[plain])
+        return not isinstance(value.value, _CONSTANTS.get(plain, object))
     return isinstance(value, _KINDS.get(plain, ()))
 
 
@@ -142,27 +149,27 @@ def agreement_lost(change: Change) -> float:
 
 
 def _agreement(version: Version, lines: frozenset[int]) -> int:
-    found = 0
-    for node in version.facts.nodes:
-        if getattr(node, "lineno", 0) not in lines:
-            continue
-        if isinstance(node, ast.keyword) and node.arg:
-            found += of_one_stem(words(node.arg), _named(node.value))
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += of_one_stem({word for target in targets for word in _named(target)}, _named(node.value))
-        elif isinstance(node, ast.Compare):
-            pairs = zip([node.left, *node.comparators], node.comparators, strict=False)
-            found += sum(of_one_stem(_named(one), _named(two)) for one, two in pairs)
-    return found
+    nodes = (node for node in version.facts.nodes if getattr(node, "lineno", 0) in lines)
+    return sum(of_one_stem(one, two) for node in nodes for one, two in _called_alike(node))
 
 
-def _named(node: ast.AST) -> set[str]:
-    names = (item.id if isinstance(item, ast.Name) else getattr(item, "attr", "") for item in ast.walk(node))
-    return {word for name in names for word in words(str(name)) if len(word) > 1 and word not in _EMPTY}
+def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
+    """Yield the words of what a node assigns to, passes as or compares, each with those of the other side."""
+    match node:
+        case ast.keyword(arg=str(name), value=value):
+            yield words(name), _named(value)
+        case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            yield _named(*targets_of(node)), _named(value)
+        case ast.Compare(left=left, comparators=others):
+            yield from pairwise(map(_named, (left, *others)))
+
+
+def _named(*nodes: ast.AST) -> set[str]:
+    found = chain.from_iterable(words(name_of(item)) for item in inside(NAMED, *nodes))
+    return {word for word in found if len(word) > 1} - _EMPTY
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that lead to an error with a message are changed: the message tells what they were."""
+    """Return how many conditions that lead to an error with a message are changed: the message shows what they were."""
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

@@ -6,7 +6,7 @@ import ast
 import keyword
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import quantiles
 
 from gistpoint.core.corruption.appearance.changes import Change, Version
@@ -21,10 +21,12 @@ from gistpoint.core.corruption.appearance.contradictions import (
 from gistpoint.core.corruption.appearance.naturalness import FunctionModel, mean_bits
 from gistpoint.core.corruption.appearance.symmetry import LineCounts, pair_broken
 from gistpoint.core.corruption.naming import of_one_stem, words
+from gistpoint.core.corruption.shapes import has_any, names_read
 
 _BOUNDS = frozenset(("<", "<=", ">", ">="))
 _TURNED = frozenset(("not", "==", "!=", "is", "in"))
 _FIXED = frozenset(("None", "True", "False"))
+_LOGIC = frozenset(("and", "or"))
 _MOST = 3.0
 """Counts above this are no worse."""
 _LIMIT = 40.0
@@ -42,6 +44,7 @@ class FunctionReading:
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
         """Return the features of a version; `findings` is how many more a linter has than in the original."""
+        # The order of the features is that in a task's provenance; the weights name those that count (decision 95).
         change = Change(self.original, corrupted)
         broken, repeated = pair_broken(change)
         around = self._around
@@ -69,22 +72,26 @@ class FunctionReading:
 
     def _naturalness(self, change: Change) -> dict[str, float]:
         bits = self._model.bits(change.after.facts.text)
-        code = change.after.code_lines
-        rest = [bits[line] for line in code - change.new if line in bits]
-        lines = [sum(values) / len(values) for values in rest]
-        peaks = [max(values) for values in rest]
-        new = [line for line in change.new if line in bits]
-        usual = sum(lines) / len(lines) if lines else 0.0
+        rest = list(filter(None, map(bits.get, change.after.code_lines - change.new)))
+        usual = _mean([_mean(values) for values in rest])
+        # Compared with the oddest tenth of the other lines: any function has some odd ones.
+        peaks = list(map(max, rest))
         high = quantiles(peaks, n=10)[-1] if len(peaks) > 1 else max(peaks, default=0.0)
-        peak = max((max(bits[line]) for line in new), default=0.0)
-        spent = sum(sum(bits[line]) for line in new)
-        before = sum(sum(self._bits.get(line, ())) for line in change.gone)
-        return {
-            "surprise": mean_bits(bits, new) - usual if new else 0.0,
-            "peak": max(peak - high, 0.0) if new else 0.0,
-            "less_natural": spent - before if new and change.gone else 0.0,
-            "expected": -mean_bits(self._bits, change.gone) if change.gone else -usual,
+        new = list(filter(None, map(bits.get, change.new)))
+        gone = [self._bits.get(line, ()) for line in change.gone]
+        shown = {
+            "surprise": mean_bits(bits, change.new) - usual,
+            "peak": max(max(map(max, new), default=0.0) - high, 0.0),
+            "less_natural": sum(map(sum, new)) - sum(map(sum, gone)) if gone else 0.0,
         }
+        return {
+            **(shown if new else dict.fromkeys(shown, 0.0)),
+            "expected": -mean_bits(self._bits, change.gone) if gone else -usual,
+        }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def idle(change: Change) -> float:
@@ -102,54 +109,66 @@ def doubled_names(change: Change) -> float:
 
 
 def _doubled(version: Version, lines: frozenset[int]) -> int:
-    counts = Counter((token.line, token.text) for token in version.tokens if token.line in lines)
-    return sum(number - 1 for (_, text), number in counts.items() if number > 1 and text.isidentifier())
+    found = (token for token in version.tokens if token.line in lines and token.text.isidentifier())
+    return sum(number - 1 for number in Counter((token.line, token.text) for token in found).values())
 
 
 def _kinds(change: Change) -> Mapping[str, float]:
     """Return what kinds of tokens are exchanged."""
     lost, added = change.tokens
     gone, new = set(change.lost), set(change.added)
-    swapped = (lost | added).keys()
-    numbers = {token for token in gone | new if token[:1].isdigit()}
-    names = [{token for token in side if token.isidentifier() and not keyword.iskeyword(token)} for side in (gone, new)]
-    steps = _BOUNDS & gone and _BOUNDS & new
+    swapped, touched = (lost | added).keys(), gone | new
+    names, other_names = _names(gone), _names(new)
+    replaced = bool(gone) and bool(new)
+    steps = _on_both_sides(_BOUNDS, gone, new)
     return {
-        "swap": float(bool(names[0] and names[1])),
-        "constant": float(bool(numbers and gone and new)),
-        "flag": float(bool(_FIXED & gone and _FIXED & new)),
-        "none_test": float(("None" in gone) != ("None" in new) and "is" in gone | new),
-        "negation": float(bool(_TURNED & (gone ^ new)) and not steps),
-        "boundary": float(bool(steps) or swapped <= {"+", "-", "1"}),
-        "logic": float(bool({"and", "or"} & gone and {"and", "or"} & new)),
+        "swap": float(bool(names) and bool(other_names)),
+        "constant": float(replaced and any(token[:1].isdigit() for token in touched)),
+        "flag": float(_on_both_sides(_FIXED, gone, new)),
+        "none_test": float("None" in gone ^ new and "is" in touched),
+        "negation": float(not steps and not _TURNED.isdisjoint(gone ^ new)),
+        "boundary": float(steps or swapped <= {"+", "-", "1"}),
+        "logic": float(_on_both_sides(_LOGIC, gone, new)),
         "removal": float(bool(gone) and not new),
-        "moved": float(not gone and not new),
-        "foreign": float(len(names[1] - set(change.before.facts.words))),
+        "moved": float(not touched),
+        "foreign": float(len(other_names - set(change.before.facts.words))),
     }
+
+
+def _names(tokens: Iterable[str]) -> set[str]:
+    return {token for token in tokens if token.isidentifier() and not keyword.iskeyword(token)}
+
+
+def _on_both_sides(tokens: frozenset[str], gone: set[str], new: set[str]) -> bool:
+    """Whether one of these tokens is lost and one is added."""
+    return not tokens.isdisjoint(gone) and not tokens.isdisjoint(new)
 
 
 def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
     """Return what kind of code is gone without another in its place, and how much of it is still spoken of."""
     whole = [] if change.new else [item for item in change.before.depths if item.lineno in change.gone]
     after = change.after.facts
-    reads = Counter(item.id for item in after.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
-    names = {token for token in change.lost if token.isidentifier() and not keyword.iskeyword(token)}
-    texts = {word for text in after.strings if isinstance(text, str) for word in words(text)}
+    reads, names = Counter(names_read(after.nodes)), _names(change.lost)
+    about = spoken.union(*map(words, after.texts))
+    kinds = {
+        "call_gone": (ast.Expr,),
+        "store_gone": (ast.Assign, ast.AugAssign),
+        "step_gone": (ast.AugAssign,),
+        "case_gone": (ast.If,),
+    }
+    part_gone = bool(change.lost) and not change.added and not whole
     return {
-        "call_gone": float(any(isinstance(item, ast.Expr) for item in whole)),
-        "store_gone": float(any(isinstance(item, ast.Assign | ast.AugAssign) for item in whole)),
-        "step_gone": float(any(isinstance(item, ast.AugAssign) for item in whole)),
-        "case_gone": float(any(isinstance(item, ast.If) for item in whole)),
-        "part_gone": float(bool(change.lost) and not change.added and not whole),
+        **{feature: float(has_any(kind, whole)) for feature, kind in kinds.items()},
+        "part_gone": float(part_gone),
         "left_over": sum(1 / (1 + reads[name]) for name in names & after.bound - {"self", "cls"}),
-        "mention": float(sum(of_one_stem(words(token), spoken | texts) for token in change.lost if words(token))),
+        "mention": float(sum(of_one_stem(words(token), about) for token in change.lost)),
         "forgotten": -float(len(names - set(after.words))),
         "fixed": float(len(after.constant_places - change.before.facts.constant_places)),
     }
 
 
 def _place(change: Change) -> Mapping[str, float]:
-    """Return where the change stands, and how large it and the function are."""
+    """Return where the change is, and how large it and the function are."""
     after = change.after
     size = len(change.before.code_lines)
     statements = after.statements(change.seen)
@@ -161,6 +180,6 @@ def _place(change: Change) -> Mapping[str, float]:
         "places": float(len(change.hunks)),
         "share": whole / max(size, 1),
         "depth": float(depth),
-        "in_return": float(any(isinstance(item, ast.Return) for item in statements)),
-        "in_test": float(any(isinstance(item, ast.If | ast.While) for item in statements)),
+        "in_return": float(has_any(ast.Return, statements)),
+        "in_test": float(has_any((ast.If, ast.While), statements)),
     }

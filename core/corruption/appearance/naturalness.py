@@ -11,6 +11,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import msgspec
 
@@ -80,6 +81,7 @@ class GramCounts:
         `without` are counts that were added to these and are to be ignored; `least` is the chance of an unknown token.
         """
         chance = least
+        # From the token alone to the whole gram: each longer context corrects the chance of the shorter one.
         for start in range(len(gram) - 1, -1, -1):
             part = gram[start:]
             before = part[:-1]
@@ -130,17 +132,16 @@ class StandardCounts:
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
     """Return the grams of some code that occur `least` times or more, after rare names were made alike."""
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
-    often = Counter(token for tokens in tokenised for token in tokens)
+    often = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
     for tokens in tokenised:
-        counts.add([token if often[token] >= 4 * least else "<name>" for token in tokens])
+        counts.add(token if often[token] >= 4 * least else "<name>" for token in tokens)
     kept = sorted((gram, number) for gram, number in counts.grams.items() if number >= least)
-    words = sorted({word for gram, _ in kept for word in gram})
+    words = sorted(set(chain.from_iterable(gram for gram, _ in kept)))
     place = {word: n for n, word in enumerate(words)}
-    rows = [
-        [value for gram, number in kept if len(gram) == order for value in (*(place[word] for word in gram), number)]
-        for order in range(1, ORDER + 1)
-    ]
+    rows: list[list[int]] = [[] for _ in range(ORDER)]
+    for gram, number in kept:
+        rows[len(gram) - 1] += *map(place.__getitem__, gram), number
     return StoredCounts(words, rows)
 
 
@@ -170,7 +171,7 @@ class FunctionModel:
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
         """Return the surprise of each token in bits, by line; keywords and layout surprise like any other token.
 
-        A token is predicted by what stands before it, and by all lines of the function but its own.
+        A token is predicted by what comes before it, and by all lines of the function but its own.
         """
         tokens = tokens_of(text)
         run = [*_BEGIN, *(token.text for token in tokens)]
@@ -200,6 +201,7 @@ class FunctionModel:
             standard = self._standard
             spelled = tuple(map(standard.spelled, gram))
             general = standard.counts.likelihood(spelled)
+            # An unknown name is one of many: it gets a part of the chance that all of them have together.
             if spelled[-1] == "<name>":
                 general /= 100.0
             known = self._known[gram] = self._library.likelihood(gram, self._own, max(general, 1e-6))

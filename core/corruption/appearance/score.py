@@ -118,6 +118,8 @@ class GlanceScorer:
         """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable text."""
         if not targets:
             return []
+        # Above the threshold a corruption is not tried (decision 95): a text that can't be read has the
+        # highest score.
         weights = glance_weights()
         try:
             found = self.features(targets)
@@ -129,5 +131,6 @@ class GlanceScorer:
         ]
 
     def _findings(self, targets: Sequence[Target]) -> Iterable[int]:
+        # One call for all: a linter costs more to start than to read a function (decision 95).
         first, *rest = self.linter.findings([targets[0].original, *(target.corrupted for target in targets)])
         return [(found - first).total() for found in rest]

@@ -52,6 +52,7 @@ def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
     found = 0.0
     for line in lines:
         for other in others:
+            # No ratio can exceed that of the lengths: most pairs need not be compared.
             if 2 * min(len(line), len(other)) / (len(line) + len(other)) > found:
                 found = max(found, similarity(line, other))
     return found

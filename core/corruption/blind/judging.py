@@ -30,7 +30,7 @@ _MOST_OBJECTS = 100
 
 @cache
 def judging_prompt() -> str:
-    """Return the text that tells a model what to do; a text never changes, another one has another name."""
+    """Return the instructions for a model; a text never changes, another one has another name."""
     return files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
 
 
@@ -72,7 +72,7 @@ class JudgeRequest:
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """What is sent: nothing in it tells the version, the task or the library."""
+        """What is sent: nothing in it shows the version, the task or the library."""
         lines = self.item.text(self.version).splitlines()
         width = len(str(len(lines)))
         code = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, start=1))
@@ -112,14 +112,15 @@ def judge(
     It stops before a request that may exceed the cap, by what the last one cost; with a cap and no known cost, after
     the first. Raises `CancelledError` when stopped; what was answered is kept.
     """
+    # What one request cost is the estimate of the next one.
     result, failed, last = JudgeResult(), 0, 0.0
     for question in asked:
         cancel.check()
         if max_cost_usd is not None and result.asked:
             spent = result.usage.cost_usd
             if spent is None or spent + last > max_cost_usd:
-                told = "no price is known" if spent is None else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
-                result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {told}."
+                known = "no price is known" if spent is None else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
+                result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {known}."
                 return result
         reply = model.complete(question.messages, (), cancel=cancel)
         result.asked += 1
@@ -131,11 +132,11 @@ def judge(
                 result.end, result.detail = JudgeEnd.ENDPOINT, fault
                 return result
         else:
-            said, fault = read_answer_of(reply.refusal or reply.message.content)
-            if said is not None:
+            answer, fault = read_answer_of(reply.refusal or reply.message.content)
+            if answer is not None:
                 failed = 0
                 result.answered += 1
-                keep(question, said, usage)
+                keep(question, answer, usage)
                 continue
         failed, result.detail = failed + 1, fault
         if failed == BREAKER:
@@ -147,6 +148,7 @@ def judge(
 def read_answer_of(text: str) -> tuple[ModelSaid | None, str]:
     """Return the answer in a reply, the last one if there are several; else None and what is wrong."""
     shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
+    # From the last object: a model may think aloud before it answers.
     for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
         try:
             return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelSaid, strict=False), ""

@@ -61,7 +61,7 @@ class BlindAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlindItem:
-    """A corrupted function of a task as a reader may meet it: in one of its two versions, and nothing beside it."""
+    """A corrupted function of a task as a reader may meet it: in one of its two versions, and nothing else."""
 
     task: str
     """The whole id of the task."""
@@ -83,6 +83,7 @@ class BlindItem:
 
     def version(self, seed: int) -> ShownVersion:
         """Return the version that a seed shows: each with one half, an odd seed the other one than the even before."""
+        # Drawn for each function by itself: with a fixed share a reader could count down (decision 89).
         drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
         return ShownVersion.ORIGINAL if (drawn + seed) % 2 else ShownVersion.CORRUPTED
 
@@ -99,8 +100,9 @@ class BlindItem:
     def is_hit(self, line: int) -> bool:
         """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 is no line.
 
-        The first line, where the mark stands at the beginning, is a hit only if it changed itself.
+        The first line, where the mark is at the beginning, is a hit only if it changed itself.
         """
+        # The mark begins on the first line, so there it says nothing unless that line changed (decision 89).
         near = 0 if line == 1 else NEAR
         return line > 0 and any(abs(line - changed) <= near for changed in self.changed_lines)
 
@@ -135,6 +137,8 @@ def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1)
     A function that several tasks corrupt is shown once, for every reader in the same one of them: nobody reads it in
     two versions in one go.
     """
+    # The seed alone decides which task shows a function, the reader and the round only the order (decision
+    # 89).
     one_of: dict[tuple[str, str], BlindItem] = {}
     for item in sorted(items, key=lambda item: sha256_of_text(f"{seed}\x1f{item.task}\x1f{item.function}")):
         one_of.setdefault((item.source, item.function), item)

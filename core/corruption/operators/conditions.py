@@ -6,8 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import inside, is_all_of, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
+
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def demand_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -22,56 +26,60 @@ def alternative_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
 
 def _part_dropped(subject: CorruptionTarget, kind: type[ast.boolop]) -> Iterator[Edits]:
     for node in subject.of(ast.BoolOp):
-        if not isinstance(node.op, kind):
-            continue
-        spans = [subject.operand(value) for value in node.values]
-        if len(spans) == 2:
-            if not isinstance(node.values[1], ast.Constant):
-                yield from bare(subject, node, node.values[0])
-                if not _indexed(node.values[0], node.values[1]):
-                    yield from bare(subject, node, node.values[1])
-            continue
-        for place, (start, end) in enumerate(spans):
-            edit = TextEdit(start, spans[1][0], "") if place == 0 else TextEdit(spans[place - 1][1], end, "")
-            yield (edit,)
+        match node:
+            case ast.BoolOp(op=sign, values=[one, other]) if isinstance(sign, kind):
+                yield from _one_of_two(subject, node, one, other)
+            case ast.BoolOp(op=sign, values=values) if isinstance(sign, kind):
+                spans = list(map(subject.operand, values))
+                yield from (part_dropped(spans, place) for place in range(len(spans)))
+
+
+def _one_of_two(subject: CorruptionTarget, node: ast.BoolOp, one: ast.expr, other: ast.expr) -> Iterator[Edits]:
+    if isinstance(other, ast.Constant):
+        return
+    yield from bare(subject, node, one)
+    # `a and a[0]` without its first part would raise for the first empty value.
+    if not _indexed(one, other):
+        yield from bare(subject, node, other)
 
 
 def _indexed(value: ast.expr, by: ast.expr) -> bool:
     """Whether a condition takes an item of a value that another one finds not empty."""
-    text = ast.unparse(value)
-    return any(isinstance(item, ast.Subscript) and ast.unparse(item.value) == text for item in ast.walk(by))
+    return ast.unparse(value) in texts_of(item.value for item in inside(ast.Subscript, by))
 
 
 def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
     """Yield the edit that reduces an expression to one part, without parentheses that are no longer needed."""
-    (start, end), (low, high), whole = subject.span(part), subject.operand(part), subject.operand(node)
-    if (low, high) != (start, end) and ("\n" in subject.text[low:high] or isinstance(subject.parent(node), ast.expr)):
+    span, enclosed, whole = subject.span(part), subject.operand(part), subject.operand(node)
+    needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
+    if enclosed != span and needs_brackets:
         return
-    if whole != subject.span(node) and not isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+    # Parentheses around the whole stay unless a tight part is left on one line: they may hold the lines
+    # together.
+    if not isinstance(part, _TIGHT) or "\n" in subject.cut(whole):
         whole = subject.span(node)
-    if "\n" in subject.text[whole[0] : whole[1]] and whole != subject.span(node):
-        whole = subject.span(node)
-    yield tuple(edit for edit in (TextEdit(whole[0], start, ""), TextEdit(end, whole[1], "")) if edit.start < edit.end)
+    edits = TextEdit(whole[0], span[0], ""), TextEdit(span[1], whole[1], "")
+    yield tuple(edit for edit in edits if edit.start < edit.end)
 
 
 def and_or(subject: CorruptionTarget) -> Iterator[Edits]:
     """`or` for `and`, and back."""
     for node in subject.of(ast.BoolOp):
-        text = "or" if isinstance(node.op, ast.And) else "and"
-        spans = [subject.between(*pair) for pair in zip(node.values, node.values[1:], strict=False)]
-        if len(spans) == 1 and spans[0]:
-            yield (TextEdit(*spans[0], text),)
+        match node.values:
+            case [one, other]:
+                span = subject.between(one, other)
+                if span:
+                    yield (TextEdit(*span, "or" if is_all_of(node) else "and"),)
 
 
 def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """The condition of a comprehension left out."""
     for node in subject.of(ast.comprehension):
         if len(node.ifs) == 1:
-            end = subject.span(node.ifs[0])[1]
-            before = subject.operand(node.iter)[1]
-            yield (TextEdit(before, end, ""),)
+            yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
 
 
+# A part of `a and b` is left out where nothing else is found, so its prior is low (decision 93).
 OPERATORS = (
     Operator("lost alternative", 0.25, alternative_dropped),
     Operator("weakened condition", 0.05, demand_dropped, in_rewritten=True),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import argument_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "pop": 2, "setdefault": 2, "getattr": 3, "next": 2}
@@ -17,47 +18,59 @@ _NORMALISING = re.compile(
 )
 _METHODS = frozenset({"strip", "rstrip", "lstrip", "lower", "upper", "casefold", "replace", "expandtabs", "title"})
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
+_OF_ORDER = (None, "key", "reverse")
+"""Keywords that `iteration.sort_key` leaves out, and None for `**`, which is no option."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another default of `.get`, `getattr` and the like, or the operand after `or` left out."""
     for node in subject.of(ast.Call):
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if _WITH_DEFAULT.get(name) != len(node.args) or node.keywords:
-            continue
-        default = node.args[-1]
-        if isinstance(default, ast.Constant) and default.value is None:
-            continue
-        if isinstance(default, ast.Constant) and type(default.value) in (int, bool) and default.value in (0, 1):
-            yield subject.replaced(default, str(type(default.value)(not default.value)))
-        elif name == "get":
-            yield (TextEdit(subject.span(node.args[0])[1], subject.span(default)[1], ""),)
+        name = name_of(node.func)
+        if _WITH_DEFAULT.get(name) == len(node.args) and not node.keywords:
+            yield from _other_default(subject, name, node.args)
     for choice in subject.of(ast.BoolOp):
         if isinstance(choice.op, ast.Or) and isinstance(subject.parent(choice), ast.Assign | ast.Call | ast.Return):
-            spans = [subject.operand(value) for value in choice.values]
-            yield (TextEdit(spans[-2][1], spans[-1][1], ""),)
+            *_, before, last = map(subject.operand, choice.values)
+            yield (TextEdit(before[1], last[1], ""),)
+
+
+def _other_default(subject: CorruptionTarget, name: str, args: list[ast.expr]) -> Iterator[Edits]:
+    match args:
+        case [*_, ast.Constant(value=None)]:
+            return  # `.get(key)` would mean the same
+        case [*_, ast.Constant(value=int(value)) as default] if value in (0, 1):
+            yield subject.replaced(default, str(not value if isinstance(value, bool) else 1 - value))
+        case [key, default] if name == "get":
+            yield subject.replaced_after(key, default)
 
 
 def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """A keyword argument not passed on."""
     for node in subject.of(ast.Call):
         for keyword in node.keywords:
-            if keyword.arg is not None and keyword.arg not in ("key", "reverse"):
+            if keyword.arg not in _OF_ORDER:
                 yield from argument_dropped(subject, node, keyword)
 
 
 def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
     """A value used without normalising it first."""
     for node in subject.of(ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-            yield (TextEdit(subject.span(node.func.value)[1], subject.span(node)[1], ""),)
-        elif len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
-            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            useless = isinstance(subject.parent(node), ast.Expr) or isinstance(node.args[0], ast.GeneratorExp)
-            if name in _FUNCTIONS and isinstance(subject.parent(node), ast.BinOp):
-                continue
-            if (name in _FUNCTIONS or _NORMALISING.search(name.lower())) and not useless:
-                yield subject.replaced(node, subject.source(node.args[0]))
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _METHODS:
+                yield subject.replaced_after(value, node)
+            case ast.Call(args=[value], keywords=[]) if _normalises(subject, node, value):
+                yield subject.replaced(node, subject.source(value))
+
+
+def _normalises(subject: CorruptionTarget, node: ast.Call, value: ast.expr) -> bool:
+    """Whether a call returns its argument in another form, and what is left without it is still a value in use."""
+    name, parent = name_of(node.func), subject.parent(node)
+    if isinstance(parent, ast.Expr) or isinstance(value, ast.Starred | ast.GeneratorExp):
+        return False
+    if name in _FUNCTIONS:
+        # `"n" + str(n)` without its conversion would raise at once.
+        return not isinstance(parent, ast.BinOp)
+    return bool(_NORMALISING.search(name.lower()))
 
 
 OPERATORS = (

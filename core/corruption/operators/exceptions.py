@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _PARTS: Mapping[str, str] = {
@@ -23,49 +24,56 @@ _PARTS: Mapping[str, str] = {
 def narrowed(subject: CorruptionTarget) -> Iterator[Edits]:
     """One of the kinds of error that a handler names left out."""
     for node in subject.of(ast.ExceptHandler):
-        if not isinstance(node.type, ast.Tuple) or len(node.type.elts) < 2:
-            continue
-        kinds = node.type.elts
-        for place in range(len(kinds)):
-            rest = [subject.source(kind) for other, kind in enumerate(kinds) if other != place]
-            yield subject.replaced(node.type, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
+        match node.type:
+            case ast.Tuple(elts=[_, _, *_] as kinds) as listed:
+                for place in range(len(kinds)):
+                    rest = [subject.source(kind) for kind in without(kinds, place)]
+                    yield subject.replaced(listed, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
 
 
 def part_of_error(subject: CorruptionTarget) -> Iterator[Edits]:
     """Only a part of the errors caught: `KeyError` for `LookupError`."""
     for node in subject.of(ast.ExceptHandler):
-        if isinstance(node.type, ast.Name) and node.type.id in _PARTS:
-            yield subject.replaced(node.type, _PARTS[node.type.id])
+        match node.type:
+            case ast.Name(id=name) as kind if name in _PARTS:
+                yield subject.replaced(kind, _PARTS[name])
 
 
 def widened(subject: CorruptionTarget) -> Iterator[Edits]:
     """Every error caught instead of one kind."""
     for node in subject.of(ast.ExceptHandler):
-        if isinstance(node.type, ast.Name) and node.type.id not in ("Exception", "BaseException"):
-            yield subject.replaced(node.type, "Exception")
+        match node.type:
+            case ast.Name(id=name) as kind if name not in ("Exception", "BaseException"):
+                yield subject.replaced(kind, "Exception")
 
 
 def swallowed(subject: CorruptionTarget) -> Iterator[Edits]:
     """An error that is no longer raised again at the end of its handler."""
     for node in subject.of(ast.ExceptHandler):
-        if len(node.body) > 1 and isinstance(node.body[-1], ast.Raise):
-            yield from deleted(subject, node.body[-1])
+        match node.body:
+            case [_, *_, ast.Raise() as last]:
+                yield from deleted(subject, last)
         for item in node.body if len(node.body) > 1 else ():
-            if isinstance(item, ast.If) and isinstance(item.body[0], ast.Raise) and not item.orelse:
-                yield from deleted(subject, item)
+            match item:
+                case ast.If(body=[ast.Raise(), *_], orelse=[]):
+                    yield from deleted(subject, item)
 
 
 def else_into_try(subject: CorruptionTarget) -> Iterator[Edits]:
     """The `else` block of a `try` moved inside it, so that its errors are also caught."""
     for node in subject.of(ast.Try):
-        if len(node.orelse) != 1 or node.finalbody:
-            continue
-        lines, last = subject.lines(node.orelse[0]), subject.lines(node.body[-1])
-        if lines is None or last is None:
-            continue
-        start = subject.text.rfind("\n", 0, lines[0] - 1)
-        if subject.text[start : lines[0]].strip() == "else:":
-            yield TextEdit(last[1], last[1], "\n" + subject.text[slice(*lines)]), TextEdit(start, lines[1], "")
+        match node:
+            case ast.Try(body=[*_, last], orelse=[following], finalbody=[]):
+                yield from _moved_up(subject, following, last)
+
+
+def _moved_up(subject: CorruptionTarget, following: ast.stmt, last: ast.stmt) -> Iterator[Edits]:
+    lines, own = subject.lines(following), subject.lines(last)
+    if lines is None or own is None:
+        return
+    start = subject.text.rfind("\n", 0, lines[0] - 1)
+    if subject.text[start : lines[0]].strip() == "else:":
+        yield TextEdit(own[1], own[1], f"\n{subject.cut(lines)}"), TextEdit(start, lines[1], "")
 
 
 OPERATORS = (

@@ -6,53 +6,81 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.operators.layout import is_one_line, is_open, margin, names_in, step_of
+from gistpoint.core.corruption.operators.layout import is_open, margin, step_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import (
+    NAMED,
+    is_call_to,
+    is_none,
+    is_one_line,
+    name_of,
+    names_in,
+    texts_of,
+)
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ALONE = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Call)
-_PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+_PLAIN = (*NAMED, ast.Constant, ast.Call)
 _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "update"})
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
+# A weaker idiom that is usual itself: `or` for a default (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
     """`a or b` where only None, or only a missing key, has a default."""
     for call in subject.of(ast.Call):
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-        if _WITH_DEFAULT.get(name) != len(call.args) or call.keywords or not _stands(subject, call):
-            continue
-        default = call.args[-1]
-        if not (isinstance(default, ast.Constant) and not default.value) and not is_open(default):
-            start, end = subject.span(call.args[-2])[1], subject.span(call)[1]
-            given = ", None" if name == "getattr" else ""
-            yield (TextEdit(start, end, f"{given}) or {subject.source(default)}"),)
+        name = name_of(call.func)
+        if _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords and _stands(subject, call):
+            yield from _or_for_missing(subject, name, call)
     for choice in subject.of(ast.IfExp):
-        there = _unless_none(choice.test, choice.body, choice.orelse)
-        if there is not None and _stands(subject, choice) and is_one_line(subject, choice):
-            yield subject.replaced(choice, f"{subject.source(there[0])} or {subject.source(there[1])}")
+        there = _unless_none(choice)
+        if there is not None and _stands(subject, choice) and is_one_line(choice):
+            yield subject.replaced(choice, " or ".join(map(subject.source, there)))
     for node in subject.of(ast.If):
-        done = node.body[0]
-        if node.orelse or len(node.body) > 1 or not isinstance(done, ast.Assign) or not is_one_line(subject, done):
-            continue
-        found = _unless_none(node.test, None, done.value)
-        alike = found and len(done.targets) == 1 and ast.unparse(done.targets[0]) == ast.unparse(found[0])
-        if found and alike and subject.lines(node) and isinstance(found[1], _PLAIN):
-            text = subject.source(found[0])
-            yield subject.replaced(node, f"{text} = {text} or {subject.source(found[1])}")
+        yield from _or_for_branch(subject, node)
 
 
-def _unless_none(test: ast.expr, body: ast.expr | None, orelse: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """Return a value and what stands in for it if it is None; None if a condition asks for something else."""
-    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name | ast.Attribute)):
-        return None
-    of = test.comparators[0]
-    if not (isinstance(of, ast.Constant) and of.value is None):
-        return None
-    if body is None:
-        return (test.left, orelse) if isinstance(test.ops[0], ast.Is) else None
-    given, other = (orelse, body) if isinstance(test.ops[0], ast.Is) else (body, orelse)
-    return (given, other) if ast.unparse(given) == ast.unparse(test.left) and not is_open(other) else None
+def _or_for_missing(subject: CorruptionTarget, name: str, call: ast.Call) -> Iterator[Edits]:
+    *_, before, default = call.args
+    # A default that is false itself stays: in its place `or` hardly changes anything.
+    falsy = isinstance(default, ast.Constant) and not default.value
+    if not (falsy or is_open(default)):
+        given = ", None" if name == "getattr" else ""
+        yield subject.replaced_after(before, call, f"{given}) or {subject.source(default)}")
+
+
+def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
+    """Return a value and what replaces it if it is None; None if a condition asks for something else."""
+    match choice.test:
+        case ast.Compare(left=ast.Name() | ast.Attribute() as value, ops=[kind, *_], comparators=[asked, *_]):
+            given, other = choice.body, choice.orelse
+            if isinstance(kind, ast.Is):
+                given, other = other, given
+            usable = is_none(asked) and not is_open(other)
+            return (given, other) if usable and ast.unparse(given) == ast.unparse(value) else None
+    return None
+
+
+def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
+    """`x = x or y` for `if x is None: x = y`."""
+    match node:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name() | ast.Attribute() as value,
+                ops=[ast.Is(), *_],
+                comparators=[ast.Constant(value=None), *_],
+            ),
+            body=[
+                ast.Assign(
+                    targets=[target],
+                    value=ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call() as default,
+                ) as done
+            ],
+            orelse=[],
+        ) if is_one_line(done) and ast.unparse(target) == ast.unparse(value):
+            if subject.lines(node):
+                text = subject.source(value)
+                yield subject.replaced(node, f"{text} = {text} or {subject.source(default)}")
 
 
 def _stands(subject: CorruptionTarget, node: ast.expr) -> bool:
@@ -64,29 +92,28 @@ def _stands(subject: CorruptionTarget, node: ast.expr) -> bool:
 def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
     """Of several values for one key the first kept instead of the last, and back."""
     mappings = _mappings(subject)
-    for block in subject.blocks:
-        for node in block.statements:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and subject.lines(node):
-                yield from _stored_once(subject, node, mappings)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and is_one_line(subject, node):
-                call = node.value
-                if isinstance(call.func, ast.Attribute) and call.func.attr == "setdefault" and len(call.args) == 2:
-                    of, key, value = (subject.source(item) for item in (call.func.value, *call.args))
-                    yield subject.replaced(node, f"{of}[{key}] = {value}")
+    for node in subject.statements():
+        match node:
+            case ast.Assign(targets=[ast.Subscript() as place]) if subject.lines(node) and is_one_line(node):
+                if _is_repeated(subject, node, place, mappings):
+                    yield from _stored_once(subject, node, place)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="setdefault"), args=[key, value])):
+                if is_one_line(node):
+                    of, name, text = map(subject.source, (owner, key, value))
+                    yield subject.replaced(node, f"{of}[{name}] = {text}")
 
 
-def _stored_once(subject: CorruptionTarget, node: ast.Assign, mappings: frozenset[str]) -> Iterator[Edits]:
-    place = node.targets[0]
-    if not isinstance(place, ast.Subscript) or not isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple):
-        return
-    looped = any(isinstance(item, ast.For | ast.While) for item in subject.around(node))
-    of, key = subject.source(place.value), subject.source(place.slice)
-    if not looped or ast.unparse(place.value) not in mappings or not is_one_line(subject, node):
-        return
-    if _of_distinct_keys(subject, node):
-        return
-    value, space = subject.source(node.value), margin(subject, node)
-    if isinstance(node.value, ast.Name | ast.Attribute | ast.Constant | ast.Call):
+def _is_repeated(subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]) -> bool:
+    """Whether a loop stores in a mapping by a key that may come again: else the first value and the last are one."""
+    keyed = isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple) and ast.unparse(place.value) in mappings
+    looped = subject.nearest(node, (ast.For, ast.While)) is not None
+    return keyed and looped and not _of_distinct_keys(subject, node)
+
+
+def _stored_once(subject: CorruptionTarget, node: ast.Assign, place: ast.Subscript) -> Iterator[Edits]:
+    of, key, value = map(subject.source, (place.value, place.slice, node.value))
+    space = margin(subject, node)
+    if isinstance(node.value, _PLAIN):
         yield subject.replaced(node, f"{of}.setdefault({key}, {value})")
     if space and not names_in(node.value) & names_in(place.value):
         start = subject.span(node)[0]
@@ -95,31 +122,34 @@ def _stored_once(subject: CorruptionTarget, node: ast.Assign, mappings: frozense
 
 def _of_distinct_keys(subject: CorruptionTarget, node: ast.stmt) -> bool:
     """Whether the loop around a statement goes through the items of a mapping, whose keys differ."""
-    loop = next((item for item in subject.around(node) if isinstance(item, ast.For)), None)
-    called = loop.iter.func if loop is not None and isinstance(loop.iter, ast.Call) else None
-    return isinstance(called, ast.Attribute) and called.attr in ("items", "keys")
+    match subject.nearest(node, ast.For):
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "keys"))):
+            return True
+    return False
 
 
 def _mappings(subject: CorruptionTarget) -> frozenset[str]:
     """Return the variables and attributes that are used as mappings."""
-    found = {ast.unparse(node.value) for node in subject.of(ast.Attribute) if node.attr in _OF_MAPPINGS}
+    found = texts_of(node.value for node in subject.of(ast.Attribute) if node.attr in _OF_MAPPINGS)
     for node in subject.of(ast.Assign):
-        value = node.value
-        if isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and getattr(value.func, "id", "") == "dict"):
-            found |= {ast.unparse(target) for target in node.targets}
-    return frozenset(found)
+        if isinstance(node.value, ast.Dict) or is_call_to(node.value, "dict"):
+            found |= texts_of(node.targets)
+    return found
 
 
 def lost_clamp(subject: CorruptionTarget) -> Iterator[Edits]:
     """A value without its upper or lower limit: `n` for `min(n, most)`."""
     for node in subject.of(ast.Call):
-        if not isinstance(node.func, ast.Name) or node.func.id not in ("min", "max") or len(node.args) != 2:
-            continue
-        if node.keywords or isinstance(subject.parent(node), ast.BinOp | ast.Expr):
-            continue
-        for value in node.args:
-            if not isinstance(value, ast.Constant | ast.Starred):
-                yield subject.replaced(node, subject.source(value))
+        match node:
+            case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _] as values, keywords=[]):
+                if not isinstance(subject.parent(node), ast.BinOp | ast.Expr):
+                    yield from _unlimited(subject, node, values)
+
+
+def _unlimited(subject: CorruptionTarget, node: ast.Call, values: list[ast.expr]) -> Iterator[Edits]:
+    for value in values:
+        if not isinstance(value, ast.Constant | ast.Starred):
+            yield subject.replaced(node, subject.source(value))
 
 
 OPERATORS = (

@@ -6,69 +6,61 @@ import ast
 from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.operators.layout import (
-    LEAVING,
-    lines_of,
-    margin,
-    step_of,
-)
+from gistpoint.core.corruption.operators.layout import elif_of, lines_of, margin, step_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import NAMED, inside, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def case_order(subject: CorruptionTarget) -> Iterator[Edits]:
     """Two neighbouring cases, of an `if` with `elif` or that each leave, asked in the other order."""
     for choice in subject.of(ast.If):
-        after = choice.orelse
-        if len(after) == 1 and isinstance(after[0], ast.If) and subject.source(after[0]).startswith("elif"):
-            yield from _exchanged(subject, choice, after[0])
-    for block in subject.blocks:
-        for first, second in zip(block.statements, block.statements[1:], strict=False):
-            if not (isinstance(first, ast.If) and isinstance(second, ast.If)) or first.orelse or second.orelse:
-                continue
-            if isinstance(first.body[-1], LEAVING) and isinstance(second.body[-1], LEAVING):
-                yield from _exchanged(subject, first, second)
+        following = elif_of(subject, choice)
+        if following is not None:
+            yield from _exchanged(subject, choice, following)
+    for first, second in subject.neighbours():
+        if is_guard(first) and is_guard(second):
+            yield from _exchanged(subject, first, second)
 
 
 def _exchanged(subject: CorruptionTarget, first: ast.If, second: ast.If) -> Iterator[Edits]:
-    bodies = lines_of(subject, first.body), lines_of(subject, second.body)
-    if bodies[0] is None or bodies[1] is None or _exclusive(first.test, second.test):
+    one, two = lines_of(subject, first.body), lines_of(subject, second.body)
+    if one is None or two is None or _are_exclusive(first.test, second.test):
         return
-    tests = subject.operand(first.test), subject.operand(second.test)
-    if any("\n" in subject.text[slice(*span)] for span in tests):
+    asked, also_asked = subject.operand(first.test), subject.operand(second.test)
+    if "\n" in subject.cut(asked) + subject.cut(also_asked):
         return
-    yield tuple(
-        TextEdit(*here, subject.text[slice(*there)])
-        for here, there in (tests, tests[::-1], (bodies[0], bodies[1]), (bodies[1], bodies[0]))
-    )
+    places = (asked, also_asked), (also_asked, asked), (one, two), (two, one)
+    yield tuple(TextEdit(*here, subject.cut(there)) for here, there in places)
 
 
-def _exclusive(first: ast.expr, second: ast.expr) -> bool:
+def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
     """Whether two conditions compare one value with constants, so that at most one holds in any order."""
-    if not (isinstance(first, ast.Compare) and isinstance(second, ast.Compare)):
-        return False
-    kinds = (ast.Eq, ast.Is, ast.NotEq, ast.IsNot)
-    plain = all(len(test.ops) == 1 and isinstance(test.ops[0], kinds) for test in (first, second))
-    return plain and ast.unparse(first.left) == ast.unparse(second.left)
-
-
-def _values(test: ast.AST) -> frozenset[str]:
-    """Return the variables and attributes in code."""
-    found = (item for item in ast.walk(test) if isinstance(item, ast.Name | ast.Attribute))
-    return frozenset(ast.unparse(item) for item in found) - {"self"}
+    match first, second:
+        case (
+            ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot()]),
+            ast.Compare(left=right, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot()]),
+        ):
+            return ast.unparse(left) == ast.unparse(right)
+    return False
 
 
 def added_guard(subject: CorruptionTarget) -> Iterator[Edits]:
     """What is empty or 0 passed over at the start of a loop."""
     for loop in subject.of(ast.For):
-        target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
-        first, space = loop.body[0], margin(subject, loop.body[0])
-        if not isinstance(target, ast.Name) or not space or target.id.startswith("_") or len(loop.body) < 2:
-            continue
-        if isinstance(first, ast.If) and target.id in _values(first.test):
-            continue
-        start = subject.span(first)[0]
-        guard = f"if not {target.id}:\n{space}{step_of(subject)}continue\n{space}"
+        match loop:
+            case ast.For(
+                target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),
+                body=[first, _, *_],
+            ) if not name.startswith("_"):
+                if not (isinstance(first, ast.If) and name in texts_of(inside(NAMED, first.test)) - {"self"}):
+                    yield from _guarded(subject, name, first)
+
+
+def _guarded(subject: CorruptionTarget, name: str, first: ast.stmt) -> Iterator[Edits]:
+    start, space = subject.span(first)[0], margin(subject, first)
+    if space:
+        guard = f"if not {name}:\n{space}{step_of(subject)}continue\n{space}"
         yield (TextEdit(start, start, guard),)
 
 

@@ -8,43 +8,92 @@ from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.shapes import elements, name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _METHODS: Mapping[str, str] = {
-    "rsplit": "split", "rpartition": "partition", "partition": "rpartition", "rfind": "find", "rindex": "index",
-    "casefold": "lower", "rstrip": "strip", "lstrip": "strip", "strip": "rstrip", "isdecimal": "isdigit",
-    "isnumeric": "isdigit", "capitalize": "title", "title": "capitalize", "removeprefix": "lstrip",
-    "removesuffix": "rstrip", "deepcopy": "copy", "fullmatch": "match", "search": "match", "match": "search",
-    "issubset": "issuperset", "issuperset": "issubset", "symmetric_difference": "difference",
-    "bisect_left": "bisect_right", "bisect_right": "bisect_left", "insort_left": "insort_right",
-    "realpath": "abspath", "isfile": "exists", "isdir": "exists", "is_file": "exists", "is_dir": "exists",
-    "lexists": "exists", "resolve": "absolute", "starmap": "map", "zip_longest": "zip", "rjust": "ljust",
+    "rsplit": "split",
+    "rpartition": "partition",
+    "partition": "rpartition",
+    "rfind": "find",
+    "rindex": "index",
+    "casefold": "lower",
+    "rstrip": "strip",
+    "lstrip": "strip",
+    "strip": "rstrip",
+    "isdecimal": "isdigit",
+    "isnumeric": "isdigit",
+    "capitalize": "title",
+    "title": "capitalize",
+    "removeprefix": "lstrip",
+    "removesuffix": "rstrip",
+    "deepcopy": "copy",
+    "fullmatch": "match",
+    "search": "match",
+    "match": "search",
+    "issubset": "issuperset",
+    "issuperset": "issubset",
+    "symmetric_difference": "difference",
+    "bisect_left": "bisect_right",
+    "bisect_right": "bisect_left",
+    "insort_left": "insort_right",
+    "realpath": "abspath",
+    "isfile": "exists",
+    "isdir": "exists",
+    "is_file": "exists",
+    "is_dir": "exists",
+    "lexists": "exists",
+    "resolve": "absolute",
+    "starmap": "map",
+    "zip_longest": "zip",
+    "rjust": "ljust",
     "ljust": "rjust",
-}  # fmt: skip
+}
 _PATTERN = frozenset({"match", "fullmatch", "search"})
 _FUNCTIONS: Mapping[str, str] = {
-    "sorted": "list", "round": "int", "repr": "str", "frozenset": "set", "zip_longest": "zip", "OrderedDict": "dict",
-    "deepcopy": "copy", "floor": "int", "ceil": "round", "realpath": "abspath",
-}  # fmt: skip
+    "sorted": "list",
+    "round": "int",
+    "repr": "str",
+    "frozenset": "set",
+    "zip_longest": "zip",
+    "OrderedDict": "dict",
+    "deepcopy": "copy",
+    "floor": "int",
+    "ceil": "round",
+    "realpath": "abspath",
+}
+# `sorted(x, key=f)` or `round(x, 2)` would not be valid with the other function.
 _SINGLE = frozenset({"sorted", "round", "floor", "ceil"})
 _TYPES: Mapping[str, str] = {
-    "Mapping": "dict", "MutableMapping": "dict", "Sequence": "list", "MutableSequence": "list", "Iterable": "list",
-    "Set": "set", "Number": "int", "Real": "float", "Integral": "int", "Collection": "list", "Sized": "list",
-}  # fmt: skip
+    "Mapping": "dict",
+    "MutableMapping": "dict",
+    "Sequence": "list",
+    "MutableSequence": "list",
+    "Iterable": "list",
+    "Set": "set",
+    "Number": "int",
+    "Real": "float",
+    "Integral": "int",
+    "Collection": "list",
+    "Sized": "list",
+}
 _LIKE_PATTERN = re.compile(r"(^|_)(re|regexp?|pattern|rx|matcher)$")
 
 
 def weaker_method(subject: CorruptionTarget) -> Iterator[Edits]:
     """A method that does nearly the same: `split` for `rsplit`, `lower` for `casefold`, `match` for `fullmatch`."""
     for node in subject.of(ast.Call):
-        if not isinstance(node.func, ast.Attribute):
-            continue
-        name = node.func.attr
-        other, end = _METHODS.get(name), subject.span(node.func)[1]
-        if other is None or (name in _PATTERN and not _is_pattern(subject, node.func)):
-            continue
-        if name != "rsplit" or len(node.args) + len(node.keywords) == 2:
-            yield (TextEdit(end - len(name), end, other),)
+        match node.func:
+            case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
+                end = subject.span(called)[1]
+                yield (TextEdit(end - len(name), end, _METHODS[name]),)
+
+
+def _is_meant(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
+    """Whether the weaker method differs at all: `rsplit` only by its limit, `match` only for a pattern."""
+    if called.attr == "rsplit":
+        return len(node.args) + len(node.keywords) == 2
+    return called.attr not in _PATTERN or _is_pattern(subject, called)
 
 
 def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
@@ -56,33 +105,31 @@ def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
 def weaker_function(subject: CorruptionTarget) -> Iterator[Edits]:
     """A built-in function that does nearly the same: `list` for `sorted`, `int` for `round`, `str` for `repr`."""
     for node in subject.of(ast.Call):
-        if not isinstance(node.func, ast.Name):
-            continue
-        name = node.func.id
-        if name in _SINGLE and (len(node.args) != 1 or node.keywords):
-            continue
-        other = _FUNCTIONS.get(name)
-        if other is not None and not (name == "sorted" and isinstance(subject.parent(node), ast.For)):
-            yield subject.replaced(node.func, other)
+        match node:
+            case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
+                continue  # the order of a loop: `iteration.other_order` leaves out the whole call
+            case ast.Call(func=ast.Name(id=name) as called, args=[_], keywords=[]) if name in _FUNCTIONS:
+                yield subject.replaced(called, _FUNCTIONS[name])
+            case ast.Call(func=ast.Name(id=name) as called) if name in _FUNCTIONS and name not in _SINGLE:
+                yield subject.replaced(called, _FUNCTIONS[name])
 
 
 def narrower_type(subject: CorruptionTarget) -> Iterator[Edits]:
     """The usual class for an abstract one: `isinstance(x, dict)` for `isinstance(x, Mapping)`."""
     for node in subject.of(ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass") and len(node.args) == 2:
-            kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
-            for kind in kinds:
-                name = kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "")
-                if name in _TYPES and isinstance(kind, ast.Name | ast.Attribute):
-                    yield subject.replaced(kind, _TYPES[name])
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
+                for kind in elements(kinds):
+                    if name_of(kind) in _TYPES:
+                        yield subject.replaced(kind, _TYPES[name_of(kind)])
 
 
 def part_of_duration(subject: CorruptionTarget) -> Iterator[Edits]:
     """The seconds of a duration without its days."""
     for node in subject.of(ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "total_seconds":
-            start = subject.span(node.func.value)[1]
-            yield (TextEdit(start, subject.span(node)[1], ".seconds"),)
+        match node.func:
+            case ast.Attribute(value=value, attr="total_seconds"):
+                yield subject.replaced_after(value, node, ".seconds")
 
 
 OPERATORS = (

@@ -12,13 +12,20 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ROUNDING: Mapping[type[ast.operator], str] = {ast.FloorDiv: "/", ast.Div: "//"}
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Mod: "//", ast.BitAnd: "|", ast.BitOr: "&",
-    ast.LShift: ">>", ast.RShift: "<<",
-}  # fmt: skip
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.Mod: "//",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.LShift: ">>",
+    ast.RShift: "<<",
+}
 
 
 def _is_whole(node: ast.AST | None, *values: int) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int and (not values or node.value in values)
+    """Whether a node is one of these whole numbers."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value in values
 
 
 def dropped_one(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -31,29 +38,27 @@ def dropped_one(subject: CorruptionTarget) -> Iterator[Edits]:
 def range_end(subject: CorruptionTarget) -> Iterator[Edits]:
     """A range that stops one early, starts one late, or counts from the wrong number."""
     for node in subject.of(ast.Call):
-        if not isinstance(node.func, ast.Name) or node.keywords or not node.args:
-            continue
-        if node.func.id == "range" and len(node.args) < 3:
-            last = node.args[-1]
-            if isinstance(last, ast.Name | ast.Call | ast.Attribute):
-                end = subject.span(last)[1]
-                yield (TextEdit(end, end, " - 1"),)
-            if len(node.args) == 2 and _is_whole(node.args[0], 1):
-                yield subject.replaced(node.args[0], "0")
-        elif node.func.id == "enumerate" and len(node.args) == 2:
-            yield (TextEdit(subject.span(node.args[0])[1], subject.span(node.args[1])[1], ""),)
+        match node:
+            case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
+                yield from _moved_by_one(subject, last, " - 1")
+                if len(node.args) == 2 and _is_whole(node.args[0], 1):
+                    yield subject.replaced(node.args[0], "0")
+            case ast.Call(func=ast.Name(id="enumerate"), args=[counted, first], keywords=[]):
+                yield subject.replaced_after(counted, first)
+
+
+def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iterator[Edits]:
+    if isinstance(bound, ast.Name | ast.Call | ast.Attribute):
+        end = subject.span(bound)[1]
+        yield (TextEdit(end, end, step),)
 
 
 def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
     """A bound of a slice left out or one off."""
     for node in subject.of(ast.Slice):
-        for bound in (node.lower, node.upper):
-            if bound is None:
-                continue
-            if isinstance(bound, ast.Name | ast.Call | ast.Attribute):
-                end = subject.span(bound)[1]
-                yield (TextEdit(end, end, " + 1"),)
-            elif _is_whole(bound, 1, 2):
+        for bound in filter(None, (node.lower, node.upper)):
+            yield from _moved_by_one(subject, bound, " + 1")
+            if _is_whole(bound, 1, 2):
                 yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
 
 
@@ -70,19 +75,21 @@ def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
 def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str]) -> Iterator[Edits]:
     for node in subject.of(ast.BinOp):
         text = table.get(type(node.op))
-        span = subject.between(node.left, node.right) if text and not _is_text(node) else None
+        joins = _is_text(node.left) or _is_text(node.right)
+        span = subject.between(node.left, node.right) if text and not joins else None
         if text and span:
             yield (TextEdit(*span, text),)
 
 
-def _is_text(node: ast.BinOp) -> bool:
-    return any(
-        isinstance(side, ast.JoinedStr | ast.List | ast.Tuple)
-        or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
-        for side in (node.left, node.right)
-    )
+def _is_text(side: ast.expr) -> bool:
+    """Whether an operand is a text or a list: then the sign joins or repeats, and no other one is valid."""
+    match side:
+        case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
+            return True
+    return False
 
 
+# A change of a boundary keeps a prior of at most 0.1 (decision 93).
 OPERATORS = (
     Operator("off by one", 0.03, dropped_one),
     Operator("off by one", 0.03, range_end),

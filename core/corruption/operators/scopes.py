@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
-from gistpoint.core.corruption.operators.layout import LEAVING, lines_of, margin, names_in, shifted
+from gistpoint.core.corruption.operators.layout import lines_of, margin, relaid, shifted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import CorruptionTarget
+from gistpoint.core.corruption.shapes import (
+    LEAVING,
+    LOOPS,
+    NAMED,
+    SIMPLE,
+    has,
+    inside,
+    is_call_to,
+    is_text,
+    names_in,
+    only,
+    parameters,
+    texts_of,
+)
+from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
+
+_FAR = 4
+"""Most statements that a line is moved past."""
+_LENGTHS = ("size", "length", "count", "total")
+_Use = tuple[int, ast.expr]
+"""A place where a value is read: the number of the statement in its block, and the expression."""
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
@@ -22,22 +43,23 @@ def meet(one: ast.stmt, other: ast.stmt) -> bool:
 
 def places(node: ast.stmt) -> frozenset[str]:
     """Return the variables and attributes that a statement mentions."""
-    found = (item for item in ast.walk(node) if isinstance(item, ast.Name | ast.Attribute))
-    return frozenset(ast.unparse(item) for item in found) - {"self"}
+    return texts_of(inside(NAMED, node)) - {"self"}
 
 
 def stores(node: ast.stmt) -> frozenset[str]:
     """Return the variables, attributes and collections that a statement changes, as far as it shows."""
-    found: set[str] = set()
+    return texts_of(_changed_by(node)) - {"self", "super()"}
+
+
+def _changed_by(node: ast.stmt) -> Iterator[ast.expr]:
     for item in ast.walk(node):
-        if isinstance(item, ast.Name | ast.Attribute) and not isinstance(item.ctx, ast.Load):
-            found.add(ast.unparse(item))
-        elif isinstance(item, ast.Subscript) and not isinstance(item.ctx, ast.Load):
-            found.add(ast.unparse(item.value))
-        elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-            called = item.value.func
-            found |= {ast.unparse(called.value)} if isinstance(called, ast.Attribute) else set()
-    return frozenset(found) - {"self", "super()"}
+        match item:
+            case ast.Name(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+                yield item
+            case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
+                yield owner
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
+                yield owner  # a method that is called for its effect
 
 
 def _owners(stored: frozenset[str]) -> frozenset[str]:
@@ -47,149 +69,152 @@ def _owners(stored: frozenset[str]) -> frozenset[str]:
 
 def _handed(node: ast.stmt) -> frozenset[str]:
     """Return the objects of which a statement calls a method, or which it gives to a call."""
-    found: set[str] = set()
-    for item in ast.walk(node):
-        if isinstance(item, ast.Call):
-            values = [item.func.value] if isinstance(item.func, ast.Attribute) else []
-            found |= {ast.unparse(v) for v in (*values, *item.args) if isinstance(v, ast.Name | ast.Attribute)}
-    return frozenset(found)
-
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
-_FAR = 4
-"""Most statements that a line is moved past."""
-_LENGTHS = ("size", "length", "count", "total")
+    calls = list(inside(ast.Call, node))
+    owners = [called.value for called in only(ast.Attribute, (call.func for call in calls))]
+    return texts_of(only(NAMED, chain(owners, *(call.args for call in calls))))
 
 
 def early_reset(subject: CorruptionTarget) -> Iterator[Edits]:
-    """What starts anew in each round of a loop started once before it."""
-    for loop in subject.nodes:
-        if not isinstance(loop, _LOOPS) or len(loop.body) < 2:
-            continue
-        space, bound = margin(subject, loop), names_in(getattr(loop, "target", loop.body[0]))
+    """What each round of a loop starts again with, started once before the loop."""
+    for loop in subject.of(LOOPS):
         lines = subject.lines(loop)
-        for node in loop.body[:-1]:
-            if not isinstance(node, ast.Assign) or lines is None:
-                continue
-            own = subject.lines(node)
-            if own is None or "\n" in subject.text[slice(*own)] or not _is_start(node.value):
-                continue
-            if isinstance(node.targets[0], ast.Name) and node.targets[0].id not in bound:
-                yield TextEdit(lines[0], lines[0], f"{space}{subject.source(node)}\n"), TextEdit(own[0], own[1] + 1, "")
+        if lines is not None:
+            yield from _started_before(subject, loop, lines[0])
+
+
+def _started_before(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While, start: int) -> Iterator[Edits]:
+    space, bound = margin(subject, loop), names_in(getattr(loop, "target", loop.body[0]))
+    for node in loop.body[:-1]:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if _is_start(value) and name not in bound:
+                own = subject.lines(node)
+                if own is not None and "\n" not in subject.cut(own):
+                    line = f"{space}{subject.source(node)}\n"
+                    yield TextEdit(start, start, line), TextEdit(own[0], own[1] + 1, "")
 
 
 def _is_start(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Name) and not value.args and not value.keywords
-    if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return not value.elts
-    return isinstance(value, ast.Constant) or (isinstance(value, ast.Dict) and not value.keys)
+    """Whether a value is one that something starts with: a constant, or an empty collection."""
+    match value:
+        case (
+            ast.Call(func=ast.Name(), args=[], keywords=[])
+            | ast.List(elts=[])
+            | ast.Tuple(elts=[])
+            | ast.Set(elts=[])
+            | ast.Constant()
+            | ast.Dict(keys=[])
+        ):
+            return True
+    return False
 
 
 def lost_break(subject: CorruptionTarget) -> Iterator[Edits]:
     """The last match of a loop for the first: it goes on after it found one."""
     for node in subject.of(ast.Break):
-        parent = subject.parent(node)
-        loop = next((item for item in subject.around(node) if isinstance(item, _LOOPS)), None)
-        if isinstance(parent, ast.If) and len(parent.body) > 1 and parent.body[-1] is node and loop and not loop.orelse:
-            yield from deleted(subject, node)
+        match subject.parent(node), subject.nearest(node, LOOPS):
+            # A loop with an `else` would always run into it.
+            case ast.If(body=[_, *_, last]), (ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])):
+                if last is node:
+                    yield from deleted(subject, node)
 
 
 def lost_finally(subject: CorruptionTarget) -> Iterator[Edits]:
     """What is put back at the end put back only if nothing is raised."""
     for node in subject.of(ast.Try):
-        if node.handlers or node.orelse or not node.finalbody or isinstance(node.body[-1], LEAVING):
-            continue
-        text = _level(subject, node, (node.body, node.finalbody))
-        lines = subject.lines(node)
-        if text is not None and lines is not None and "#" not in subject.text[slice(*lines)]:
-            yield (TextEdit(*lines, text),)
+        match node:
+            case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(last, LEAVING):
+                yield from _in_turn(subject, node)
 
 
-def _level(subject: CorruptionTarget, owner: ast.stmt, blocks: Sequence[Sequence[ast.stmt]]) -> str | None:
-    """Return the lines of blocks, one after the other, at the margin of the statement that holds them."""
-    found: list[str] = []
-    for block in blocks:
-        lines = lines_of(subject, block)
-        text = (
-            shifted(subject.text[slice(*lines)], margin(subject, block[0]), margin(subject, owner)) if lines else None
-        )
-        if text is None:
-            return None
-        found.append(text)
-    return "\n".join(found)
+def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
+    lines, space = subject.lines(node), margin(subject, node)
+    if lines is None or "#" in subject.cut(lines):
+        return
+    first, then = (relaid(subject, block, space) for block in (node.body, node.finalbody))
+    if first is not None and then is not None:
+        yield (TextEdit(*lines, f"{first}\n{then}"),)
 
 
 def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
     """The line before or after a `try` moved into it: its errors are caught as well."""
-    for block in subject.blocks:
-        for first, second in zip(block.statements, block.statements[1:], strict=False):
-            inside = second if isinstance(second, ast.Try) else first
-            moved = first if inside is second else second
-            if not isinstance(inside, ast.Try) or not inside.handlers or not isinstance(moved, _SIMPLE):
-                continue
-            if inside is first and (inside.orelse or inside.finalbody or isinstance(inside.body[-1], LEAVING)):
-                continue
-            own, lines = subject.lines(moved), lines_of(subject, inside.body)
-            if own is None or lines is None or not any(isinstance(item, ast.Call) for item in ast.walk(moved)):
-                continue
-            text = shifted(subject.text[slice(*own)], margin(subject, moved), margin(subject, inside.body[0]))
-            if text is None or text.count("\n") > 1:
-                continue
-            if inside is second:
-                yield TextEdit(own[0], own[1] + 1, ""), TextEdit(lines[0], lines[0], f"{text}\n")
-            else:
-                yield TextEdit(lines[1], lines[1], f"\n{text}"), TextEdit(own[0] - 1, own[1], "")
+    for first, second in subject.neighbours():
+        match first, second:
+            case moved, ast.Try(handlers=[_, *_]) as around:
+                yield from _moved_in(subject, moved, around, before=True)
+            case ast.Try(body=[*_, last], handlers=[_, *_], orelse=[], finalbody=[]) as around, moved:
+                if not isinstance(last, LEAVING):
+                    yield from _moved_in(subject, moved, around, before=False)
+
+
+def _moved_in(subject: CorruptionTarget, moved: ast.stmt, around: ast.Try, *, before: bool) -> Iterator[Edits]:
+    own, lines = subject.lines(moved), lines_of(subject, around.body)
+    # Without a call nothing is raised that the handlers could catch by mistake.
+    can_fail = isinstance(moved, SIMPLE) and has(ast.Call, moved)
+    if own is None or lines is None or not can_fail:
+        return
+    text = shifted(subject.cut(own), margin(subject, moved), margin(subject, around.body[0]))
+    if text is None or text.count("\n") > 1:
+        return
+    if before:
+        yield TextEdit(own[0], own[1] + 1, ""), TextEdit(lines[0], lines[0], f"{text}\n")
+    else:
+        yield TextEdit(lines[1], lines[1], f"\n{text}"), TextEdit(own[0] - 1, own[1], "")
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
     """A line moved past several that read what it changes: a state saved late, a cache emptied early."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
-            lines = subject.lines(node) if isinstance(node, _SIMPLE) else None
-            if lines is None or "\n" in subject.text[slice(*lines)] or _is_text(node):
-                continue
-            after = block.statements[place + 1 : place + 1 + _FAR]
-            for number in range(2, len(after) + 1):
-                passed = after[:number]
-                span = lines_of(subject, passed)
-                if span is None or isinstance(passed[-1], LEAVING):
-                    break
-                if "\n\n" in subject.text[lines[1] : span[1]]:
-                    break
-                if meet(node, passed[-1]) and not any(meet(node, item) for item in passed[:-1]):
-                    line = subject.text[slice(*lines)]
-                    yield TextEdit(lines[0], lines[1] + 1, ""), TextEdit(span[1], span[1], f"\n{line}")
+            lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
+            if lines is not None and "\n" not in subject.cut(lines):
+                yield from _moved_past(subject, node, lines, block.statements[place + 1 : place + 1 + _FAR])
 
 
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _moved_past(
+    subject: CorruptionTarget, node: ast.stmt, lines: tuple[int, int], after: Sequence[ast.stmt]
+) -> Iterator[Edits]:
+    for number in range(2, len(after) + 1):
+        *between, last = after[:number]
+        span = lines_of(subject, after[:number])
+        if span is None or isinstance(last, LEAVING):
+            return
+        if "\n\n" in subject.text[lines[1] : span[1]]:
+            return  # a new paragraph: there the line would be alone
+        # The last statement that it is moved past is the first one that it meets.
+        if meet(node, last) and not any(meet(node, item) for item in between):
+            edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
+            yield TextEdit(lines[0], lines[1] + 1, ""), edit
 
 
 def stale_value(subject: CorruptionTarget) -> Iterator[Edits]:
     """A value that changes in between read once and kept in a variable."""
-    known = {item.id for item in subject.of(ast.Name)} | {
-        item.arg for item in ast.walk(subject.node.args) if isinstance(item, ast.arg)
-    }
+    taken = {item.id for item in subject.of(ast.Name)} | parameters(subject.node) | subject.scope.known
     for block in subject.blocks:
-        reads: dict[str, list[tuple[int, ast.expr]]] = {}
-        for place, statement in enumerate(block.statements):
-            for item in ast.walk(statement):
-                if isinstance(item, ast.expr) and _is_kept(subject, item):
-                    reads.setdefault(ast.unparse(item), []).append((place, item))
-        for uses in reads.values():
-            nodes = sorted((node for _, node in uses), key=lambda node: (node.lineno, node.col_offset))
-            if not 2 <= len(nodes) <= _FAR:
-                continue
-            between = _between(subject, nodes[0], nodes[-1])
-            name = _name_for(nodes[0], known | subject.scope.known)
-            first = block.statements[min(place for place, _ in uses)]
-            space = margin(subject, first)
-            if name and space and _changed(nodes[0], between):
-                start = subject.span(first)[0]
-                made = TextEdit(start, start, f"{name} = {subject.source(nodes[0])}\n{space}")
-                yield made, *(TextEdit(*subject.span(node), name) for node in nodes)
+        for uses in _reads(subject, block):
+            if 2 <= len(uses) <= _FAR:
+                yield from _read_once(subject, block, uses, taken)
+
+
+def _reads(subject: CorruptionTarget, block: StatementBlock) -> list[list[_Use]]:
+    """Return the places that read the same value, for each value that can be kept."""
+    reads: dict[str, list[_Use]] = {}
+    for place, statement in enumerate(block.statements):
+        for item in inside(ast.expr, statement):
+            if _is_kept(subject, item):
+                reads.setdefault(ast.unparse(item), []).append((place, item))
+    return list(reads.values())
+
+
+def _read_once(
+    subject: CorruptionTarget, block: StatementBlock, uses: Sequence[_Use], taken: set[str]
+) -> Iterator[Edits]:
+    nodes = sorted((node for _, node in uses), key=lambda node: (node.lineno, node.col_offset))
+    first = block.statements[min(place for place, _ in uses)]
+    name, space = _name_for(nodes[0], taken), margin(subject, first)
+    if name and space and _changed(nodes[0], _between(subject, nodes[0], nodes[-1])):
+        start = subject.span(first)[0]
+        made = TextEdit(start, start, f"{name} = {subject.source(nodes[0])}\n{space}")
+        yield made, *(TextEdit(*subject.span(node), name) for node in nodes)
 
 
 def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
@@ -200,40 +225,34 @@ def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list
 
 def _is_kept(subject: CorruptionTarget, node: ast.expr) -> bool:
     """Whether a node reads an attribute of `self`, or the length of something, as a value."""
-    parent = subject.parents.get(node)
-    if parent is None or isinstance(parent, ast.Attribute | ast.AugAssign | ast.Subscript):
-        return False
-    if isinstance(node, ast.Attribute):
-        own = isinstance(node.value, ast.Name) and node.value.id == "self" and isinstance(node.ctx, ast.Load)
-        return own and not (isinstance(parent, ast.Call) and parent.func is node)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+    match node, subject.parents.get(node):
+        case _, None | ast.Attribute() | ast.AugAssign() | ast.Subscript():
+            return False
+        case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Load()), parent:
+            return not (isinstance(parent, ast.Call) and parent.func is node)
+    return is_call_to(node, "len")
 
 
-def _name_for(node: ast.expr, taken: set[str] | frozenset[str]) -> str:
-    if isinstance(node, ast.Attribute):
-        name = node.attr.strip("_")
-        return "" if name in taken else name
-    return next((name for name in _LENGTHS if name not in taken), "")
+def _name_for(node: ast.expr, taken: set[str]) -> str:
+    """Return a name for a value that no other variable has; empty if there is none."""
+    names = (node.attr.strip("_"),) if isinstance(node, ast.Attribute) else _LENGTHS
+    return next((name for name in names if name not in taken), "")
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
     """Whether statements between two reads of a value can change it: they store to it, or call a method of it."""
     of = node.args[0] if isinstance(node, ast.Call) else node
-    text, base = ast.unparse(of), ast.unparse(of.value) if isinstance(of, ast.Attribute) else ""
-    for statement in between:
-        stored = stores(statement)
-        if text in stored or base in stored or (base == "self" and _calls_own(statement)):
-            return True
-    return False
+    owner = ast.unparse(of.value) if isinstance(of, ast.Attribute) else ""
+    stored = frozenset[str]().union(*map(stores, between))
+    return not stored.isdisjoint((ast.unparse(of), owner)) or (owner == "self" and any(map(_calls_own, between)))
 
 
 def _calls_own(statement: ast.stmt) -> bool:
-    return any(
-        isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and ast.unparse(item.func.value) == "self"
-        for item in ast.walk(statement)
-    )
+    called = only(ast.Attribute, (call.func for call in inside(ast.Call, statement)))
+    return "self" in texts_of(function.value for function in called)
 
 
+# A change of the moment keeps a low prior: it is for functions where nothing else is found (decision 93).
 OPERATORS = (
     Operator("early reset", 0.05, early_reset),
     Operator("lost break", 0.2, lost_break),

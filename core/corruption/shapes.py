@@ -1,0 +1,138 @@
+"""Shapes of syntax trees that operators, gates and features share: what is called, tested, assigned or left."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypeGuard, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Assigning = ast.Assign | ast.AugAssign | ast.AnnAssign
+
+LEAVING: tuple[type[ast.stmt], ...] = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+"""Statements after which nothing of their block runs."""
+LOOPS: tuple[type[ast.For | ast.AsyncFor | ast.While], ...] = (ast.For, ast.AsyncFor, ast.While)
+SIMPLE: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
+"""Statements of one step, which leave nothing."""
+TESTING: tuple[type[ast.If | ast.While | ast.IfExp], ...] = (ast.If, ast.While, ast.IfExp)
+SHARING: tuple[type[ast.Global | ast.Nonlocal], ...] = (ast.Global, ast.Nonlocal)
+"""Statements by which a name is that of another scope."""
+NAMED: tuple[type[ast.Name | ast.Attribute], ...] = (ast.Name, ast.Attribute)
+ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+
+
+def inside(kind: type[Node] | tuple[type[Node], ...], *roots: ast.AST) -> Iterator[Node]:
+    """Yield the nodes of one type, or of several, in some trees: the roots themselves and everything below them."""
+    return only(kind, chain.from_iterable(map(ast.walk, roots)))
+
+
+def only(kind: type[Node] | tuple[type[Node], ...], nodes: Iterable[ast.AST | None]) -> Iterator[Node]:
+    """Yield the nodes of one type, or of several, among some."""
+    for node in nodes:
+        if isinstance(node, kind):
+            yield node
+
+
+def has(kind: type[ast.AST] | tuple[type[ast.AST], ...], *roots: ast.AST) -> bool:
+    """Whether a node of one of these types is in some trees."""
+    return next(inside(kind, *roots), None) is not None
+
+
+def has_any(kind: type[ast.AST] | tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
+    """Whether one of some nodes is of one of these types."""
+    return next(only(kind, nodes), None) is not None
+
+
+def name_of(node: ast.AST | None) -> str:
+    """Return the name of a variable, or of an attribute without what it belongs to; empty for anything else."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def names_in(*nodes: ast.AST) -> frozenset[str]:
+    """Return the names of variables in code."""
+    return frozenset(item.id for item in inside(ast.Name, *nodes))
+
+
+def names_read(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names of the variables that are read by these nodes, not by what is below them."""
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                yield name
+
+
+def texts_of(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the code of some nodes, each written in Python's own way."""
+    return frozenset(map(ast.unparse, nodes))
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """Return the elements of a tuple that is written out; the node itself if it is anything else."""
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def without(items: Sequence[Node], place: int) -> list[Node]:
+    """Return all nodes but the one at a place."""
+    return [*items[:place], *items[place + 1 :]]
+
+
+def targets_of(node: Assigning) -> list[ast.expr]:
+    """Return what a statement assigns to."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def parameters(function: FunctionNode) -> frozenset[str]:
+    """Return the names of a function's parameters."""
+    return frozenset(item.arg for item in inside(ast.arg, function.args))
+
+
+def defaults_of(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """Yield the parameters that may have a default, with it."""
+    yield from zip([*given.posonlyargs, *given.args][::-1], given.defaults[::-1], strict=False)
+    yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Whether a node is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_not(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
+    """Whether an expression is a `not`."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def is_all_of(node: ast.AST) -> TypeGuard[ast.BoolOp]:
+    """Whether an expression is an `and`."""
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+
+
+def is_call_to(node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
+    """Whether a node calls a plain name that is one of these."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in names
+    return False
+
+
+def is_guard(node: ast.AST) -> TypeGuard[ast.If]:
+    """Whether a statement is an `if` without `else` that leaves its block."""
+    return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], LEAVING)
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a constant alone, such as a docstring."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False
+
+
+def is_one_line(node: ast.expr | ast.stmt) -> bool:
+    """Whether a node is written on one line."""
+    return node.lineno == node.end_lineno
