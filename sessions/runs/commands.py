@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain
 
 from gistpoint.sessions.formats.calls import command_in
-from gistpoint.sessions.records.model import Json, RunCall
+from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
@@ -91,6 +91,11 @@ def looks_of(call: RunCall) -> tuple[ViewedPart, ...]:
     if path:
         return (_argued(path, call),)
     return tuple(_shell_looks(shell_command(call)))
+
+
+def looks_in(step: Step) -> tuple[ViewedPart, ...]:
+    """Return the parts of files that the calls of a step read."""
+    return tuple(chain.from_iterable(map(looks_of, step.calls)))
 
 
 def _argued(path: str, call: RunCall) -> ViewedPart:

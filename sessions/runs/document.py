@@ -336,16 +336,9 @@ class RunDocument:
                 self._scan = self._reader.records()
             until = time.monotonic() + _SLICE_S
             for count, record in enumerate(self._scan):
-                count_before = self._index.step_count
-                place = count_before if record.damage else self._reader.place(record.fields, count_before)
-                numbered = False if record.inner else None
-                if place < count_before and not record.inner and self._reader.had_a_step(record.fields):
-                    numbered = True
-                self._index.add(record, place, numbered=numbered)
-                if not record.inner:
-                    self._position = (record.member, record.end)
-                    self._cut_at = record.start if record.damage else None
-                if enough() or (not count % 16 and time.monotonic() > until):
+                self._take(record)
+                is_late = not count % 16 and time.monotonic() > until
+                if is_late or enough():
                     return
             self._finished = True
             self._totals = self._reader.sum_up()
@@ -353,6 +346,18 @@ class RunDocument:
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
             self._sum_up(until)
+
+    def _take(self, record: RawRecord) -> None:
+        """Add the next record to the index."""
+        known = self._index.step_count
+        place = known if record.damage else self._reader.place(record.fields, known)
+        if record.inner:
+            self._index.add(record, place, numbered=False)
+            return
+        had_a_step = place < known and self._reader.had_a_step(record.fields)
+        self._index.add(record, place, numbered=True if had_a_step else None)
+        self._position = (record.member, record.end)
+        self._cut_at = record.start if record.damage else None
 
     def _sum_up(self, until: float) -> None:
         for _ in self._totals or ():

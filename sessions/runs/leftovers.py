@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Iterator
+from functools import cached_property
 
 from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run, Step, StepTexts
 
@@ -135,37 +136,51 @@ def _is_text(value: Json) -> bool:
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
     """Yield the texts that are not contained in one of those shown, each once."""
     known = set(shown)
-    whole: str | None = None
-    before = 0
+    texts = _ShownTexts(shown)
     for path, text in found:
-        if text in known or text.isspace() or _OPAQUE.match(text):
+        is_encoded = _OPAQUE.match(text) is not None
+        if is_encoded or text in known or text.isspace():
             continue
         known.add(text)
-        if isinstance(text, CutText):
-            if not any(isinstance(other, CutText) and set(text.pieces) <= set(other.pieces) for other in shown):
-                yield Noted(path, text)
-            continue
-        if whole is None:
-            whole = "\0".join(shown)
-        at = _place_in(whole, text, before)
-        if at < 0 and _ESCAPED.search(text):
-            at = _place_in(whole, json.dumps(text, ensure_ascii=False)[1:-1], before)
-        if at < 0:
+        if not texts.contain(text):
             yield Noted(path, text)
-        before = max(before, at)
 
 
-def _place_in(whole: str, text: str, before: int) -> int:
-    """Return the position of a text, searching from `before` first: texts are mostly shown in their order."""
-    at = _word_in(whole, text, before)
-    return at if at >= 0 or not before else _word_in(whole, text, 0)
+class _ShownTexts:
+    """The texts that a step shows, searched for those of its raw records, which are mostly in the same order."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self._reached = 0
+        """Where the search of the joined texts begins: at the place of the last text that was found."""
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\0".join(self._texts)
+
+    def contain(self, text: str) -> bool:
+        """Whether one of the texts contains another one, as it is or as JSON writes it."""
+        if isinstance(text, CutText):
+            pieces = set(text.pieces)
+            return any(pieces.issubset(other.pieces) for other in self._texts if isinstance(other, CutText))
+        at = self._place_of(text)
+        if at < 0 and _ESCAPED.search(text):
+            at = self._place_of(json.dumps(text, ensure_ascii=False)[1:-1])
+        self._reached = max(self._reached, at)
+        return at >= 0
+
+    def _place_of(self, text: str) -> int:
+        at = _word_in(self._joined, text, self._reached)
+        return at if at >= 0 or not self._reached else _word_in(self._joined, text, 0)
 
 
 def _word_in(whole: str, text: str, at: int) -> int:
     at = whole.find(text, at)
     while at >= 0 and len(text) < _SHORT:
         left, right = whole[at - 1 : at], whole[at + len(text) : at + len(text) + 1]
-        if not (left.isalnum() and text[0].isalnum()) and not (right.isalnum() and text[-1].isalnum()):
+        is_end = left.isalnum() and text[0].isalnum()
+        is_beginning = right.isalnum() and text[-1].isalnum()
+        if not is_end and not is_beginning:
             break
         at = whole.find(text, at + 1)
     return at
