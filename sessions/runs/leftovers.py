@@ -99,19 +99,26 @@ class _Texts:
                 if item.__class__ not in _NO_TEXTS:
                     self._walk(path, item, shown, found)
         elif isinstance(value, dict) and id(value) not in shown:
-            known = self._known.get(path)
-            if known is None or len(known) > _MOST_KEYS:
-                known = self._known_below(path)
-            for key, item in value.items():
-                if item.__class__ in _NO_TEXTS or not item:
-                    continue
-                below, label = known.get(key) or self._learn(known, path, key)
-                if not below or (label and _is_text(item)):
-                    continue
-                if isinstance(item, str):
-                    found.append((below, item))
-                else:
-                    self._walk(below, item, shown, found)
+            self._walk_object(path, value, shown, found)
+
+    def _walk_object(
+        self, path: str, value: dict[str, Json], shown: Container[int], found: list[tuple[str, str]]
+    ) -> None:
+        known = self._known.get(path)
+        if known is None or len(known) > _MOST_KEYS:
+            known = self._known_below(path)
+        for key, item in value.items():
+            if item.__class__ in _NO_TEXTS or not item:
+                continue
+            below, label = known.get(key) or self._learn(known, path, key)
+            names_type = label and _is_text(item)
+            if names_type or not below:
+                continue
+            # Most members are texts: they are taken here, without a call for each.
+            if isinstance(item, str):
+                found.append((below, item))
+            else:
+                self._walk(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:
         if len(self._known) > _MOST_KEYS:

@@ -292,10 +292,10 @@ def unanswered(step: Step) -> frozenset[int]:
 
     A result that names no call of the step counts for the first of the others.
     """
-    ids = {call.id for call in step.calls if call.id}
+    ids = {call.id for call in step.calls} - {""}
     loose = sum(result.call_id not in ids for result in step.results)
-    answered = {result.call_id for result in step.results}
-    left = [number for number, call in enumerate(step.calls) if not call.id or call.id not in answered][loose:]
+    answered = ids.intersection(result.call_id for result in step.results)
+    left = [number for number, call in enumerate(step.calls) if call.id not in answered][loose:]
     return frozenset(number for number in left if kind_of((step.calls[number],)) is not StepKind.SUBMIT)
 
 

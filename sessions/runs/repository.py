@@ -284,15 +284,23 @@ def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
         return known[-1]
     try:
         start = _start(known)
-        old = start if before is None else apply(start, before)
-        new = start if after is None else apply(start, after)
+        old, new = _applied(start, before), _applied(start, after)
     except DiffError:
         return known[-1]
-    first, last = known[0], known[-1]
-    old_path = first.old_path if before is None else before.new_path
-    new_path = last.old_path if after is None else after.new_path
+    old_path, new_path = _path_after(before, after), _path_after(after, before)
     found = compute(old, new, old_path=old_path, new_path=new_path)
     return found if found.hunks or old_path != new_path else None
+
+
+def _applied(start: str, diff: FileDiff | None) -> str:
+    return start if diff is None else apply(start, diff)
+
+
+def _path_after(diff: FileDiff | None, other: FileDiff | None) -> str | None:
+    """Return the path of a file after a diff; without a diff it is where the other one begins."""
+    if diff is not None:
+        return diff.new_path
+    return None if other is None else other.old_path
 
 
 def _start(diffs: list[FileDiff]) -> str:
