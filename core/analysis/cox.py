@@ -12,7 +12,8 @@ from lifelines import CoxPHFitter
 from lifelines.exceptions import ConvergenceError
 from lifelines.statistics import proportional_hazard_test
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, too_few
 from gistpoint.core.analysis.timeratios import contrasts_of, given_up, people
@@ -33,23 +34,20 @@ NOTE = (
 def proportional_hazards(data: StudyData) -> Findings:
     """Return ratios of the rate of solving, Cox's model stratified by task (`time-cox`)."""
     rows = people(data)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Rates of solving",
+        ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)"),
+        f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner.",
+    )
     for condition, reference in contrasts_of(data):
         name = f"{condition} to {reference}"
-        found = hazard_ratio(rows, condition, reference)
-        if isinstance(found, Shortfall):
-            short.append(found)
-            continue
-        numbers[name], p = found
-        lines.append((name, numbers[name], p))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)")
-    note = f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner."
-    table = FindingsTable("Rates of solving", columns, tuple(lines), note)
-    return Findings(numbers, (table,), (), (NOTE, *given_up(rows)), tuple(short))
+        estimated = found.estimated(hazard_ratio(rows, condition, reference))
+        if estimated is not None:
+            ratio, p = estimated
+            table.row(name, found.number(name, ratio), p)
+    found.note(NOTE, *given_up(rows))
+    return found.findings()
 
 
 def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> tuple[Number, float | None] | Shortfall:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec.structs import replace as changed
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, WITHOUT_ROW, countable, too_few
 from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
@@ -108,30 +109,28 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
 
 def primary_findings(data: StudyData) -> Findings:
     """Return the declared primary estimate by itself (`primary`)."""
-    if not any(countable(row) for row in data.rows):
-        return Findings()
     protocol = data.study.protocol
-    found = primary(data)
-    if isinstance(found, Shortfall):
-        return Findings(not_estimated=(found,))
+    found = FindingsBuilder()
+    if not any(map(countable, data.rows)):
+        return Findings()
+    estimate = found.estimated(primary(data))
+    if estimate is None:
+        return found.findings()
     title = " against ".join(protocol.primary_contrast) or "as declared"
-    beside = _by_tests(data, title)
-    table = FindingsTable(
-        "The primary analysis", ("outcome", "compared", "estimate"), ((protocol.primary.value, title, found), *beside)
-    )
-    return Findings({protocol.primary.value: found}, (table,), (), (standings_note(data.rows),) if beside else ())
+    table = found.table("The primary analysis", ("outcome", "compared", "estimate"))
+    table.row(protocol.primary.value, title, found.number(protocol.primary.value, estimate))
+    by_tests = _by_tests(data)
+    if isinstance(by_tests, Number):
+        table.row(f"{protocol.primary.value}, by the tests alone", title, by_tests)
+        found.note(standings_note(data.rows))
+    return found.findings()
 
 
-def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Number], ...]:
-    """Return the primary estimate of what the tests alone call solved, beside the declared one; none of fidelity."""
+def _by_tests(data: StudyData) -> Estimate | None:
+    """Return the primary estimate of what the tests alone call solved; None of fidelity, which is no test's."""
     if data.study.protocol.primary is PrimaryOutcome.FIDELITY:
-        return ()
-    found = primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
-    return (
-        ()
-        if isinstance(found, Shortfall)
-        else ((f"{data.study.protocol.primary.value}, by the tests alone", title, found),)
-    )
+        return None
+    return primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
 
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
@@ -155,37 +154,29 @@ class Variant:
 
 def sensitivity(data: StudyData) -> Findings:
     """Return the primary estimate under other decisions, and without each person (`sensitivity`)."""
-    if not any(countable(row) for row in data.rows):
+    if not any(map(countable, data.rows)):
         return Findings()
-    declared = primary(data)
-    if isinstance(declared, Shortfall):
-        return Findings(not_estimated=(declared,))
-    numbers: dict[str, Number] = {"as declared": declared}
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    declared = found.estimated(primary(data))
+    if declared is None:
+        return found.findings()
+    found.number("as declared", declared)
     for variant in variants(data):
-        found = primary(variant.data)
-        if isinstance(found, Shortfall):
-            short.append(replace(found, what=f"{found.what} ({variant.name})"))
-        else:
-            numbers[variant.name] = found
-    numbers |= _without_each_person(data)
-    table = FindingsTable(
-        "The primary estimate under other decisions",
-        ("decision", "estimate", "persons", "tasks", "attempts"),
-        tuple((name, number, number.persons, number.tasks, number.rows) for name, number in numbers.items()),
-    )
-    drawn = list(numbers.values())
-    marks = Bars(
-        data.study.protocol.primary.value,
-        tuple(numbers),
-        tuple(number.value for number in drawn),
-        tuple(number.low for number in drawn),
-        tuple(number.high for number in drawn),
-    )
-    plot = Plot(
-        "sensitivity", "The primary estimate under other decisions", "", "estimate", (marks,), "Whiskers: 95 %."
-    )
-    return Findings(numbers, (table,), (plot,), (), tuple(short))
+        estimate = primary(variant.data)
+        if isinstance(estimate, Shortfall):
+            estimate = replace(estimate, what=f"{estimate.what} ({variant.name})")
+        number = found.estimated(estimate)
+        if number is not None:
+            found.number(variant.name, number)
+    for name, number in _without_each_person(data).items():
+        found.number(name, number)
+    title = "The primary estimate under other decisions"
+    table = found.table(title, ("decision", "estimate", "persons", "tasks", "attempts"))
+    for name, number in found.numbers.items():
+        table.row(name, number, number.persons, number.tasks, number.rows)
+    marks = (Bars.of(data.study.protocol.primary.value, found.numbers),)
+    found.plot(Plot("sensitivity", title, "", "estimate", marks, "Whiskers: 95 %."))
+    return found.findings()
 
 
 def variants(data: StudyData) -> tuple[Variant, ...]:

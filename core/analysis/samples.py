@@ -9,8 +9,7 @@ from statistics import fmean, pstdev
 
 import msgspec
 
-from gistpoint.core.analysis.findings import Bars, Number, Shortfall
-from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs, too_few
+from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs
 from gistpoint.core.kinds.registry import kind_named, modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition, StudyTask
@@ -73,15 +72,21 @@ class Pool:
         rows, solvers = tuple(self.rows[place] for place in kept), tuple(self.solver_of[place] for place in kept)
         return Pool(self.label, self.mode, self.people, rows, solvers)
 
-    def lacks(self, what: str) -> Shortfall | None:
-        """Return which least number of a regression is not met."""
-        return too_few(f"{what} ({self.name})", *regression_needs(self.rows))
+    def needs(self, what: str) -> tuple[str, *tuple[tuple[str, float, float], ...]]:
+        """Return what a regression of the pool is called, and the least numbers that it needs."""
+        return (f"{what} ({self.name})", *regression_needs(self.rows))
+
+
+def alone(group: PooledRows, label: str = "") -> Pool:
+    """Return a group by itself, under its own label or another one."""
+    label = label or group.label
+    return Pool(label, group.mode, group.people, group.rows, (label,) * len(group.rows))
 
 
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
     """Return each group of people by itself, and the models of each mode and condition together."""
     known = tuple(found)
-    made = [Pool(g.label, g.mode, True, g.rows, (g.label,) * len(g.rows)) for g in known if g.people]
+    made = [alone(group) for group in known if group.people]
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in known:
         if not group.people:
@@ -139,14 +144,3 @@ def alike_but_for(condition: Condition | None, *fields: str) -> str:
         return ""
     said = msgspec.to_builtins(condition)
     return repr(sorted((k, v) for k, v in said.items() if k not in {"id", "words", "people", *fields}))
-
-
-def bars(series: str, shown: Mapping[str, Number]) -> Bars:
-    """Return a bar with whiskers for each number, by label."""
-    return Bars(
-        series,
-        tuple(shown),
-        tuple(number.value for number in shown.values()),
-        tuple(number.low for number in shown.values()),
-        tuple(number.high for number in shown.values()),
-    )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Points, Shortfall, Value
+from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Z_95, Units
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
     LEAST_SOLVED_OF_TIMES,
     PooledRows,
     groups,
-    too_few,
 )
 from gistpoint.core.analysis.survival import Times, median_time
 from gistpoint.core.analysis.timeratios import given_up, log_minutes
@@ -105,49 +106,40 @@ def unassisted(data: StudyData, found: Iterable[PooledRows]) -> list[AttemptRow]
 
 def times_of_tasks(data: StudyData) -> Findings:
     """Return the minutes of each task by people's condition (`time-tasks`)."""
-    numbers: dict[str, Number] = {}
-    tables: list[FindingsTable] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
-    conditions: dict[str, list[AttemptRow]] = {}
+    found = FindingsBuilder()
+    conditions: dict[str, list[AttemptRow]] = defaultdict(list)
     for group in groups(data):
         if group.people:
-            conditions.setdefault(group.condition, []).extend(group.rows)
+            conditions[group.condition] += group.rows
     for condition, rows in conditions.items():
-        found = task_times(rows)
-        if not found:
-            continue
-        solved = [one for one in found if one.solved]
-        needs = (
-            ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
-            ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
-        )
-        if lack := too_few(f"The log-normal median of the tasks, {condition},", *needs):
-            short.append(lack)
-        lines: list[tuple[Number | Value, ...]] = []
-        for one in found:
-            own = _numbers(one)
-            numbers |= {f"{condition}/{one.task}/{kind}": number for kind, number in own.items()}
-            bound = "" if one.solved else f"more than {one.longest:.3g}"
-            lines.append(
-                (
-                    one.task[:TASK_NAME],
-                    one.attempts,
-                    one.solved,
-                    *(own.get(kind) for kind in Minutes),
-                    one.spread,
-                    bound,
-                )
-            )
-        columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
-        note = "Minutes. Each is of one task, so there are no intervals over tasks."
-        tables.append(FindingsTable(f"Minutes of each task, {condition}", columns, tuple(lines), note))
-        plots.append(_plot(condition, found))
-    notes = (
-        "The geometric mean of solved attempts is too short wherever somebody failed; the others count failures.",
-        *given_up(row for rows in conditions.values() for row in rows),
+        times = task_times(rows)
+        if times:
+            _add_times(found, condition, times)
+    found.note(
+        "The geometric mean of solved attempts is too short wherever somebody failed; the others count failures."
     )
-    return Findings(numbers, tuple(tables), tuple(plots), notes, tuple(short)) if tables else Findings()
+    found.note(*given_up(row for rows in conditions.values() for row in rows))
+    return found.findings()
+
+
+def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]) -> None:
+    """Add the table and the figure of a condition's tasks."""
+    solved = [one for one in times if one.solved]
+    needs = (
+        ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
+        ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
+    )
+    found.lacks(f"The log-normal median of the tasks, {condition},", *needs)
+    title = f"Minutes of each task, {condition}"
+    columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
+    table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")
+    for one in times:
+        own = _numbers(one)
+        found.numbers_of(f"{condition}/{one.task}", own)
+        bound = "" if one.solved else f"more than {one.longest:.3g}"
+        minutes = map(own.get, Minutes)
+        table.row(one.task[:TASK_NAME], one.attempts, one.solved, *minutes, one.spread, bound)
+    found.plot(_plot(condition, times))
 
 
 def _numbers(one: TaskTime) -> dict[Minutes, Number]:

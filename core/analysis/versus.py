@@ -9,9 +9,10 @@ from math import comb
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, keys_note, too_few
+from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, too_few
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -112,63 +113,58 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 def people_and_models(data: StudyData) -> Findings:
     """Return people minus each model on shared tasks, and by terciles of metrics (`versus`)."""
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    parts: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
-    bars: list[tuple[str, Number]] = []
+    found = FindingsBuilder()
+    table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
+    parts = found.table(
+        "Who is better where", ("mode", "people", "model", "metric", "third of the tasks", "difference")
+    )
+    bars: dict[str, Number] = {}
     unlike = False
-    found = groups(data)
-    for mode, members in by_mode(found).items():
+    known = groups(data)
+    for mode, members in by_mode(known).items():
         people = [group for group in members if group.people]
-        pairs = [(one, model) for model in members if not model.people for one in opponents(model, people)]
-        told = [
-            (one, model, difference_by_task(f"{one.label} minus {model.label}, {mode},", one.rows, model.rows))
+        models = [group for group in members if not group.people]
+        pairs = [(one, model) for model in models for one in opponents(model, people)]
+        compared = [
+            (one, model, result)
             for one, model in pairs
+            if (result := found.estimated(_compared(one, model))) is not None
         ]
-        short += [result for _, _, result in told if isinstance(result, Shortfall)]
-        known = [(one, model, result) for one, model, result in told if isinstance(result, TaskDifference)]
-        adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in known])
-        for (one, model, result), p in zip(known, adjusted, strict=True):
-            key = f"{one.label} minus {model.label}/{mode}"
-            numbers[key] = result.number
-            bars.append((f"{one.label} minus {model.label}, {mode}", result.number))
+        adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
+        for (one, model, result), p in zip(compared, adjusted, strict=True):
+            name = f"{one.label} minus {model.label}"
+            bars[f"{name}, {mode}"] = found.number(f"{name}/{mode}", result.number)
             tasks = f"{result.better} / {result.equal} / {result.worse}"
             same = one.rows[0].budget_key == model.rows[0].budget_key
             unlike = unlike or not same
-            said = "same" if same else "differ"
-            lines.append((mode, one.label, model.label, result.number, tasks, result.sign_p, p, said))
+            p_values = (result.sign_p, p)
+            table.row(mode, one.label, model.label, result.number, tasks, *p_values, "same" if same else "differ")
             for metric, third, part in _terciles(data, one, model):
-                numbers[f"{key}/{metric}/{third}"] = part
-                parts.append((mode, one.label, model.label, metric, third, part))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    tables = [
-        FindingsTable(
-            "People minus model, on the tasks that both attempted",
-            (
-                "mode",
-                "people",
-                "model",
-                "difference",
-                "tasks better / equal / worse",
-                "p (sign test)",
-                "Holm",
-                "settings",
-            ),
-            tuple(lines),
-            "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside.",
-        )
-    ]
-    if parts:
-        columns = ("mode", "people", "model", "metric", "third of the tasks", "difference")
-        tables.append(FindingsTable("Who is better where", columns, tuple(parts)))
-    notes = [keys_note(found)] if unlike else []
+                found.number(f"{name}/{mode}/{metric}/{third}", part)
+                parts.row(mode, one.label, model.label, metric, third, part)
+    marks = (Bars.of("", bars),)
+    found.plot(Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %."))
     if unlike:
-        notes.append("Where settings differ, the difference is also one of budgets, tools or briefs.")
-    marks = (Bars("", tuple(label for label, _ in bars), *_drawn([number for _, number in bars])),)
-    plot = Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
-    return Findings(numbers, tuple(tables), (plot,), tuple(filter(None, notes)), tuple(short))
+        found.settings(known)
+        found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
+    return found.findings()
+
+
+_COLUMNS = (
+    "mode",
+    "people",
+    "model",
+    "difference",
+    "tasks better / equal / worse",
+    "p (sign test)",
+    "Holm",
+    "settings",
+)
+NOTE = "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside."
+
+
+def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
+    return difference_by_task(f"{one.label} minus {model.label}, {one.mode},", one.rows, model.rows)
 
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
@@ -179,12 +175,6 @@ def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
         for place, p in zip(places, holm([found[place][1] for place in places]), strict=True):
             made[place] = p
     return made
-
-
-def _drawn(
-    numbers: Sequence[Number],
-) -> tuple[tuple[float | None, ...], tuple[float | None, ...], tuple[float | None, ...]]:
-    return tuple(n.value for n in numbers), tuple(n.low for n in numbers), tuple(n.high for n in numbers)
 
 
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
