@@ -12,9 +12,22 @@ _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "N
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
 _ITERATORS = {"Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Iterable", "AsyncIterable"}
 _SEQUENCES = {
-    "list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "MutableSequence",
-    "Collection", "AbstractSet", "MutableSet", "deque", "Deque",
-}  # fmt: skip
+    "list",
+    "List",
+    "set",
+    "Set",
+    "frozenset",
+    "FrozenSet",
+    "tuple",
+    "Tuple",
+    "Sequence",
+    "MutableSequence",
+    "Collection",
+    "AbstractSet",
+    "MutableSet",
+    "deque",
+    "Deque",
+}
 
 
 class Annotations:

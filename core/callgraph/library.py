@@ -35,22 +35,62 @@ from gistpoint.core.callgraph.values import (
 )
 
 _SPECIAL = {
-    "str": "__str__", "repr": "__repr__", "len": "__len__", "hash": "__hash__", "bool": "__bool__", "int": "__int__",
-    "float": "__float__", "abs": "__abs__", "round": "__round__", "format": "__format__", "bytes": "__bytes__",
-    "reversed": "__reversed__", "dir": "__dir__", "complex": "__complex__", "index": "__index__", "ascii": "__repr__",
-    "divmod": "__divmod__", "pow": "__pow__",
-}  # fmt: skip
+    "str": "__str__",
+    "repr": "__repr__",
+    "len": "__len__",
+    "hash": "__hash__",
+    "bool": "__bool__",
+    "int": "__int__",
+    "float": "__float__",
+    "abs": "__abs__",
+    "round": "__round__",
+    "format": "__format__",
+    "bytes": "__bytes__",
+    "reversed": "__reversed__",
+    "dir": "__dir__",
+    "complex": "__complex__",
+    "index": "__index__",
+    "ascii": "__repr__",
+    "divmod": "__divmod__",
+    "pow": "__pow__",
+}
 _COLLECT = {
-    "list": "list", "tuple": "tuple", "set": "set", "frozenset": "set", "sorted": "list", "iter": "list",
-    "reversed": "list", "collections.deque": "list", "itertools.chain": "list", "collections.OrderedDict": "dict",
-    "dict": "dict", "collections.Counter": "dict", "itertools.chain.from_iterable": "list", "itertools.islice": "list",
-    "itertools.cycle": "list", "enumerate": "pairs", "zip": "pairs", "any": "", "all": "", "sum": "", "min": "item",
-    "max": "item", "next": "",
-}  # fmt: skip
+    "list": "list",
+    "tuple": "tuple",
+    "set": "set",
+    "frozenset": "set",
+    "sorted": "list",
+    "iter": "list",
+    "reversed": "list",
+    "collections.deque": "list",
+    "itertools.chain": "list",
+    "collections.OrderedDict": "dict",
+    "dict": "dict",
+    "collections.Counter": "dict",
+    "itertools.chain.from_iterable": "list",
+    "itertools.islice": "list",
+    "itertools.cycle": "list",
+    "enumerate": "pairs",
+    "zip": "pairs",
+    "any": "",
+    "all": "",
+    "sum": "",
+    "min": "item",
+    "max": "item",
+    "next": "",
+}
 _APPLIES = {
-    "map": 0, "filter": 0, "functools.reduce": 0, "itertools.starmap": 0, "itertools.takewhile": 0,
-    "itertools.dropwhile": 0, "itertools.filterfalse": 0, "itertools.groupby": 1, "re.sub": 1, "re.subn": 1,
-}  # fmt: skip
+    "map": 0,
+    "filter": 0,
+    "functools.reduce": 0,
+    "itertools.starmap": 0,
+    "itertools.takewhile": 0,
+    "itertools.dropwhile": 0,
+    "itertools.filterfalse": 0,
+    "itertools.groupby": 1,
+    "re.sub": 1,
+    "re.subn": 1,
+}
 _KEYED = {"sorted", "min", "max", "itertools.groupby"}
 _SAME = {"copy.copy", "copy.deepcopy", "dataclasses.replace", "weakref.proxy", "six.text_type", "asyncio.shield"}
 _PROPERTIES = {
@@ -61,9 +101,31 @@ _PROPERTIES = {
     "types.DynamicClassAttribute",
 }
 _TYPES = {
-    "str", "int", "float", "bool", "bytes", "bytearray", "complex", "range", "memoryview", "object", "len", "repr",
-    "open", "hash", "id", "ord", "chr", "format", "input", "round", "abs", "isinstance", "issubclass", "callable",
-}  # fmt: skip
+    "str",
+    "int",
+    "float",
+    "bool",
+    "bytes",
+    "bytearray",
+    "complex",
+    "range",
+    "memoryview",
+    "object",
+    "len",
+    "repr",
+    "open",
+    "hash",
+    "id",
+    "ord",
+    "chr",
+    "format",
+    "input",
+    "round",
+    "abs",
+    "isinstance",
+    "issubclass",
+    "callable",
+}
 _PUTS = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "put": 0}
 _TAKES = {"pop", "popleft", "get", "setdefault", "popitem", "__getitem__", "__next__"}
 _SHORTEST_START = 3

@@ -176,13 +176,25 @@ def _result(document: RunDocument, result: Result, known: set[str], *, agent: bo
 
 def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
     kept: dict[str, Json] = {
-        "actor": step.actor.value, "kind": step.kind.value, "label": step.label, "id": step.id,
-        "started": step.started, "ended": step.ended, "cost": step.cost, "model": step.model,
-        "tokens": {"prompt": step.tokens.prompt, "completion": step.tokens.completion,
-                   "cached": step.tokens.cached, "reasoning": step.tokens.reasoning},
-        "state": dict(step.state), "flags": [*sorted(step.flags - {"long"})], "derived": [*sorted(step.derived)],
+        "actor": step.actor.value,
+        "kind": step.kind.value,
+        "label": step.label,
+        "id": step.id,
+        "started": step.started,
+        "ended": step.ended,
+        "cost": step.cost,
+        "model": step.model,
+        "tokens": {
+            "prompt": step.tokens.prompt,
+            "completion": step.tokens.completion,
+            "cached": step.tokens.cached,
+            "reasoning": step.tokens.reasoning,
+        },
+        "state": dict(step.state),
+        "flags": [*sorted(step.flags - {"long"})],
+        "derived": [*sorted(step.derived)],
         "links": [*step.links],
-    }  # fmt: skip
+    }
     if not agent and step.thought:
         kept["thought"] = _whole(document, step.thought)
     if step.diff is not None:

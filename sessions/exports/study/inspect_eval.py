@@ -181,8 +181,19 @@ def _sample(export: StudyExport, row: AttemptRow, model: str, epoch: int) -> dic
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("id", "epoch", "uuid", "input", "target", "scores", "model_usage", "started_at", "completed_at",
-             "total_time", "working_time")  # fmt: skip
+    names = (
+        "id",
+        "epoch",
+        "uuid",
+        "input",
+        "target",
+        "scores",
+        "model_usage",
+        "started_at",
+        "completed_at",
+        "total_time",
+        "working_time",
+    )
     return {name: sample[name] for name in names} | {"completed": True, "message_count": len(sample["messages"])}
 
 

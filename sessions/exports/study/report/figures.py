@@ -63,9 +63,19 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
         _Drawing(figure, plot).draw()
         if simulated:
             figure.text(
-                0.5, 0.5, "SIMULATED", rotation=24, fontsize=54, fontweight="bold", color=_RED, alpha=0.2,
-                ha="center", va="center", zorder=100, in_layout=False,
-            )  # fmt: skip
+                0.5,
+                0.5,
+                "SIMULATED",
+                rotation=24,
+                fontsize=54,
+                fontweight="bold",
+                color=_RED,
+                alpha=0.2,
+                ha="center",
+                va="center",
+                zorder=100,
+                in_layout=False,
+            )
         target = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(target, format="svg", metadata=nothing)
@@ -289,10 +299,14 @@ class _Drawing:
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
                 options: dict[str, Any] = {
-                    "color": self._colour(mark.series), "edgecolor": "black", "linewidth": 0.6, "ecolor": "black",
-                    "capsize": 3, "hatch": _shape(_HATCHES, self._number(mark.series)),
+                    "color": self._colour(mark.series),
+                    "edgecolor": "black",
+                    "linewidth": 0.6,
+                    "ecolor": "black",
+                    "capsize": 3,
+                    "hatch": _shape(_HATCHES, self._number(mark.series)),
                     "label": "_" if mark.series in named else self._entry(mark.series),
-                }  # fmt: skip
+                }
                 named.add(mark.series)
                 if lying:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
@@ -319,9 +333,11 @@ class _Drawing:
         x, y = np.asarray(mark.x, float), np.asarray(mark.y, float)
         step = "post" if mark.steps else None
         options: dict[str, Any] = {
-            "color": colour, "linestyle": (0, (6, 2)) if mark.dashed else "-", "linewidth": 1.8,
+            "color": colour,
+            "linestyle": (0, (6, 2)) if mark.dashed else "-",
+            "linewidth": 1.8,
             "label": self._entry(mark.series),
-        }  # fmt: skip
+        }
         if mark.steps:
             self._axes.step(x, y, where="post", **options)
         else:
@@ -349,10 +365,20 @@ class _Drawing:
             errors = np.concatenate([np.zeros((2, 1)) if pair is None else pair for pair in pairs], axis=1)
         crowded = len(mark.x) > 60
         self._axes.errorbar(
-            mark.x, mark.y, yerr=errors, linestyle="none", marker=_shape(_MARKERS, number), color=colour,
-            markersize=4 if crowded else 7, markeredgecolor="white", markeredgewidth=0.5, capsize=3, elinewidth=1.2,
-            alpha=0.6 if crowded else 1.0, label=self._entry(mark.series),
-        )  # fmt: skip
+            mark.x,
+            mark.y,
+            yerr=errors,
+            linestyle="none",
+            marker=_shape(_MARKERS, number),
+            color=colour,
+            markersize=4 if crowded else 7,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            capsize=3,
+            elinewidth=1.2,
+            alpha=0.6 if crowded else 1.0,
+            label=self._entry(mark.series),
+        )
         if mark.labels and len(mark.labels) <= _MOST_LABELS:
             for x, y, label in zip(mark.x, mark.y, mark.labels, strict=False):
                 if _finite(x) and _finite(y):
@@ -364,10 +390,17 @@ class _Drawing:
     def _hexagons(self, mark: Hexagons) -> None:
         colours = matplotlib.colormaps["cividis"].resampled(10)
         drawn = self._axes.hexbin(
-            mark.x, mark.y, C=mark.z, reduce_C_function=np.mean, gridsize=18, cmap=colours,
-            xscale="log" if self._plot.log_x else "linear", yscale="log" if self._plot.log_y else "linear",
-            linewidths=0.2, edgecolors="white",
-        )  # fmt: skip
+            mark.x,
+            mark.y,
+            C=mark.z,
+            reduce_C_function=np.mean,
+            gridsize=18,
+            cmap=colours,
+            xscale="log" if self._plot.log_x else "linear",
+            yscale="log" if self._plot.log_y else "linear",
+            linewidths=0.2,
+            edgecolors="white",
+        )
         if self._plot.log_x or self._plot.log_y:
             self._scales()
         values = drawn.get_array()
@@ -396,18 +429,25 @@ class _Drawing:
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
             dark = not math.isnan(value) and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
             axes.text(
-                column + 0.5, row + 0.5, (NOTHING if math.isnan(value) else f"{value:.2f}") + count, ha="center",
-                va="center", fontsize=5.5 if many else 8, color="white" if dark else "black",
-            )  # fmt: skip
+                column + 0.5,
+                row + 0.5,
+                (NOTHING if math.isnan(value) else f"{value:.2f}") + count,
+                ha="center",
+                va="center",
+                fontsize=5.5 if many else 8,
+                color="white" if dark else "black",
+            )
         axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
         turned = len(mark.columns) > 5 or any(len(label) > 60 // max(1, len(mark.columns)) for label in mark.columns)
         axes.set_xticks(
             np.arange(len(mark.columns)) + 0.5,
             [_wrapped(label, 60 if many else _LABEL if turned else 14) for label in mark.columns],
-            rotation=90 if many else 40 if turned else 0, fontsize=8 if many else 10,
-            ha="right" if turned else "center", va="center" if many else "top",
+            rotation=90 if many else 40 if turned else 0,
+            fontsize=8 if many else 10,
+            ha="right" if turned else "center",
+            va="center" if many else "top",
             rotation_mode="anchor" if turned else None,
-        )  # fmt: skip
+        )
         if many:
             axes.tick_params(axis="y", labelsize=8)
         axes.tick_params(length=0)
@@ -450,9 +490,14 @@ class _Drawing:
         if not unique:
             return
         self._figure.legend(
-            unique.values(), unique.keys(), loc="outside upper left", frameon=False, fontsize=9, handlelength=2.8,
+            unique.values(),
+            unique.keys(),
+            loc="outside upper left",
+            frameon=False,
+            fontsize=9,
+            handlelength=2.8,
             ncols=_legend_columns(list(unique)),
-        )  # fmt: skip
+        )
 
     def _at_risk(self, table: Any) -> None:
         """Write the numbers at risk under the time axis, a line for each series."""
