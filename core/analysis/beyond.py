@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Scale, Units, jackknife_of_mean, mean, share
-from gistpoint.core.analysis.pooling import groups
+from gistpoint.core.analysis.pooling import PooledRows, groups
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence, StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -28,25 +28,35 @@ def beyond_tests(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table("Beyond the tests", ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read"), NOTE)
     for group in groups(data):
-        solved = [row for row in group.rows if row.solved]
-        judged = [row for row in solved if row.attempt in verdicts]
-        compared = [row for row in judged if _comparable(verdicts[row.attempt])]
-        read = [row for row in solved if readings[row.attempt]]
-        if not compared and not read:
-            continue
-        made = {
-            TESTS: share(group.rows),
-            INPUTS: share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None,
-            READERS: _merged(read, readings) if read else None,
-        }
-        cells = found.numbers_of(f"{group.label}/{group.mode}", made)
-        table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
+        _add_group(found, table, group, verdicts, readings)
     if readings[""]:
         golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))
         table.row(ORIGINALS, "", None, None, golden, 0, 0)
     _add_examples(found, data, verdicts)
     found.plot(_plot(found.numbers))
     return found.findings() if table.rows else Findings()
+
+
+def _add_group(
+    found: FindingsBuilder,
+    table: TableBuilder,
+    group: PooledRows,
+    verdicts: Mapping[str, RepairEquivalence],
+    readings: dict[str, list[MergeReading]],
+) -> None:
+    solved = [row for row in group.rows if row.solved]
+    judged = [row for row in solved if row.attempt in verdicts]
+    compared = [row for row in judged if _comparable(verdicts[row.attempt])]
+    read = [row for row in solved if readings[row.attempt]]
+    if not compared and not read:
+        return
+    made = {
+        TESTS: share(group.rows),
+        INPUTS: share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None,
+        READERS: _merged(read, readings) if read else None,
+    }
+    cells = found.numbers_of(f"{group.label}/{group.mode}", made)
+    table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
 
 
 NOTE = (

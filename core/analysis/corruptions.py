@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.special import ndtr
 
-from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, countable, groups_of, regression_needs
@@ -46,17 +46,26 @@ def corruptions(data: StudyData) -> Findings:
         for k, members in by_count.items():
             table.row(label, k, len(members), rates[k], *_found_all(members))
         marks.append(Points.of(label, [(k, rate) for k, rate in rates.items() if rate.value is not None]))
-        what = f"The trend of success with the number of corruptions ({label})"
-        if found.lacks(what, *regression_needs(rows)):
-            continue
-        slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
-        if slope is not None:
-            z = cochran_armitage([(k, sum(r.solved for r in m), len(m)) for k, m in by_count.items()])
-            coefficient = found.number(f"{label}/slope", slope.coefficient("k"))
-            trends.row(label, coefficient, slope.wald_p("k"), slope.p("k"), z, float(2 * ndtr(-abs(z))))
+        _add_trend(found, trends, label, rows, count)
     found.plot(Plot("bp-3a", title, "corrupted functions", "share solved", tuple(marks)))
     found.note(f"Settings: {'; '.join(settings)}.")
     return found.findings()
+
+
+def _add_trend(
+    found: FindingsBuilder, table: TableBuilder, label: str, rows: Sequence[AttemptRow], count: Mapping[str, int]
+) -> None:
+    """Add the slope of the log odds on the number of corruptions of each task, and the trend test."""
+    what = f"The trend of success with the number of corruptions ({label})"
+    if found.lacks(what, *regression_needs(rows)):
+        return
+    slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
+    if slope is None:
+        return
+    solved, tried = Counter(count[row.task] for row in rows if row.solved), Counter(count[row.task] for row in rows)
+    z = cochran_armitage([(k, solved[k], tried[k]) for k in sorted(tried)])
+    coefficient = found.number(f"{label}/slope", slope.coefficient("k"))
+    table.row(label, coefficient, slope.wald_p("k"), slope.p("k"), z, float(2 * ndtr(-abs(z))))
 
 
 def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:

@@ -46,7 +46,7 @@ def exploration(data: StudyData) -> Findings:
         "Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
     for group in groups(data):
-        counted = ((row, *looks(row)) for row in group.rows if row.calls)
+        counted = [(row, *looks(row)) for row in group.rows if row.calls]
         looked = [(row, views, searches) for row, views, searches in counted if views + searches]
         if not looked:
             continue
@@ -56,13 +56,9 @@ def exploration(data: StudyData) -> Findings:
         again = ("tasks attempted more than once", LEAST_TASKS_OF_REGRESSION, sum(n > 1 for n in attempts.values()))
         if found.lacks(what, *regression_needs(rows), again):
             continue
-        columns = _columns(
-            {
-                "calls": [float(views + searches) for _, views, searches in looked],
-                "searches": [100 / STEP * searches / (views + searches) for _, views, searches in looked],
-            },
-            [row.task for row in rows],
-        )
+        totals = np.array([views + searches for _, views, searches in looked], dtype=float)
+        shares = np.array([100 / STEP * searches for _, _, searches in looked]) / totals
+        columns = _columns({"calls": totals, "searches": shares}, [row.task for row in rows])
         fit = regress(rows, columns)
         if fit is None:
             found.not_estimated(what, "effect that can be told from the other", 2, 0)
@@ -75,7 +71,7 @@ def exploration(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _columns(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> dict[str, ArrayLike]:
+def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str, ArrayLike]:
     made: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)

@@ -36,17 +36,18 @@ def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
     known = tuple(people)
     screened = Counter(out.item for person in known if (out := person.screened_out) is not None)
     roles = Counter(person.role for person in known if person.enrolled is not None and person.role != "baseline")
-    kept = Counter(person.withdrawn.data for person in known if person.withdrawn is not None)
+    withdrawn = Counter(person.withdrawn.data for person in known if person.withdrawn is not None)
+    to_erase = withdrawn.pop("erase", 0)
     return {
         "enrolled": sum(person.enrolled is not None for person in known),
-        **_told("enrolled in another role", roles),
+        **_counts_of("enrolled in another role", roles),
         "consented": sum(person.consent is not None and not person.declined for person in known),
         "declined the consent": sum(person.declined for person in known),
-        "screened out": sum(screened.values()),
-        **_told("screened out by", screened),
+        "screened out": screened.total(),
+        **_counts_of("screened out by", screened),
         "began a task": sum(bool(person.begun) for person in known),
-        "withdrew, data kept": sum(count for how, count in kept.items() if how != "erase"),
-        **({"withdrew, data still to be erased": kept["erase"]} if kept["erase"] else {}),
+        "withdrew, data kept": withdrawn.total(),
+        **({"withdrew, data still to be erased": to_erase} if to_erase else {}),
         "erased": len(data.ledger.erased),
     }
 
@@ -62,16 +63,16 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
         "assigned and begun": sum(one.id in data.ledger.person(one.person).begun for one in assigned),
         "returned": sum(one.id in data.ledger.person(one.person).returned for one in assigned),
         "attempts of people": len(rows),
-        **_told("ended", ends),
+        **_counts_of("ended", ends),
         "not counted": len(out),
-        **_told("not counted because", Counter(row.exclusion or row.end or "unknown" for row in out)),
+        **_counts_of("not counted because", Counter(row.exclusion or row.end or "unknown" for row in out)),
         "counted": len(counted),
         "persons with counted attempts": persons_of(counted),
         "tasks with counted attempts": tasks_of(counted),
     }
 
 
-def _told(what: str, found: Mapping[str, int]) -> dict[str, int]:
+def _counts_of(what: str, found: Mapping[str, int]) -> dict[str, int]:
     return {f"{what}: {name}": count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0]))}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import sub
 
 import numpy as np
 from scipy.stats import rankdata
@@ -12,7 +13,7 @@ from gistpoint.core.analysis.correlations import correlation
 from gistpoint.core.analysis.evaluation import EASE, answer
 from gistpoint.core.analysis.findings import Findings, Number, Plot, Points, Shortfall
 from gistpoint.core.analysis.intervals import Scale, Units, mean
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, countable, tasks_of
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, countable, tasks_of, too_few
 from gistpoint.core.analysis.timeratios import FORECAST, log_minutes, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -36,26 +37,30 @@ def forecasts(data: StudyData) -> Findings:
         found.note("Forecasts of minutes are compared for solved attempts alone, whose minutes are known and shorter.")
     chances = [row for row in data.rows if countable(row) and not row.solver]
     if stated := _answered(chances, CHANCE, zero=True):
-        own = [row for row, _ in stated]
+        own, chance = [row for row, _ in stated], [value / 100 for _, value in stated]
         outcomes = [float(row.solved) for row in own]
-        add("brier", "Brier score of the stated chance", _brier(own, [v / 100 for _, v in stated], outcomes))
+        add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
         # A forecaster who knew the rate alone would score this: a stated chance helps if it scores less.
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
-        over = [value / 100 - outcome for (_, value), outcome in zip(stated, outcomes, strict=True)]
+        over = list(map(sub, chance, outcomes))
         add("overconfidence", "mean stated chance less share solved", mean(own, over, Scale.DIFFERENCE))
     if felt := _answered(rows, FELT):
         add("felt", "felt over measured minutes (geometric mean)", *_over_minutes(felt))
     if eased := _answered(rows, EASE):
-        own = [row for row, _ in eased]
-        what = "The correlation of ease and time"
-        if not found.lacks(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
-            number = _correlation([value for _, value in eased], own)
-            r = found.estimated(number or Shortfall(what, "different answers", 2, 1))
-            if r is not None:
-                add("ease and time", "rank correlation of ease (7 is very easy) and ln minutes", r)
+        r = found.estimated(_ease_and_time(eased))
+        if r is not None:
+            add("ease and time", "rank correlation of ease (7 is very easy) and ln minutes", r)
     return found.findings()
+
+
+def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortfall:
+    own = [row for row, _ in eased]
+    what = "The correlation of ease and time"
+    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
+        return short
+    return _correlation([value for _, value in eased], own) or Shortfall(what, "different answers", 2, 1)
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.correlations import correlation, fisher_interval, pearson, pearson_p
 from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import Kept, Units
@@ -122,22 +122,25 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
         if number is not None and number.value is not None:
             p = pearson_p(number.value, number.tasks)
             table.row(group.label, "by task", number.tasks, found.number(f"{group.label}/by task", number), p)
-    for people in (True, False):
-        members = [group for group in groups if group.people is people]
-        label = "people" if people else "models"
-        what = f"The correlation of test score and fidelity by solver ({label})"
-        needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
-        if not members or found.lacks(what, needs):
-            continue
-        scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
-        r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
-        if r is not None:
-            rows = [row for group in members for row in group.rows]
-            made = Number(r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS)
-            p = pearson_p(r, len(members))
-            table.row(label, "by solver", len(members), found.number(f"{label}/by solver", made), p)
+    _add_by_solver(found, table, "people", [group for group in groups if group.people])
+    _add_by_solver(found, table, "models", [group for group in groups if not group.people])
     found.settings(groups)
     return found.findings()
+
+
+def _add_by_solver(found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]) -> None:
+    """Add the correlation over solvers and conditions, of their means, as the paper has it."""
+    what = f"The correlation of test score and fidelity by solver ({label})"
+    needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
+    if not members or found.lacks(what, needs):
+        return
+    scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
+    r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
+    if r is not None:
+        rows = [row for group in members for row in group.rows]
+        made = Number(r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS)
+        p = pearson_p(r, len(members))
+        table.row(label, "by solver", len(members), found.number(f"{label}/by solver", made), p)
 
 
 MEANS = "no interval but Fisher's: the means of solvers on the same tasks are not independent"

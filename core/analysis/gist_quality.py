@@ -48,9 +48,10 @@ def quality(data: StudyData) -> Findings:
     fidelity: dict[str, Number] = {}
     for group in groups:
         made = _line_rates(group.rows)
-        fidelity[group.label], *others = found.numbers_of(group.label, made)
+        found.numbers_of(group.label, made)
+        fidelity[group.label] = made["fidelity"]
         execution = execution_of(data, group.condition)
-        table.row(group.label, execution, len(group.rows), fidelity[group.label], *others, *_not_mocked(group.rows))
+        table.row(group.label, execution, len(group.rows), *made.values(), *_not_mocked(group.rows))
     _add_scaffolds(scaffolds, groups)
     found.plot(Plot("gi-1", "Execution fidelity", "solver", "% of gists", (Bars.of("fidelity", fidelity),)))
     found.note(BY_TASK)

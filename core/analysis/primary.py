@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from msgspec.structs import replace as changed
@@ -181,25 +182,36 @@ def sensitivity(data: StudyData) -> Findings:
 
 def variants(data: StudyData) -> tuple[Variant, ...]:
     """Return the study under the decisions that could have been others, where it makes a difference."""
-    made: list[Variant] = []
+    return (*_without_rules(data), *_other_times(data), *_without_silent(data))
+
+
+def _without_rules(data: StudyData) -> Iterator[Variant]:
+    """Yield the study with excluded attempts taken back: all of them, and those that one rule alone excludes."""
     out = {row.attempt: reasons for row in data.rows if (reasons := reasons_of(data, row))}
     if out:
-        made.append(Variant("nothing excluded", _taken_back(data, out)))
-    for reason in sorted({reason for reasons in out.values() for reason in reasons}):
+        yield Variant("nothing excluded", _taken_back(data, out))
+    for reason in sorted(frozenset().union(*out.values())):
         freed = {attempt for attempt, reasons in out.items() if reasons == {reason}}
-        if freed and len(freed) < len(out):
-            made.append(Variant(f"without the rule {reason}", _taken_back(data, freed)))
-    if data.study.protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
-        declared = data.study.protocol.primary_time
-        made.append(Variant("times before corrections", _timed(data, lambda row: raw_time(row, declared))))
-        other = next(clock for clock in PrimaryTime if clock is not declared)
-        made.append(Variant(_CLOCKS[other], _timed(data, lambda row: corrected_time(row, other))))
+        if 0 < len(freed) < len(out):
+            yield Variant(f"without the rule {reason}", _taken_back(data, freed))
+
+
+def _other_times(data: StudyData) -> Iterator[Variant]:
+    """Yield the study with times before corrections, and on the clock that was not declared."""
+    protocol = data.study.protocol
+    if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
+        yield Variant("times before corrections", _timed(data, lambda row: raw_time(row, protocol.primary_time)))
+        (other,) = set(PrimaryTime) - {protocol.primary_time}
+        yield Variant(_CLOCKS[other], _timed(data, lambda row: corrected_time(row, other)))
+
+
+def _without_silent(data: StudyData) -> Iterator[Variant]:
+    """Yield the study without the people who had a chat and did not use it."""
     chats = {condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE}
-    unused = [row for row in data.rows if row.condition in chats and not row.solver and not row.assist_messages]
-    if unused:
-        silent = {row.attempt for row in unused}
-        made.append(Variant("without attempts that did not use the chat", _leave_out(data, silent)))
-    return tuple(made)
+    with_chat = (row for row in data.rows if row.condition in chats and not row.solver)
+    silent = {row.attempt for row in with_chat if not row.assist_messages}
+    if silent:
+        yield Variant("without attempts that did not use the chat", _leave_out(data, silent))
 
 
 _CLOCKS: Mapping[PrimaryTime, str] = {
@@ -257,13 +269,17 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     if len(persons) < 2:
         return {}
     without = [_leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons]
-    # An interval takes as many refits as there are persons and tasks: only the two that are told get one.
-    found = [(primary(others, interval=False), others) for others in without]
-    known = [(n.value, others) for n, others in found if isinstance(n, Number) and n.value is not None]
+    # An interval takes as many refits as there are persons and tasks: only the least and the greatest get one.
+    estimates = [(_value(primary(others, interval=False)), others) for others in without]
+    known = sorted(((value, others) for value, others in estimates if value is not None), key=itemgetter(0))
     if not known:
         return {}
-    known.sort(key=lambda pair: pair[0])
-    note = "" if len(known) == len(persons) else f"without {len(persons) - len(known)} of them there is no estimate"
+    lost = len(persons) - len(known)
+    note = f"without {lost} of them there is no estimate" if lost else ""
     named = {"without one person: least": known[0][1], "without one person: greatest": known[-1][1]}
-    numbers = ((name, primary(others)) for name, others in named.items())
-    return {name: replace(n, note=n.note or note) for name, n in numbers if isinstance(n, Number)}
+    numbers = {name: primary(others) for name, others in named.items()}
+    return {name: replace(n, note=n.note or note) for name, n in numbers.items() if isinstance(n, Number)}
+
+
+def _value(estimate: Estimate) -> float | None:
+    return estimate.value if isinstance(estimate, Number) else None

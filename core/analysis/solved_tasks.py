@@ -133,14 +133,14 @@ def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, 
             },
         )
         ps.append(tested.p)
-        before = (metric, one.mode, name, against, f"{len(values[0])} and {len(values[1])}", tested.p)
+        before: tuple[Cell, ...] = (metric, one.mode, name, against, f"{len(values[0])} and {len(values[1])}", tested.p)
         made.append((before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope)))
         title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
         violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
         found.plot(Plot(f"{identity}-{len(made)}", title, "", metric, (violins,)))
     # Holm's p needs the p values of all comparisons: the rows are made when every one is known.
-    for (before, after), p in zip(made, holm(ps), strict=True):
-        table.row(*before, p, *after)
+    for (left, right), p in zip(made, holm(ps), strict=True):
+        table.row(*left, p, *right)
     found.settings(group for pair in pairs for group in pair[:2])
     return found.findings()
 

@@ -334,7 +334,9 @@ def ratios_by_mode(data: StudyData) -> Findings:
                 modes.append(mode)
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
-        for effect in () if regression is None else (*modes, *contrasts):
+        if regression is None:
+            continue
+        for effect in (*modes, *contrasts):
             table.row(name, effect, found.number(f"{name}/{effect}", regression.ratio(effect)))
     found.note(*given_up(rows))
     return found.findings()

@@ -123,13 +123,10 @@ def people_and_models(data: StudyData) -> Findings:
     known = groups(data)
     for mode, members in by_mode(known).items():
         people = [group for group in members if group.people]
-        models = [group for group in members if not group.people]
-        pairs = [(one, model) for model in models for one in opponents(model, people)]
-        compared = [
-            (one, model, result)
-            for one, model in pairs
-            if (result := found.estimated(_compared(one, model))) is not None
-        ]
+        models = (group for group in members if not group.people)
+        pairs = ((one, model) for model in models for one in opponents(model, people))
+        results = ((one, model, found.estimated(_compared(one, model))) for one, model in pairs)
+        compared = [(one, model, result) for one, model, result in results if result is not None]
         adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
         for (one, model, result), p in zip(compared, adjusted, strict=True):
             name = f"{one.label} minus {model.label}"
@@ -137,8 +134,16 @@ def people_and_models(data: StudyData) -> Findings:
             tasks = f"{result.better} / {result.equal} / {result.worse}"
             same = one.rows[0].budget_key == model.rows[0].budget_key
             unlike = unlike or not same
-            p_values = (result.sign_p, p)
-            table.row(mode, one.label, model.label, result.number, tasks, *p_values, "same" if same else "differ")
+            table.row(
+                mode,
+                one.label,
+                model.label,
+                result.number,
+                tasks,
+                result.sign_p,
+                p,
+                "same" if same else "differ",
+            )
             for metric, third, part in _terciles(data, one, model):
                 found.number(f"{name}/{mode}/{metric}/{third}", part)
                 parts.row(mode, one.label, model.label, metric, third, part)

@@ -8,7 +8,7 @@ from functools import partial
 
 from gistpoint.core.callgraph.attributes import Attributes
 from gistpoint.core.callgraph.calls import Calls
-from gistpoint.core.callgraph.containers import Containers, Key
+from gistpoint.core.callgraph.containers import Containers
 from gistpoint.core.callgraph.graph import CallEvidence
 from gistpoint.core.callgraph.program import MOST_SUBCLASSES, CallSite, Program, as_class, class_of
 from gistpoint.core.callgraph.values import (
@@ -227,16 +227,16 @@ class BuiltinCalls:
             self.containers.merge(given[0], call.result)
         made = self.program.container("list" if kind in ("pairs", "item", "") else kind)
         pair = self.program.container("tuple")
-        for place, item in enumerate(given):
-            if name == "dict" or (kind == "item" and len(given) > 1):
-                items = item
-            else:
-                items = self.containers.iterate(call.scope, item)
+        # A single argument of `min` and `max` is iterated; several are the items themselves.
+        given_one_by_one = kind == "item" and len(given) > 1
+        target = call.result if kind == "item" else made.unplaced
+        for place, item in enumerate(() if name == "dict" else given):
+            items = item if given_one_by_one else self.containers.iterate(call.scope, item)
             if kind == "pairs":
                 at = place if name == "zip" else 1
                 self.solver.copy(items, self.program.place(pair, ("int", at)))
-            elif name != "dict":
-                self.solver.copy(items, call.result if kind == "item" else made.unplaced)
+            else:
+                self.solver.copy(items, target)
         if kind == "pairs":
             self.solver.add(made.unplaced, pair)
         for keyword, variable in call.arguments.named.items():
@@ -382,14 +382,19 @@ class BuiltinCalls:
         else:
             self.calls.apply(call, self.program.opaque(""))
 
+    def _merge(self, call: CallSite, owner: ContainerValue) -> None:
+        for item in call.arguments.positional:
+            self.containers.merge(item, self.solver.holding(owner))
+            if owner.kind != "dict":
+                self.solver.copy(self.containers.iterate(call.scope, item), owner.unplaced)
+
     def _container_method(self, call: CallSite, owner: ContainerValue, name: str) -> None:
         given = call.arguments.positional
         if name in _PUTS and len(given) > _PUTS[name]:
-            key: Key = None
             if name == "setdefault":
                 self.containers.store(call.scope, self.solver.holding(owner), None, given[0], given[1])
             else:
-                self.containers.put(self.solver.holding(owner), key, given[_PUTS[name]])
+                self.containers.put(self.solver.holding(owner), None, given[_PUTS[name]])
         if name in _TAKES:
             index = given[0] if given and owner.kind == "dict" else NOTHING
             found = self.containers.subscript(call.scope, self.solver.holding(owner), None, index)
@@ -397,10 +402,7 @@ class BuiltinCalls:
             if name == "get" and len(given) > 1:
                 self.solver.copy(given[1], call.result)
         elif name in _MERGES:
-            for item in given:
-                self.containers.merge(item, self.solver.holding(owner))
-                if owner.kind != "dict":
-                    self.solver.copy(self.containers.iterate(call.scope, item), owner.unplaced)
+            self._merge(call, owner)
             if name not in ("update", "extend", "extendleft"):
                 self.solver.add(call.result, owner)
         elif name == "sort" and "key" in call.arguments.named:

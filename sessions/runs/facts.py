@@ -398,8 +398,9 @@ def _whole_ones(values: Mapping[str, Json], one: str, other: str) -> tuple[int |
 
 
 def _whole(value: Json) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 <= value < 1 << 53 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < 1 << 53 else None
 
 
 _REPEATABLE = frozenset({StepKind.VIEW, StepKind.SEARCH, StepKind.EXECUTE, StepKind.TEST, StepKind.TOOL})

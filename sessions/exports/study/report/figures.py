@@ -23,7 +23,7 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Matrix, Plot, Points, Violins
+from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Mark, Matrix, Plot, Points, Violins
 from gistpoint.core.analysis.printing import NOTHING, value_words
 from gistpoint.core.text import visible_line
 
@@ -234,23 +234,9 @@ class _Drawing:
         plot, axes = self._plot, self._axes
         bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
         self._scales()
-        swapped = False
-        if bars:
-            swapped = self._bars(bars)
+        swapped = self._bars(bars) if bars else False
         for mark in plot.marks:
-            match mark:
-                case Curve():
-                    self._curve(mark)
-                case Points():
-                    self._points(mark)
-                case Hexagons():
-                    self._hexagons(mark)
-                case Matrix():
-                    self._matrix(mark)
-                case Violins():
-                    self._violins(mark)
-                case _:
-                    pass
+            self._mark(mark)
         across, up = _wrapped(plot.x_label, 80), _wrapped(plot.y_label, 48)
         axes.set_xlabel(up if swapped else across)
         axes.set_ylabel(across if swapped else up)
@@ -260,6 +246,21 @@ class _Drawing:
         self._legend()
         if self._below is not None:
             self._at_risk(self._below)
+
+    def _mark(self, mark: Mark) -> None:
+        match mark:
+            case Curve():
+                self._curve(mark)
+            case Points():
+                self._points(mark)
+            case Hexagons():
+                self._hexagons(mark)
+            case Matrix():
+                self._matrix(mark)
+            case Violins():
+                self._violins(mark)
+            case Bars():
+                pass  # drawn before, all together
 
     def _scales(self) -> None:
         axes, plot = self._axes, self._plot
@@ -298,15 +299,7 @@ class _Drawing:
                 axes.annotate("no data", where, fontsize=8, color="#555555", **side)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
-                options: dict[str, Any] = {
-                    "color": self._colour(mark.series),
-                    "edgecolor": "black",
-                    "linewidth": 0.6,
-                    "ecolor": "black",
-                    "capsize": 3,
-                    "hatch": _shape(_HATCHES, self._number(mark.series)),
-                    "label": "_" if mark.series in named else self._entry(mark.series),
-                }
+                options = self._bar_options(mark.series, is_named=mark.series in named)
                 named.add(mark.series)
                 if lying:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
@@ -322,6 +315,17 @@ class _Drawing:
         else:
             axes.set_xlim(-0.5, len(labels) - 0.5)
         return lying
+
+    def _bar_options(self, series: str, *, is_named: bool) -> dict[str, Any]:
+        return {
+            "color": self._colour(series),
+            "edgecolor": "black",
+            "linewidth": 0.6,
+            "ecolor": "black",
+            "capsize": 3,
+            "hatch": _shape(_HATCHES, self._number(series)),
+            "label": "_" if is_named else self._entry(series),
+        }
 
     def _entry(self, series: str) -> str:
         """Return the words of a series in the legend; a leading underscore would hide it."""
@@ -412,47 +416,57 @@ class _Drawing:
 
     def _matrix(self, mark: Matrix) -> None:
         axes = self._axes
-        values = np.array([[np.nan if not _finite(v) else v for v in row] for row in mark.values], float)
+        values = np.array([[v if _finite(v) else np.nan for v in row] for row in mark.values], float)
         if values.size == 0:
             return
         known = values[~np.isnan(values)]
-        signed = bool(known.size) and float(known.min()) < 0
-        top = max(1.0, float(np.abs(known).max())) if known.size else 1.0
-        names = matplotlib.colormaps["PuOr" if signed else "cividis"].resampled(12)
-        bottom = -top if signed else min(0.0, float(known.min())) if known.size else 0.0
+        low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+        # Values with signs, as correlations, get a colour for each sign.
+        signed = low < 0
+        top = max(1.0, -low, high)
         drawn = axes.pcolormesh(
-            np.ma.masked_invalid(values), cmap=names, vmin=bottom, vmax=top, edgecolors="white", linewidth=1
+            np.ma.masked_invalid(values),
+            cmap=matplotlib.colormaps["PuOr" if signed else "cividis"].resampled(12),
+            vmin=-top if signed else 0.0,
+            vmax=top,
+            edgecolors="white",
+            linewidth=1,
         )
         many = len(mark.columns) > 9
         for row, column in np.ndindex(values.shape):
             value = values[row, column]
+            shown = NOTHING if math.isnan(value) else f"{value:.2f}"
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
-            dark = not math.isnan(value) and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
+            is_dark = not math.isnan(value) and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
             axes.text(
                 column + 0.5,
                 row + 0.5,
-                (NOTHING if math.isnan(value) else f"{value:.2f}") + count,
+                shown + count,
                 ha="center",
                 va="center",
                 fontsize=5.5 if many else 8,
-                color="white" if dark else "black",
+                color="white" if is_dark else "black",
             )
         axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
-        turned = len(mark.columns) > 5 or any(len(label) > 60 // max(1, len(mark.columns)) for label in mark.columns)
-        axes.set_xticks(
-            np.arange(len(mark.columns)) + 0.5,
-            [_wrapped(label, 60 if many else _LABEL if turned else 14) for label in mark.columns],
-            rotation=90 if many else 40 if turned else 0,
-            fontsize=8 if many else 10,
-            ha="right" if turned else "center",
-            va="center" if many else "top",
-            rotation_mode="anchor" if turned else None,
-        )
+        self._name_columns(mark.columns)
         if many:
             axes.tick_params(axis="y", labelsize=8)
         axes.tick_params(length=0)
         axes.invert_yaxis()
         axes.spines[:].set_visible(False)
+
+    def _name_columns(self, columns: Sequence[str]) -> None:
+        """Name the columns of a matrix: level if there is room, slanted for long names, upright for many."""
+        room = 60 // max(1, len(columns))
+        style: dict[str, Any]
+        if len(columns) > 9:
+            width, style = 60, {"rotation": 90, "fontsize": 8, "ha": "right", "va": "center"}
+        elif len(columns) > 5 or any(len(label) > room for label in columns):
+            width, style = _LABEL, {"rotation": 40, "fontsize": 10, "ha": "right", "va": "top"}
+        else:
+            width, style = 14, {"rotation": 0, "fontsize": 10, "ha": "center", "va": "top"}
+        style["rotation_mode"] = "anchor" if style["rotation"] else None
+        self._axes.set_xticks(np.arange(len(columns)) + 0.5, [_wrapped(label, width) for label in columns], **style)
 
     def _violins(self, mark: Violins) -> None:
         axes = self._axes
