@@ -29,6 +29,8 @@ def beyond_tests(data: StudyData) -> Findings:
     table = found.table("Beyond the tests", ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read"), NOTE)
     for group in groups(data):
         _add_group(found, table, group, verdicts, readings)
+    # Originals were read among the repairs, unmarked: how often they are merged is the readers' own
+    # strictness (decision 80).
     if readings[""]:
         golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))
         table.row(ORIGINALS, "", None, None, golden, 0, 0)
@@ -46,6 +48,8 @@ def _add_group(
 ) -> None:
     solved = [row for row in group.rows if row.solved]
     judged = [row for row in solved if row.attempt in verdicts]
+    # What could not be compared is neither equivalent nor different; it is counted in a column of its own
+    # (decision 80).
     compared = [row for row in judged if _comparable(verdicts[row.attempt])]
     read = [row for row in solved if readings[row.attempt]]
     if not compared and not read:
@@ -76,6 +80,7 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
     """Return the mean over repairs of the share of their readings that merge."""
     shares = [_merges(readings[row.attempt]) for row in rows]
+    # Where every reading agrees these are shares of yes and no, with the exact interval for all or none.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)

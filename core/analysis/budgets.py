@@ -51,6 +51,8 @@ def success_by_budget(data: StudyData) -> Findings:
             key = f"{series.label}/{series.mode}/{budget}"
             gap: Number | str = "base"
             p = None
+            # Compared within tasks, at attempts that were made under each budget: one that is cut short was
+            # planned otherwise.
             if budget != base:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))

@@ -106,11 +106,13 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
     whole = r(np.ones(len(units.tasks), dtype=bool))
     if not np.isfinite(whole):
         return None
+    # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
     if abs(whole) >= _PERFECT:
         persons, rows, note = units.person_count, len(units.tasks), "no interval: a perfect correlation"
         return Number(float(np.sign(whole)), persons=persons, tasks=units.task_count, rows=rows, note=note)
 
     def estimate(kept: Kept) -> float:
+        # On Fisher's scale the interval stays between -1 and 1.
         found = r(kept)
         return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
 

@@ -103,6 +103,7 @@ def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     for group in groups_of(discovery):
         first = group.rows[0]
         budgets = (first.tool_use_budget, first.submission_budget, first.time_limit_s)
+        # The brief for several corruptions is another template, and the paper's figure has both on one line.
         alike = alike_but_for(data.study.condition_of(group.condition)) or group.condition
         made[(group.who, alike, *budgets, group.settings)].append(group)
     named: dict[str, list[list[AttemptRow]]] = defaultdict(list)

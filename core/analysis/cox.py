@@ -54,12 +54,15 @@ def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> 
     """Return the ratio of hazards of two conditions, and the p of the test that it is constant over time."""
     pair = [row for row in rows if row.condition in (condition, reference)]
     ways = {(row.task, row.condition) for row in pair}
+    # Stratified by task: a task under one condition alone compares nothing.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
     solved = sum(row.solved for row in pair)
     if lack := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
         return lack
     helped = np.array([float(row.condition == condition) for row in pair])
+    # Our own likelihood, which tests hold equal to lifelines: that takes 0.2 s a fit, and the jackknife
+    # refits without each person and task (decision 87).
     partial = PartialLikelihood.of(pair)
     everything = np.ones(len(pair), dtype=bool)
     whole = partial.fit(helped, everything)
@@ -71,6 +74,7 @@ def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> 
         return float("nan") if fit is None else fit[0]
 
     spread = jackknife(Units.of(pair), estimate, whole[1])
+    # The interval that papers print is shown with ours (decision 87).
     robust, p = _by_lifelines(pair, helped)
     return replace(spread.number(Scale.LOG, iid=robust), beside=CLUSTERED), p
 

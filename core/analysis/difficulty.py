@@ -84,6 +84,8 @@ def _add_models(
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
+        # With the solver's mean and without: the paper's code has it, its text does not (decision 86). Of
+        # people the solver is the group, so there is no mean to take out.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)
@@ -104,6 +106,7 @@ def _term(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> tuple[Number | Value, ...]:
     fit = model.fit
+    # The likelihood of a penalised fit is not at its maximum: R2, AIC and the ratio test would be wrong.
     plain = not fit.firth
     return (
         term,
@@ -122,6 +125,7 @@ def _without(
 ) -> float | None:
     left = {name: values for name, values in columns.items() if name != term}
     smaller = regress(pool.rows, left) if left else None
+    # Two likelihoods compare only if neither model has the penalty.
     if left and (smaller is None or smaller.fit.firth):
         return None
     below = smaller.fit.log_likelihood if smaller is not None else null
@@ -167,6 +171,8 @@ def add_metric_by_mode(found: FindingsBuilder, known: Sequence[Pool], scores: Se
     for pool in known:
         together[pool.label].append(pool)
     for (label, members), one in product(together.items(), scores):
+        # One regression with products, not two slopes: the difference then has an interval and a p of its
+        # own.
         with_metric = (pool.with_metrics([one]) for pool in members)
         usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
         if len(usable) < 2:

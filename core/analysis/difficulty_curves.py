@@ -102,6 +102,7 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
         NOTE,
     )
     scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
+    # Each group has a curve of its own: only the regressions of section 4.1.2 pool models (decision 86).
     members_of = by_mode(alone(group, label) for label, group in groups)
     for metric, (mode, members) in product(scores, members_of.items()):
         marks: list[Curve] = []

@@ -66,6 +66,8 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
         x = [log(values[row.task]) for row in rows]
         at = np.linspace(min(x), max(x), _POINTS)
         grid = np.column_stack([np.ones(_POINTS), at])
+        # Always with the penalty: a curve that is fitted with it only where data are separated would jump
+        # between groups (decision 86).
         model = regress(rows, {name: x}, firth=True, grid=grid)
         if model is None:
             continue

@@ -35,6 +35,7 @@ def errors(data: StudyData) -> Findings:
     groups = measuring(data, FIDELITY)
     for group in groups:
         failed = [row for row in group.rows if not row.solved]
+        # Each failed gist has one category, the first that holds: the percentages sum to 100.
         counts = Counter(map(category_of, failed))
         for category in CATEGORIES if failed else ():
             if category in (MOCKED, UNKNOWN) and not counts[category]:

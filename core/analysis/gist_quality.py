@@ -64,6 +64,7 @@ def _own(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
 
 
 def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
+    # A mocked gist is not faithful, and its lines are not of the codebase's work (decision 86).
     own = _own(rows)
     return {
         "fidelity": share_over_tasks(rows),
@@ -73,6 +74,7 @@ def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
 
 
 def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
+    # The fidelity without such gists is in a column of its own (decision 86).
     own = _own(rows)
     return share_over_tasks(own), len(rows) - len(own)
 

@@ -42,6 +42,8 @@ def hard_set(
 ) -> HardSet:
     """Tell the hard tasks from the rest, by the percentiles of each task's own library."""
     bars: dict[str, dict[str, float]] = {}
+    # Against the task's own library: a degree of 9 is much in a small one and little in a large one (decision
+    # 86).
     for source, functions in candidates.items():
         known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values}
@@ -122,6 +124,7 @@ def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Nu
 
     def ratio(kept: Kept) -> float:
         one, other = shares(kept)
+        # On the log scale a ratio and its inverse have the same interval.
         return float(np.log(one / other)) if one > 0 and other > 0 else np.nan
 
     difference = jackknife(units, gap).number(Scale.DIFFERENCE)

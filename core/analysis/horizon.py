@@ -79,6 +79,7 @@ def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float
             step = step / 2
         at = at + step
         value = loss(at)
+        # Times that tell successes from failures apart have their maximum at infinity.
         if np.abs(at).max() > 1e3:
             return None
     return HorizonFit(float(at[0]), float(at[1]))
@@ -199,6 +200,7 @@ def _add_fits(found: FindingsBuilder, table: TableBuilder, label: str, kind: Min
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
         if fit is None:
             continue
+        # The bootstrap refits a thousand times: it is for the figure that papers print, and no other.
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
         p50, p80 = _horizons(timed, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
@@ -226,6 +228,7 @@ def _horizons(timed: Timed, penalty: float, printed: Sequence[tuple[float, float
     made = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
+        # METR's interval is named after its method: it is no interval as if runs were independent.
         number = replace(number, beside=BOOTSTRAP)
         if number.value is None:
             note = "success does not fall with the minutes"

@@ -176,15 +176,22 @@ class Spread:
     @cached_property
     def variance(self) -> Floats:
         """max(V_P + V_T - V_A, V_P, V_T); V_A where both are zero, so that no interval has the width zero."""
+        # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
+        # A row that is left out with its person is left out with its task too. V_P + V_T has the variance of
+        # single attempts twice, so V_A is taken off once (Cameron, Gelbach & Miller 2011; decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
+        # The difference can come out below V_P or V_T, even below 0: neither clustering may be forgotten for
+        # it.
         found = np.maximum(np.maximum(both, self.by_persons), self.by_tasks)
         return np.where(self.flat, self.by_rows, found)
 
     @cached_property
     def flat(self) -> Kept:
         """Where neither persons nor tasks differ, though rows do."""
+        # Equal means of persons and of tasks leave rounding errors, so 0 is compared with the variance of
+        # attempts.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
 
     @cached_property
@@ -192,11 +199,13 @@ class Spread:
         """Half the width of the interval; NaN if there are too few persons or tasks."""
         if self.units.lack:
             return np.full_like(self.estimate, np.nan)
+        # t with the fewer of persons and tasks, and no normal quantile: six people say little (decision 87).
         quantile = float(stdtrit(self.units.fewest - 1, (1 + LEVEL) / 2))
         return np.asarray(quantile * np.sqrt(self.variance), dtype=float)
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds as they are printed."""
+        # Some scales turn round: on log(-log) the upper end is the lower share.
         one, other = scale.back(self.estimate - self.half), scale.back(self.estimate + self.half)
         return np.minimum(one, other), np.maximum(one, other)
 
@@ -216,9 +225,11 @@ class Spread:
         if self.units.lack:
             said.append(self.units.lack)
         elif self.asked and value is not None and (low is None or high is None):
+            # An estimate that one person or task decides has no interval, and says so (decision 87).
             said.append(UNSTABLE)
             low = high = None
         elif value is not None and not self.half[place]:
+            # An interval of the width zero would claim certainty (decision 87).
             said.append("no interval: nothing varies")
             low = high = None
         elif self.units.person_count and self.flat[place]:
@@ -249,6 +260,7 @@ def jackknife(
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
+    # Without an interval the estimate is the same: the refits are left out.
     if units.lack or not interval:
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
@@ -258,10 +270,13 @@ def jackknife(
         if not count:
             return np.zeros_like(full)
         refits = np.array([_vector(estimate(~gone)) for gone in left_out])
+        # Squares are taken from the estimate on all rows, not from the refits' mean, as in the module's
+        # formula.
         return np.asarray((count - 1) / count * ((refits - full) ** 2).sum(axis=0), dtype=float)
 
     people = [units.persons == person for person in units.person_numbers]
     tasks = [units.tasks == task for task in units.task_numbers]
+    # One refit for each attempt is the most of the work: a fitted likelihood knows this variance already.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
@@ -289,6 +304,8 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
         if not groups:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
+            # A mean needs no refit: without a group it is what is left of the sum over what is left of the
+            # count.
             left = (total - sums) / (count - counts)
         return float((groups - 1) / groups * ((left - mean) ** 2).sum())
 
@@ -327,6 +344,8 @@ def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = 
         return Number(None, note="no attempts")
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
+    # All or none succeeded: every refit is the same, and the jackknife's interval would have the width zero.
+    # The exact one takes as many trials as there are persons or tasks, the fewer of them (decision 87).
     rate = count / total
     low, high = (None, None) if units.lack else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(

@@ -86,9 +86,11 @@ def groups(data: StudyData) -> tuple[PooledRows, ...]:
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
     """Return the groups of some rows; those that don't count are left out."""
     found: dict[tuple[bool, str, str, str, str], list[AttemptRow]] = defaultdict(list)
+    # Rows that differ in one of these are never pooled.
     for row in rows:
         if countable(row):
             found[(bool(row.solver), row.who, row.mode, row.condition, row.condition_key)].append(row)
+    # A label says no more than it must: a condition only if there are several, settings only if they differ.
     conditions: dict[str, set[str]] = defaultdict(set)
     keys: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for _, who, mode, condition, key in sorted(found):

@@ -35,6 +35,8 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
 
     Without `interval` the refits for one are left out.
     """
+    # Declared before the study opens: the protocol's hash covers it, so that it can't be chosen afterwards
+    # (decision 83).
     protocol = data.study.protocol
     names = protocol.primary_contrast
     timed = protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
@@ -45,6 +47,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
+        # A mocked gist has no fidelity of its own, whatever its run shows (decision 86).
         rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
@@ -229,6 +232,7 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
     if reviewers_exclude((one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule):
         by_people.add("reviewers")
+    # An attempt that the design leaves out as well would not be taken back by freeing it from a rule.
     found = rules | by_people
     return frozenset(found) if row.exclusion in found else frozenset()
 
@@ -268,6 +272,7 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     persons = sorted({row.participant for row in data.rows if countable(row) and not row.solver})
     if len(persons) < 2:
         return {}
+    # Each person in turn, so that a reader sees whether one of them decides the estimate.
     without = [_leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons]
     # An interval takes as many refits as there are persons and tasks: only the least and the greatest get one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]

@@ -104,13 +104,17 @@ def regress(
     x = np.column_stack([np.ones(len(rows)), *(np.asarray(values, dtype=float) for values in columns.values())])
     points = np.zeros((0, x.shape[1])) if grid is None else grid
     units = Units.of(rows)
+    # The fit and all refits have the penalty or none has: coefficients with and without it are not of one
+    # quantity, and their differences would count as variance.
     for penalty in (True,) if firth else (False, True):
         fit = fit_logit(x, y, firth=penalty)
         if fit is None:
             return None
+        # Separated as a whole: the next round fits with the penalty (decision 86).
         if not (fit.converged or penalty):
             continue
         spread = _spread(units, x, y, points, fit)
+        # A variance that is not finite comes from a refit that is separated without one person or task.
         if penalty or units.lack or bool(np.all(np.isfinite(spread.variance))):
             return SuccessRegression(tuple(columns), fit, spread, firth)
     return None

@@ -41,6 +41,7 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
     """Return the mean over tasks with its interval over tasks; the exact one where all are 0 or all are 1."""
     units = Units.named([""] * len(tasks), [one.task for one in tasks])
     runs = sum(one.runs for one in tasks)
+    # All or none: the jackknife would have no width (decision 87).
     if not units.lack and set(values) in ({0.0}, {1.0}):
         low, high = clopper_pearson(sum(values), len(values))
         return Number(values[0], low, high, tasks=len(tasks), rows=runs, note=EXACT)

@@ -42,6 +42,8 @@ def agreement_of_reviewers(data: StudyData) -> Findings:
         def estimate(kept: Kept, pairs: list[tuple[ReviewDecision, ReviewDecision]] = pairs) -> float:
             return or_nan(cohen_kappa(pairs[place] for place in np.flatnonzero(kept)))
 
+        # Attempts that two reviewers share also share persons and tasks: the interval is over these (decision
+        # 87).
         units = Units.of([rows[attempt] for attempt in shared])
         kappa = found.number(key, jackknife(units, estimate).number(Scale.DIFFERENCE))
         table.row(key, len(shared), agreed / len(shared), kappa)

@@ -77,6 +77,7 @@ def _ran(analysis: Analysis, data: StudyData) -> RanAnalysis:
         return RanAnalysis(analysis, failed=_told(error))
     except UserError as error:
         return RanAnalysis(analysis, failed=str(error))
+    # One analysis that fails must not take the report with it: its failure is printed in its place.
     except Exception as error:
         return RanAnalysis(analysis, failed=_told(error))
 

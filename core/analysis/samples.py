@@ -61,6 +61,8 @@ class Pool:
     def solver_means(self) -> tuple[float, ...]:
         """For each row the share that its solver solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
+        # Of the solver's group, never of a person: with four to eight attempts a person's own share holds the
+        # outcome that it would explain (decision 86).
         for row, solver in zip(self.rows, self.solver_of, strict=True):
             outcomes[solver].append(float(row.solved))
         means = {solver: fmean(values) for solver, values in outcomes.items()}
@@ -86,6 +88,8 @@ def alone(group: PooledRows, label: str = "") -> Pool:
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
     """Return each group of people by itself, and the models of each mode and condition together."""
     known = tuple(found)
+    # People are pooled only with people of their own condition; the models of one condition are pooled as the
+    # paper pools them (decision 86).
     made = [alone(group) for group in known if group.people]
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in known:
@@ -133,6 +137,8 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
+    # Over all tasks, whoever attempted them: a slope is then of the same unit in each group and mode
+    # (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}
     return StandardScores(metric, mean, sd, scores)

@@ -114,9 +114,12 @@ def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, 
         )
         if found.lacks(f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs):
             continue
+        # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
+        # and the difference of slopes are shown with it (decision 86).
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)
+        # A test has no interval; its numbers still say how many persons and tasks they rest on.
         rests_on = Number(
             None,
             persons=persons_of((*one.rows, *other.rows)),

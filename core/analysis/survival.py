@@ -155,6 +155,7 @@ def _numbers(times: Times) -> dict[str, Number]:
             rows=len(times.rows),
             note="not reached: fewer than half are solved",
         )
+    # Who gives up would have taken longer, so neither count is right; the truth lies between (a) and (b).
     found = {"median": median}
     for name, competing in (("a", False), ("b", True)):
         number = band(times, np.array([end]), competing=competing).number(Scale.LOG_MINUS_LOG)
@@ -188,6 +189,7 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         moments, survival, _, incidence = steps(times.minutes, times.ends)
         x = np.concatenate([[0.0], moments, [times.minutes.max()]])
         low, high = band(times, x).bounds(Scale.LOG_MINUS_LOG)
+        # At time 0 nothing is solved, and log(-log) of that does not exist.
         low[0] = high[0] = 1.0
         marks.append(Curve(group.label, tuple(x.tolist()), _solved(survival), _rest(high), _rest(low), steps=True))
         if (times.ends == GAVE_UP).any():

@@ -84,6 +84,7 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
     """Return the log median of each task that somebody solved, with its standard error; empty if that is too few."""
+    # A task that nobody solved has no finite median: its longest attempt is printed as a bound.
     solved_tasks = {row.task for row in rows if row.solved}
     kept = [row for row in rows if row.task in solved_tasks]
     free = len(kept) - len(solved_tasks)
@@ -91,9 +92,12 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
         return {}
     tasks = Units.of(kept).tasks
     solved = np.array([row.solved for row in kept], dtype=bool)
+    # One sigma for all tasks, so that a single solved attempt has an estimate.
     fit = fit_censored(np.eye(len(solved_tasks))[tasks], log_minutes(kept), solved)
     if fit is None:
         return {}
+    # The likelihood spends a parameter on each task; its variances are too small by their share of the
+    # attempts.
     errors = np.sqrt(np.diag(fit.covariance) * len(kept) / free)
     return {task: (float(fit.coefficients[n]), float(errors[n])) for n, task in enumerate(sorted(solved_tasks))}
 

@@ -84,6 +84,7 @@ def regress_times(
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
+    # Tasks that tell nothing of the effects would only add parameters.
     kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
     if lack := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
         return lack
@@ -93,6 +94,7 @@ def regress_times(
     count = x.shape[1]
 
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
+        # Without a person a task may be left with one attempt, or with none that is solved.
         if within_tasks:
             chosen = chosen & _telling(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
@@ -109,6 +111,7 @@ def regress_times(
         fit = fitted(chosen)
         return np.full(len(sums), np.nan) if fit is None else sums @ fit.coefficients[:count]
 
+    # Persons and tasks of unused rows are not left out: they would count as units without having a say.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
     place = np.flatnonzero(kept)
 
@@ -184,6 +187,7 @@ def condition_ratio(
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
+    # Within tasks, since the conditions may have had different ones.
     helped = [float(row.condition == condition) for row in pair]
     return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
 
@@ -303,6 +307,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
     y = log_minutes(rows)
     inner = np.linalg.inv(x.T @ x)
     b = inner @ x.T @ y
+    # HC3 divides each residual by what its own attempt leaves of it; at a leverage of 1 nothing is left.
     leverage = np.einsum("ij,jk,ik->i", x, inner, x)
     units = Units.of(rows)
     number = Number(float(np.exp(b[0])), persons=units.person_count, tasks=units.task_count, rows=len(rows), note=note)
@@ -332,6 +337,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
             if not found.lacks(f"The ratio of times, {name}, {mode},", needs):
                 modes.append(mode)
+        # Both ratios are of one fit, so that their difference has an interval of its own.
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
         if regression is None:

@@ -57,6 +57,7 @@ def difference_by_task(
     kept = np.array([row.task in shared for row in (*first, *second)])
     side = side[kept]
     units, values = Units.of(rows), np.array([measure(row) for row in rows])
+    # Each task has the same weight: a task that many attempted would otherwise count as many.
     by_task = differences(units, values, side, np.ones(len(rows), dtype=bool))
 
     def estimate(chosen: Kept) -> float:
@@ -65,6 +66,7 @@ def difference_by_task(
 
     spread = jackknife(units, estimate, interval=interval)
     number = spread.number(Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side]))
+    # Means of floats that should be equal differ in the last digits: a tie is no win.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
 
@@ -106,6 +108,7 @@ def holm(p: Sequence[float]) -> tuple[float, ...]:
 
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
     """Return the people to put beside a model: under the same budgets, else in the same condition, else all."""
+    # Equal budgets first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
     return same or tuple(group for group in people if group.condition == model.condition) or tuple(people)
