@@ -77,7 +77,7 @@ class FindingsBuilder:
         """Add the note that shows which settings the groups have."""
         self.note(keys_note(groups))
 
-    def lacks(self, what: str, *needs: tuple[str, float, float]) -> bool:
+    def too_few(self, what: str, *needs: tuple[str, float, float]) -> bool:
         """Whether a number can't be estimated, each need as (name, least, what there is); the first unmet is kept."""
         short = too_few(what, *needs)
         self._short += [] if short is None else [short]

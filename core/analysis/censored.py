@@ -63,7 +63,7 @@ def fit_censored(x: Floats, log_times: Floats, solved: Kept, start: CensoredFit 
         at, (value, slope, curve) = there, moved
     else:
         return None
-    return _told(x, at, value, curve)
+    return _original_scale(x, at, value, curve)
 
 
 def _start(x: Floats, log_times: Floats, solved: Kept) -> Floats:
@@ -89,7 +89,7 @@ def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats) -> tuple[float, 
     return float(value), slope, curve
 
 
-def _told(x: Floats, at: Floats, value: float, curve: Floats) -> CensoredFit | None:
+def _original_scale(x: Floats, at: Floats, value: float, curve: Floats) -> CensoredFit | None:
     try:
         covariance = np.linalg.inv(-curve)
     except np.linalg.LinAlgError:

@@ -41,7 +41,7 @@ def metric_correlations(data: StudyData) -> Findings:
     for mode in modes_measuring(FOUND):
         tasks = of_mode[mode]
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, len(tasks))
-        if not tasks or found.lacks(f"Correlations of metrics ({mode})", needs):
+        if not tasks or found.too_few(f"Correlations of metrics ({mode})", needs):
             continue
         metrics = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
         columns: dict[str, Mapping[str, float]] = {
@@ -63,7 +63,7 @@ def _add_outcomes(
     columns: dict[str, Mapping[str, float]] = {}
     for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
-        if not rows or found.lacks(f"Correlations with {outcome} ({pool.name})", needs):
+        if not rows or found.too_few(f"Correlations with {outcome} ({pool.name})", needs):
             continue
         columns[f"{outcome}: {pool.label}"] = means_by_task(rows, outcome)
         for metric, values in metrics.items():

@@ -57,7 +57,7 @@ def _add_trend(
 ) -> None:
     """Add the slope of the log odds on the number of corruptions of each task, and the trend test."""
     what = f"The trend of success with the number of corruptions ({label})"
-    if found.lacks(what, *regression_needs(rows)):
+    if found.too_few(what, *regression_needs(rows)):
         return
     slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
     if slope is None:

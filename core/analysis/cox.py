@@ -24,7 +24,7 @@ CLUSTERED = "clustered"
 """The name of the interval by lifelines, whose errors are clustered by person."""
 _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
-"""Below it the effect runs off to infinity, or no task tells of it."""
+"""Below it the effect runs off to infinity, or no task shows it."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: wherever people differ, it is nearer to 1 "
     "than the ratio for one and the same person."
@@ -58,8 +58,8 @@ def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> 
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
     solved = sum(row.solved for row in pair)
-    if lack := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
-        return lack
+    if short := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
+        return short
     helped = np.array([float(row.condition == condition) for row in pair])
     # Our own likelihood, which tests hold equal to lifelines: that takes 0.2 s a fit, and the jackknife
     # refits without each person and task (decision 87).

@@ -46,13 +46,13 @@ def difficulty(data: StudyData) -> Findings:
         if not pool.rows or not any(one.of for one in scores):
             continue
         known = pool.with_metrics(scores)
-        if found.lacks(*known.needs("Success against the metrics")):
+        if found.too_few(*known.needs("Success against the metrics")):
             continue
         joint = _add_models(found, table, known, scores)
         if len(scores) != 2 or joint is None:
             continue
         needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(known.rows))
-        if not found.lacks(f"The map of success ({pool.name})", needs):
+        if not found.too_few(f"The map of success ({pool.name})", needs):
             found.plot(_map(known, scores, joint))
     add_metric_by_mode(found, pools(groups), scores)
     found.note(_scale(scores))
@@ -70,8 +70,8 @@ NOTE = (
 
 
 def _scale(scores: Sequence[StandardScores]) -> str:
-    told = "; ".join(one.words for one in scores if one.of)
-    return f"Units: {told}." if told else ""
+    units = "; ".join(one.words for one in scores if one.of)
+    return f"Units: {units}." if units else ""
 
 
 def _add_models(

@@ -108,7 +108,7 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
         marks: list[Curve] = []
         for whole in members:
             pool = whole.with_metrics([metric])
-            if found.lacks(*pool.needs(f"The curve over {metric.metric}")):
+            if found.too_few(*pool.needs(f"The curve over {metric.metric}")):
                 continue
             made = _curve(data, pool, metric)
             if made is None:

@@ -54,5 +54,5 @@ def _median_of_solved(group: PooledRows) -> Number | None:
 
 
 def _ease(group: PooledRows) -> Number | None:
-    told = [(row, value) for row in group.rows if (value := answer(row, EASE)) is not None]
-    return mean([row for row, _ in told], [value for _, value in told]) if told else None
+    answers = [(row, value) for row in group.rows if (value := answer(row, EASE)) is not None]
+    return mean([row for row, _ in answers], [value for _, value in answers]) if answers else None

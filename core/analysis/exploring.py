@@ -54,7 +54,7 @@ def exploration(data: StudyData) -> Findings:
         what = f"Exploration and success of {group.label}, {group.mode},"
         attempts = Counter(row.task for row in rows)
         again = ("tasks attempted more than once", LEAST_TASKS_OF_REGRESSION, sum(n > 1 for n in attempts.values()))
-        if found.lacks(what, *regression_needs(rows), again):
+        if found.too_few(what, *regression_needs(rows), again):
             continue
         totals = np.array([views + searches for _, views, searches in looked], dtype=float)
         shares = np.array([100 / STEP * searches for _, _, searches in looked]) / totals

@@ -15,7 +15,7 @@ _STEPS = 200
 _HALVINGS = 30
 _LONGEST_STEP = 5.0
 _SEPARATED_AT = 20.0
-"""Log odds that no data of a study can tell from certainty: a plain fit that reaches them runs off to infinity."""
+"""Log odds that no data of a study can distinguish from certainty: a plain fit that reaches them has no maximum."""
 
 
 @dataclass(frozen=True)

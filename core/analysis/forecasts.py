@@ -87,8 +87,8 @@ def _answered(rows: Sequence[AttemptRow], item: str, *, zero: bool = False) -> l
     return [(row, value) for row, value in found if value > 0 or (zero and value == 0)]
 
 
-def _logs(told: Sequence[tuple[AttemptRow, float]]) -> list[float]:
-    return [float(value) for value in log_minutes(row for row, _ in told)]
+def _logs(answers: Sequence[tuple[AttemptRow, float]]) -> list[float]:
+    return [float(value) for value in log_minutes(row for row, _ in answers)]
 
 
 def _brier(rows: Sequence[AttemptRow], stated: Sequence[float], outcomes: Sequence[float]) -> Number:
@@ -100,8 +100,8 @@ def _spread(ratios: Sequence[float]) -> float | None:
     return float(np.exp(np.std(ratios, ddof=1))) if len(ratios) > 1 else None
 
 
-def _plot(told: Sequence[tuple[AttemptRow, float]]) -> Plot:
-    x, y = tuple(value for _, value in told), tuple((row.primary_s or 0.0) / 60 for row, _ in told)
+def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
+    x, y = tuple(value for _, value in answers), tuple((row.primary_s or 0.0) / 60 for row, _ in answers)
     mark = Points("solved attempts", x, y)
     labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
     return Plot("forecast", *labels, (mark,), log_x=True, log_y=True)

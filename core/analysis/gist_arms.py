@@ -82,7 +82,7 @@ def _arms(
         used += [one, other]
         name = f"{one.who}: {one.condition} and {other.condition}"
         shared = shared_tasks([one, other])
-        if found.lacks(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared))):
+        if found.too_few(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared))):
             continue
         rows = one.on(shared).rows, other.on(shared).rows
         more, less = discordant(*rows)
@@ -116,7 +116,7 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
     for group in groups:
         rows = [row for row in group.rows if row.number("test_recall") is not None]
         what = f"The correlation of test score and fidelity by task ({group.label})"
-        if found.lacks(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))):
+        if found.too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))):
             continue
         number = _by_task(rows)
         if number is not None and number.value is not None:
@@ -132,7 +132,7 @@ def _add_by_solver(found: FindingsBuilder, table: TableBuilder, label: str, memb
     """Add the correlation over solvers and conditions, of their means, as the paper has it."""
     what = f"The correlation of test score and fidelity by solver ({label})"
     needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
-    if not members or found.lacks(what, needs):
+    if not members or found.too_few(what, needs):
         return
     scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
     r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])

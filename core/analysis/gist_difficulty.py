@@ -61,7 +61,7 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
     groups = measuring(data, FIDELITY)
     for group in groups:
         rows = [row for row in group.rows if row.task in values]
-        if not rows or found.lacks(f"{title} ({group.label})", *regression_needs(rows)):
+        if not rows or found.too_few(f"{title} ({group.label})", *regression_needs(rows)):
             continue
         x = [log(values[row.task]) for row in rows]
         at = np.linspace(min(x), max(x), _POINTS)
@@ -111,7 +111,7 @@ def hard_gists(data: StudyData) -> Findings:
     if not calls or not files:
         return Findings()
     whole = len(calls.keys() & files.keys())
-    if found.lacks("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole)):
+    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole)):
         return found.findings()
     by_calls_, by_files_ = hard_subset(calls, files)
     hard = by_calls_ | by_files_

@@ -94,7 +94,7 @@ def _add_sides(
         sides = group.on(tasks.hard).rows, group.on(tasks.rest).rows
         hard_count, rest_count = map(tasks_of, sides)
         needs = ("hard tasks", LEAST_TASKS, hard_count), ("other tasks", LEAST_TASKS, rest_count)
-        if found.lacks(f"Success on hard tasks by {name} ({group.label}, {mode})", *needs):
+        if found.too_few(f"Success on hard tasks by {name} ({group.label}, {mode})", *needs):
             continue
         gap, ratio = compared(*sides)
         parts = {"hard": share(sides[0]), "rest": share(sides[1]), "difference": gap, "ratio": ratio}

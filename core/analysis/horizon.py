@@ -53,7 +53,7 @@ class HorizonFit:
 def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY) -> HorizonFit | None:
     """Fit by Newton's method; a fractional score is that much of a success and the rest of a failure.
 
-    None if the maximum is at infinity: without the penalty, where times tell successes from failures apart.
+    None if the maximum is at infinity: without the penalty, where times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -79,7 +79,7 @@ def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float
             step = step / 2
         at = at + step
         value = loss(at)
-        # Times that tell successes from failures apart have their maximum at infinity.
+        # Times that separate successes from failures have their maximum at infinity.
         if np.abs(at).max() > 1e3:
             return None
     return HorizonFit(float(at[0]), float(at[1]))
@@ -180,7 +180,7 @@ def horizons(data: StudyData) -> Findings:
             label += f" ({settings or alike.index(settings) + 1})"
         for kind in Minutes:
             timed = Timed.of(rows, {one.task: one.minutes[kind] for one in times if kind in one.minutes})
-            if found.lacks(f"The horizon of {label} ({kind})", *_needs(timed)):
+            if found.too_few(f"The horizon of {label} ({kind})", *_needs(timed)):
                 continue
             if kind is Minutes.GEOMETRIC_MEAN:
                 marks += _marks(label, timed)

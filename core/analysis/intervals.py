@@ -151,7 +151,7 @@ class Units:
         return min(self.person_count, self.task_count) if self.person_count else self.task_count
 
     @property
-    def lack(self) -> str:
+    def no_interval(self) -> str:
         """Why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
             return f"no interval: {self.task_count} of the {LEAST_TASKS} tasks that it needs at least"
@@ -197,7 +197,7 @@ class Spread:
     @cached_property
     def half(self) -> Floats:
         """Half the width of the interval; NaN if there are too few persons or tasks."""
-        if self.units.lack:
+        if self.units.no_interval:
             return np.full_like(self.estimate, np.nan)
         # t with the fewer of persons and tasks, and no normal quantile: six people say little (decision 87).
         quantile = float(stdtrit(self.units.fewest - 1, (1 + LEVEL) / 2))
@@ -221,19 +221,19 @@ class Spread:
         """Return one of the estimates with its interval and what it rests on."""
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))
-        said = [note] if note else []
-        if self.units.lack:
-            said.append(self.units.lack)
+        notes = [note] if note else []
+        if self.units.no_interval:
+            notes.append(self.units.no_interval)
         elif self.asked and value is not None and (low is None or high is None):
             # An estimate that one person or task decides has no interval, and says so (decision 87).
-            said.append(UNSTABLE)
+            notes.append(UNSTABLE)
             low = high = None
         elif value is not None and not self.half[place]:
             # An interval of the width zero would claim certainty (decision 87).
-            said.append("no interval: nothing varies")
+            notes.append("no interval: nothing varies")
             low = high = None
         elif self.units.person_count and self.flat[place]:
-            said.append(SINGLE)
+            notes.append(SINGLE)
         return Number(
             value,
             low,
@@ -242,7 +242,7 @@ class Spread:
             tasks=self.units.task_count,
             rows=len(self.units.tasks) if rows is None else rows,
             iid=scale.cut(iid),
-            note="; ".join(said),
+            note="; ".join(notes),
         )
 
 
@@ -261,7 +261,7 @@ def jackknife(
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
     # Without an interval the estimate is the same: the refits are left out.
-    if units.lack or not interval:
+    if units.no_interval or not interval:
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
 
@@ -334,7 +334,7 @@ def clopper_pearson(count: float, of: int) -> tuple[float, float]:
 def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved) -> Number:
     """Return the share of rows that succeeded, on the probability scale, with Wilson's interval beside it.
 
-    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials stands in
+    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials takes
     its place, and the exact one for as many trials as rows beside it.
     """
     units = Units.of(rows)
@@ -347,7 +347,7 @@ def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = 
     # All or none succeeded: every refit is the same, and the jackknife's interval would have the width zero.
     # The exact one takes as many trials as there are persons or tasks, the fewer of them (decision 87).
     rate = count / total
-    low, high = (None, None) if units.lack else clopper_pearson(rate * units.fewest, units.fewest)
+    low, high = (None, None) if units.no_interval else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(
         rate,
         low,
@@ -356,7 +356,7 @@ def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = 
         tasks=units.task_count,
         rows=total,
         iid=clopper_pearson(count, total),
-        note=units.lack or EXACT,
+        note=units.no_interval or EXACT,
     )
 
 

@@ -90,7 +90,7 @@ def mixed_times(data: StudyData) -> Findings:
     persons, tasks = persons_of(rows), tasks_of(rows)
     what = "The spread of persons and tasks"
     needs = (("solved attempts", LEAST_SOLVED_OF_TIMES, len(rows)), ("persons", LEAST_PERSONS, persons))
-    if found.lacks(what, *needs, ("tasks", LEAST_TASKS, tasks)):
+    if found.too_few(what, *needs, ("tasks", LEAST_TASKS, tasks)):
         return found.findings()
     declared = [condition.id for condition in data.study.conditions_of_people]
     known = {row.condition for row in rows}

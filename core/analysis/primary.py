@@ -62,8 +62,8 @@ def _fidelity(row: AttemptRow) -> float:
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:
     own = _in_first_condition(data, rows)
-    if lack := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
-        return lack
+    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
+        return short
     return share(own) if measure is solved else mean(own, [measure(row) for row in own], Scale.PROBABILITY)
 
 
@@ -96,8 +96,8 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median of a censored log-normal distribution of times, in minutes."""
-    if lack := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(row.solved for row in rows))):
-        return lack
+    if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(row.solved for row in rows))):
+        return short
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     constant = np.ones((len(rows), 1))
 

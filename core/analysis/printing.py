@@ -58,7 +58,7 @@ def number_words(number: Number) -> str:
 
 
 def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
-    """Return why numbers were not estimated: a sentence each, or one for all that lack the same."""
+    """Return why numbers were not estimated: a sentence each, or one for all with the same reason."""
     alike: dict[tuple[str, float, float], list[Shortfall]] = {}
     for one in found:
         alike.setdefault((one.short, one.needs, one.has), []).append(one)

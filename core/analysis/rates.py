@@ -52,7 +52,7 @@ STANDINGS = tuple(str(standing) for standing in Standing if standing is not Stan
 
 
 def _by_tests(group: PooledRows, found: FindingsBuilder) -> tuple[Number | int, ...]:
-    """Return how many rows the tests alone call solved, their share, and how many of these stand in each way."""
+    """Return how many rows the tests alone call solved, their share, and how many of these have each standing."""
     rows = [row.by_the_tests for row in group.rows]
     rate = found.number(f"{group.label}/{group.mode}/tests", share(rows))
     standings = Counter(row.confirmation for row in rows if row.solved)

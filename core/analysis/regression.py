@@ -94,7 +94,7 @@ def regress(
     firth: bool = False,
     grid: Floats | None = None,
 ) -> SuccessRegression | None:
-    """Regress success on columns; None if their effects can't be told apart.
+    """Regress success on columns; None if their effects can't be separated.
 
     `grid` has a row for each point at which the log odds are wanted: the constant's 1, then a value for each column.
     Without `firth` the fit is plain, unless the data, or the data without one person or task, are separated: then the
@@ -115,7 +115,7 @@ def regress(
             continue
         spread = _spread(units, x, y, points, fit)
         # A variance that is not finite comes from a refit that is separated without one person or task.
-        if penalty or units.lack or bool(np.all(np.isfinite(spread.variance))):
+        if penalty or units.no_interval or bool(np.all(np.isfinite(spread.variance))):
             return SuccessRegression(tuple(columns), fit, spread, firth)
     return None
 

@@ -42,7 +42,7 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
     units = Units.named([""] * len(tasks), [one.task for one in tasks])
     runs = sum(one.runs for one in tasks)
     # All or none: the jackknife would have no width (decision 87).
-    if not units.lack and set(values) in ({0.0}, {1.0}):
+    if not units.no_interval and set(values) in ({0.0}, {1.0}):
         low, high = clopper_pearson(sum(values), len(values))
         return Number(values[0], low, high, tasks=len(tasks), rows=runs, note=EXACT)
     return jackknife_of_mean(units, values).number(Scale.PROBABILITY, rows=runs)
@@ -62,7 +62,7 @@ def repeated_runs(data: StudyData) -> Findings:
         if not tasks:
             continue
         what = f"pass@k of {group.label}, {group.mode},"
-        if found.lacks(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
+        if found.too_few(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
             continue
         # With the least number of runs as k, every task has an unbiased estimate.
         k = min(one.runs for one in tasks)

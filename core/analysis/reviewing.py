@@ -18,8 +18,8 @@ from gistpoint.core.study.data import ReviewDecision, StudyData
 def agreement_of_reviewers(data: StudyData) -> Findings:
     """Return Cohen's kappa of each two reviewers on accept or exclude (`agreement`)."""
     by_reviewer: dict[str, dict[str, ReviewDecision]] = defaultdict(dict)
-    for said in data.decisions:
-        by_reviewer[said.reviewer][said.attempt] = said.decision
+    for review in data.decisions:
+        by_reviewer[review.reviewer][review.attempt] = review.decision
     rows = {row.attempt: row for row in data.rows}
     names = {reviewer: f"R{place}" for place, reviewer in enumerate(sorted(by_reviewer), start=1)}
     found = FindingsBuilder()
@@ -31,7 +31,7 @@ def agreement_of_reviewers(data: StudyData) -> Findings:
         shared = sorted(one.keys() & other.keys() & rows.keys())
         key = f"{names[first]} and {names[second]}"
         needs = ("attempts that both reviewed", LEAST_UNITS_OF_KAPPA, len(shared))
-        if not shared or found.lacks(f"Kappa of {key}", needs):
+        if not shared or found.too_few(f"Kappa of {key}", needs):
             continue
         pairs = [(one[attempt], other[attempt]) for attempt in shared]
         agreed = sum(left is right for left, right in pairs)

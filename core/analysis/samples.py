@@ -35,7 +35,7 @@ def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
 
 
 def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task, or of its row, as reports tell it from others."""
+    """Return the mode of a task, or of its row, as reports distinguish it from others."""
     mode = mode or task.mode
     kind = kind_named(mode)
     return mode if kind is None else kind.reported_mode(mode, task.corruptions)
@@ -148,5 +148,5 @@ def alike_but_for(condition: Condition | None, *fields: str) -> str:
     """Return a key that is equal for conditions that differ in nothing but some fields, their names and words."""
     if condition is None:
         return ""
-    said = msgspec.to_builtins(condition)
-    return repr(sorted((k, v) for k, v in said.items() if k not in {"id", "words", "people", *fields}))
+    fields_of = msgspec.to_builtins(condition)
+    return repr(sorted((k, v) for k, v in fields_of.items() if k not in {"id", "words", "people", *fields}))

@@ -112,7 +112,7 @@ def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, 
             (f"tasks solved by {name}", LEAST_SOLVED_OF_RANK_TEST, len(values[0])),
             (f"tasks solved by {against}", LEAST_SOLVED_OF_RANK_TEST, len(values[1])),
         )
-        if found.lacks(f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs):
+        if found.too_few(f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs):
             continue
         # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
         # and the difference of slopes are shown with it (decision 86).

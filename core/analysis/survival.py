@@ -126,7 +126,7 @@ def curves(data: StudyData) -> Findings:
         for group in members:
             times = Times.of(group.rows)
             solved = int(times.solved.sum())
-            if found.lacks(
+            if found.too_few(
                 f"The curve of {group.label}, {mode},", ("solved attempts", LEAST_SOLVED_OF_SURVIVAL, solved)
             ):
                 continue

@@ -133,7 +133,7 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
         ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
         ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
     )
-    found.lacks(f"The log-normal median of the tasks, {condition},", *needs)
+    found.too_few(f"The log-normal median of the tasks, {condition},", *needs)
     title = f"Minutes of each task, {condition}"
     columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
     table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")

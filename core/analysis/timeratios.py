@@ -1,7 +1,7 @@
 """By which factor something changes the time to solve: censored regressions of log times within tasks.
 
 ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without a solved
-attempt, or with one attempt, tells nothing of b and is left out.
+attempt, or with one attempt, says nothing about b and is left out.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of effects.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be told apart. Without `interval`
+    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without `interval`
     the refits for one are left out.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
-    # Tasks that tell nothing of the effects would only add parameters.
+    # Tasks that say nothing about the effects would only add parameters.
     kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
-    if lack := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
-        return lack
+    if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
+        return short
     if not _apart(x[kept], units.tasks[kept] if within_tasks else None):
         return Shortfall(what, "task attempted in more than one of the ways compared", 1, 0)
     sums = _sums(tuple(columns), contrasts or {})
@@ -156,7 +156,7 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
     return bool(np.linalg.matrix_rank(x - means[places]) == x.shape[1])
 
 
-# Conditions, and what people said
+# Conditions, and what people answered
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
@@ -335,7 +335,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
         modes: list[str] = []
         for mode, tasks in _modes_with_both(pair, condition, reference).items():
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
-            if not found.lacks(f"The ratio of times, {name}, {mode},", needs):
+            if not found.too_few(f"The ratio of times, {name}, {mode},", needs):
                 modes.append(mode)
         # Both ratios are of one fit, so that their difference has an interval of its own.
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}

@@ -50,8 +50,8 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Compare two sides on the tasks that both have attempted, each task with the same weight."""
     shared = {row.task for row in first} & {row.task for row in second}
-    if lack := too_few(what, ("task attempted by both", 1, len(shared))):
-        return lack
+    if short := too_few(what, ("task attempted by both", 1, len(shared))):
+        return short
     rows = [row for row in (*first, *second) if row.task in shared]
     side = np.array([place < len(first) for place in range(len(first) + len(second))])
     kept = np.array([row.task in shared for row in (*first, *second)])

@@ -33,7 +33,7 @@ def chat_text(document: RunDocument) -> Iterator[str]:
 
 
 def left_out(document: RunDocument) -> str:
-    """Return in words what of a run its chat lacks; empty if nothing."""
+    """Return in words what of a run its chat leaves out; empty if nothing."""
     kinds: Counter[StepKind] = Counter()
     beside = 0
     for step in document.steps():

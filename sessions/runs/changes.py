@@ -167,13 +167,13 @@ class Restored(FileChange):
 
 
 @dataclass(frozen=True, slots=True)
-class Untold(FileChange):
+class Unrecorded(FileChange):
     """The record of an edit is incomplete; `path` is empty if that is unknown too."""
 
     command: str = ""
 
 
-Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Untold
+Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Unrecorded
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
@@ -196,7 +196,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
     if found or step.kind is not StepKind.EDIT or _was_refused_by_window(step):
         return tuple(found)
     the_edit_failed = bool(failed) and kind_of(made) is not StepKind.EDIT
-    return () if the_edit_failed else (Untold(""),)
+    return () if the_edit_failed else (Unrecorded(""),)
 
 
 def _recorded_replacement(step: Step) -> Change | None:
@@ -210,7 +210,7 @@ def _recorded_replacement(step: Step) -> Change | None:
 
 
 def _known_paths(changes: list[Change]) -> list[str]:
-    return [change.path for change in changes if not isinstance(change, Untold)]
+    return [change.path for change in changes if not isinstance(change, Unrecorded)]
 
 
 def is_among(path: str, paths: Iterable[str]) -> bool:
@@ -246,7 +246,7 @@ def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ..
 
 def _has_failed_itself(call: RunCall, step: Step) -> bool:
     own = [result.is_error is True for result in step.results if result.call_id == call.id]
-    # A call without an id has no result of its own: its results can't be told from the others'.
+    # A call without an id has no result of its own: its results can't be distinguished from the others'.
     return bool(call.id and own) and all(own)
 
 
@@ -294,7 +294,7 @@ def _by_shell(command: str) -> Iterator[Change]:
     whole = dict(written)
     for path in edited_paths(command):
         if path not in whole:
-            yield Untold(path, command)
+            yield Unrecorded(path, command)
 
 
 def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
@@ -391,7 +391,7 @@ def _replaced_by(path: str, arguments: Mapping[str, Json]) -> Iterator[Change]:
 
 def _of_edit(edit: FileEdit) -> Change:
     if edit.new is None:
-        return Untold(edit.path)
+        return Unrecorded(edit.path)
     return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)
 
 
@@ -402,7 +402,7 @@ def _recorded(step: Step, known: list[str]) -> Iterator[Change]:
     try:
         files = parse(step.diff)
     except DiffError:
-        yield Untold("")
+        yield Unrecorded("")
         return
     for diff in files:
         if not is_among(diff.path, known):
@@ -475,7 +475,7 @@ class EditedTree:
 
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
-        if isinstance(change, Untold):
+        if isinstance(change, Unrecorded):
             where = change.path or "no file is named"
             raise NotAppliedError(f"An edit is recorded in part only: {where}", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
@@ -579,7 +579,7 @@ class EditedTree:
             return False
         if self._root_of(path) is not None:
             return False
-        return self._tree is not None or isinstance(change, Untold)
+        return self._tree is not None or isinstance(change, Unrecorded)
 
     def _learn(self, root: str) -> None:
         if root != "/" and root not in self._roots:

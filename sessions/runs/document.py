@@ -254,7 +254,7 @@ class RunDocument:
             return run if self._finished else replace(run, also=(*run.also, *self._noted_beside(run)))
 
     def _noted_beside(self, run: Run) -> tuple[Noted, ...]:
-        """Return the texts of the run's own members that its header lacks; they are kept once all are known."""
+        """Return the texts of the run's own members that its header does not have; they are kept once all are known."""
         found = self._also if self._also is not None else self._leftovers.of_run(self._reader.facts, run)
         self._also = found if self._finished else None
         return found

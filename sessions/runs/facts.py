@@ -23,7 +23,7 @@ from gistpoint.sessions.runs.changes import (
     Replaced,
     Restored,
     Undone,
-    Untold,
+    Unrecorded,
     Written,
     changes_of,
     is_among,
@@ -83,7 +83,7 @@ class Goal:
         if not same_path(change.path, self.path):
             return False
         match change:
-            case Untold():
+            case Unrecorded():
                 return self._defines(change.command) or self._is_quoted_in(change.command)
             case Redefined():
                 return self._is_named(change.name)
@@ -241,7 +241,7 @@ def _comes_to(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change])
 
 
 def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
-    certain = [change for change in changes if not isinstance(change, Untold)]
+    certain = [change for change in changes if not isinstance(change, Unrecorded)]
     applies = {
         StepMark.SUBMISSION: submissions_in(step) > 0,
         StepMark.ERROR: has_error(step),
@@ -460,7 +460,7 @@ class Waste:
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
         """Forget the files that were edited, or all if it is unknown which."""
-        may_be_any_file = any(isinstance(change, Untold | Restored) and not change.path for change in changes)
+        may_be_any_file = any(isinstance(change, Unrecorded | Restored) and not change.path for change in changes)
         if may_be_any_file or not changes:
             self._looks.clear()
             return

@@ -71,7 +71,7 @@ class Leftovers:
         return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
-        """Return the texts of a run's own members that its header lacks."""
+        """Return the texts of a run's own members that its header does not have."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
         shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
         return tuple(_without(self._of_run.below(members), shown))

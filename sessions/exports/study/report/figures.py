@@ -1,7 +1,7 @@
-"""Draws the plots of findings as SVG that stands in a page: no script, no link, no date, the same bytes every time.
+"""Draws the plots of findings as SVG that is part of a page: no script, no link, no date, the same bytes every time.
 
 Series differ by shape as well as by colour. The colours are those of Okabe and Ito (2008), which people with any common
-kind of colour blindness can tell apart.
+kind of colour blindness can distinguish.
 """
 
 from __future__ import annotations
