@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Scale, Units, jackknife_of_mean, mean, share
-from gistpoint.core.analysis.pooling import PooledRows, groups
+from gistpoint.core.analysis.pooling import (
+    PooledRows,
+    groups,
+    solved_of,
+)
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence, StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -46,7 +50,7 @@ def _add_group(
     verdicts: Mapping[str, RepairEquivalence],
     readings: dict[str, list[MergeReading]],
 ) -> None:
-    solved = [row for row in group.rows if row.solved]
+    solved = solved_of(group.rows)
     judged = [row for row in solved if row.attempt in verdicts]
     # What could not be compared is neither equivalent nor different; it is counted in a column of its own
     # (decision 80).

@@ -11,7 +11,13 @@ from scipy.special import ndtr
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import PooledRows, countable, groups_of, regression_needs
+from gistpoint.core.analysis.pooling import (
+    PooledRows,
+    countable,
+    groups_of,
+    having,
+    regression_needs,
+)
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FOUND, alike_but_for
 from gistpoint.core.kinds.registry import is_searched
@@ -70,7 +76,7 @@ def _add_trend(
 
 def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:
     """Return the shares that found all corrupted functions, and that also solved the task; None without records."""
-    known = [row for row in rows if row.number(FOUND) is not None]
+    known = having(rows, FOUND)
     if not known:
         return None, None
     return share(known, _all_found), share(known, lambda row: row.solved and _all_found(row))

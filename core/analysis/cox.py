@@ -15,7 +15,11 @@ from lifelines.statistics import proportional_hazard_test
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    too_few,
+    under,
+)
 from gistpoint.core.analysis.timeratios import contrasts_of, given_up, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -52,7 +56,7 @@ def proportional_hazards(data: StudyData) -> Findings:
 
 def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> tuple[Number, float | None] | Shortfall:
     """Return the ratio of hazards of two conditions, and the p of the test that it is constant over time."""
-    pair = [row for row in rows if row.condition in (condition, reference)]
+    pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
     # Stratified by task: a task under one condition alone compares nothing.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]

@@ -8,7 +8,10 @@ from math import log
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Scale, mean, share
-from gistpoint.core.analysis.pooling import by_mode
+from gistpoint.core.analysis.pooling import (
+    by_mode,
+    having,
+)
 from gistpoint.core.analysis.regression import shifted
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.kinds.registry import is_searched
@@ -47,12 +50,12 @@ def diagnosis(data: StudyData) -> Findings:
     for mode, members in by_mode(groups).items():
         shown: dict[str, Mapping[str, Number]] = {}
         for group in members:
-            rows = [row for row in group.rows if row.number(FOUND) is not None]
+            rows = having(group.rows, FOUND)
             if not rows:
                 continue
             made = {
                 "found": share(rows, found),
-                "changed": share([row for row in rows if row.number(DIAGNOSED) is not None], diagnosed),
+                "changed": share(having(rows, DIAGNOSED), diagnosed),
                 "solved": share(rows),
                 "solved of found": share([row for row in rows if found(row)]),
             }

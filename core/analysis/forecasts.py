@@ -13,7 +13,13 @@ from gistpoint.core.analysis.correlations import correlation
 from gistpoint.core.analysis.evaluation import EASE, answer
 from gistpoint.core.analysis.findings import Findings, Number, Plot, Points, Shortfall
 from gistpoint.core.analysis.intervals import Scale, Units, mean
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, countable, tasks_of, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_TASKS_OF_CORRELATION,
+    people_of,
+    solved_of,
+    tasks_of,
+    too_few,
+)
 from gistpoint.core.analysis.timeratios import FORECAST, log_minutes, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -30,12 +36,12 @@ def forecasts(data: StudyData) -> Findings:
     def add(key: str, words: str, number: Number, spread: float | None = None) -> None:
         table.row(words, found.number(key, number), spread)
 
-    if ahead := _answered([row for row in rows if row.solved], FORECAST):
+    if ahead := _answered(solved_of(rows), FORECAST):
         words = "forecast over needed minutes, solved attempts (geometric mean)"
         add("minutes", words, *_over_minutes(ahead))
         found.plot(_plot(ahead))
         found.note("Forecasts of minutes are compared for solved attempts alone, whose minutes are known and shorter.")
-    chances = [row for row in data.rows if countable(row) and not row.solver]
+    chances = people_of(data.rows)
     if stated := _answered(chances, CHANCE, zero=True):
         own, chance = [row for row, _ in stated], [value / 100 for _, value in stated]
         outcomes = [float(row.solved) for row in own]

@@ -15,6 +15,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_TASKS,
     LEAST_TASKS_OF_CORRELATION,
     PooledRows,
+    having,
     shared_tasks,
     tasks_of,
 )
@@ -112,9 +113,9 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
     columns = ("solver", "over", "pairs", "r", "p (as if independent)")
     table = found.table("Test score and fidelity", columns, CORRELATION_NOTE)
     known = measuring(data, FIDELITY)
-    groups = [group for group in known if any(row.number("test_recall") is not None for row in group.rows)]
+    groups = [group for group in known if having(group.rows, "test_recall")]
     for group in groups:
-        rows = [row for row in group.rows if row.number("test_recall") is not None]
+        rows = having(group.rows, "test_recall")
         what = f"The correlation of test score and fidelity by task ({group.label})"
         if found.too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))):
             continue

@@ -19,6 +19,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     persons_of,
+    solved_of,
     tasks_of,
 )
 from gistpoint.core.analysis.timeratios import people
@@ -81,7 +82,7 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 def mixed_times(data: StudyData) -> Findings:
     """Return the spread of persons and tasks, and effects of conditions, among solved attempts (`time-mixed`)."""
-    rows = [row for row in people(data) if row.solved]
+    rows = solved_of(people(data))
     if not rows:
         return Findings()
     found = FindingsBuilder()

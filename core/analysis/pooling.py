@@ -154,6 +154,26 @@ def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
     return frozenset.intersection(*sets.values()) if sets else frozenset()
 
 
+def people_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+    """Return the countable rows of people."""
+    return [row for row in rows if countable(row) and not row.solver]
+
+
+def solved_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+    """Return the solved ones."""
+    return [row for row in rows if row.solved]
+
+
+def under(rows: Iterable[AttemptRow], *conditions: str) -> list[AttemptRow]:
+    """Return the rows under some conditions."""
+    return [row for row in rows if row.condition in conditions]
+
+
+def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
+    """Return the rows that have a value of a measure."""
+    return [row for row in rows if row.number(measure) is not None]
+
+
 def persons_of(rows: Iterable[AttemptRow]) -> int:
     """Count the persons behind some rows; models are none."""
     return len({row.participant for row in rows if not row.solver})

@@ -17,7 +17,14 @@ from gistpoint.core.analysis.censored import CensoredFit, fit_censored
 from gistpoint.core.analysis.evaluation import answer
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, LEAST_TASKS, countable, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    LEAST_TASKS,
+    countable,
+    solved_of,
+    too_few,
+    under,
+)
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import COMPETING
 from gistpoint.core.study.rows import AttemptRow
@@ -183,7 +190,7 @@ def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
     """Return the time under a condition over that under another, within tasks, with the position in the regression."""
-    pair = [row for row in rows if row.condition in (condition, reference)]
+    pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
@@ -275,7 +282,7 @@ def _of_metric(data: StudyData, what: str, rows: Sequence[AttemptRow], metric: s
 
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio by least squares on solved attempts within tasks, with the interval of HC3 errors."""
-    solved = [row for row in rows if row.solved and row.condition in (condition, reference)]
+    solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
     kept = [row for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True) if keep]
     helped = np.array([[float(row.condition == condition)] for row in kept]).reshape(-1, 1)
@@ -290,7 +297,7 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
 
     The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are solved.
     """
-    pair = [row for row in rows if row.solved and row.condition in (condition, reference)]
+    pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
     own = [row for row, _ in answers]
     helped = [float(row.condition == condition) for row in own]
@@ -331,7 +338,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
         return Findings()
     for condition, reference in contrasts_of(data):
         name = f"{condition} to {reference}"
-        pair = [row for row in rows if row.condition in (condition, reference)]
+        pair = under(rows, condition, reference)
         modes: list[str] = []
         for mode, tasks in _modes_with_both(pair, condition, reference).items():
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
