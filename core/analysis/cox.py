@@ -17,6 +17,7 @@ from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
+    solved_of,
     too_few,
     under,
 )
@@ -61,7 +62,7 @@ def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> 
     # Stratified by task: a task under one condition alone compares nothing.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
-    solved = sum(row.solved for row in pair)
+    solved = len(solved_of(pair))
     if short := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
         return short
     helped = np.array([float(row.condition == condition) for row in pair])

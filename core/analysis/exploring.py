@@ -46,8 +46,7 @@ def exploration(data: StudyData) -> Findings:
         "Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
     for group in groups(data):
-        counted = [(row, *looks(row)) for row in group.rows if row.calls]
-        looked = [(row, views, searches) for row, views, searches in counted if views + searches]
+        looked = _looked(group.rows)
         if not looked:
             continue
         rows = [row for row, _, _ in looked]
@@ -69,6 +68,12 @@ def exploration(data: StudyData) -> Findings:
             made[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
         table.row(group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", made))
     return found.findings()
+
+
+def _looked(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
+    """Return the attempts that viewed or searched anything, with both counts."""
+    counted = [(row, *looks(row)) for row in rows if row.calls]
+    return [(row, views, searches) for row, views, searches in counted if views + searches]
 
 
 def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str, ArrayLike]:

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number
-from gistpoint.core.analysis.pooling import countable, persons_of, tasks_of
+from gistpoint.core.analysis.pooling import (
+    countable,
+    people_of,
+    persons_of,
+    solved_of,
+    tasks_of,
+)
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.ledger import Person
@@ -55,8 +61,8 @@ def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
 def _of_attempts(data: StudyData) -> dict[str, int]:
     assigned = tuple(data.ledger.assignments())
     rows = [row for row in data.rows if not row.solver]
-    out = [row for row in rows if not countable(row)]
-    counted = [row for row in rows if countable(row)]
+    counted = people_of(rows)
+    reasons = Counter(row.exclusion or row.end or "unknown" for row in rows if not countable(row))
     ends = Counter(row.end or "unfinished" for row in rows)
     return {
         "assigned": len(assigned),
@@ -64,8 +70,8 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
         "returned": sum(one.id in data.ledger.person(one.person).returned for one in assigned),
         "attempts of people": len(rows),
         **_counts_of("ended", ends),
-        "not counted": len(out),
-        **_counts_of("not counted because", Counter(row.exclusion or row.end or "unknown" for row in out)),
+        "not counted": reasons.total(),
+        **_counts_of("not counted because", reasons),
         "counted": len(counted),
         "persons with counted attempts": persons_of(counted),
         "tasks with counted attempts": tasks_of(counted),
@@ -98,7 +104,7 @@ _BY_TESTS = ("by the tests alone", "of these not asked")
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
     """Count the solved ones, those that the tests alone call solved, and of these those that nobody asked about."""
     return (
-        sum(row.solved for row in rows),
+        len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),
         sum(row.confirmation == Standing.NOT_ASKED for row in rows),
     )

@@ -18,7 +18,12 @@ import numpy as np
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Curve, Findings, Mark, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_HORIZON, groups, tasks_of
+from gistpoint.core.analysis.pooling import (
+    LEAST_TASKS_OF_HORIZON,
+    groups,
+    solved_of,
+    tasks_of,
+)
 from gistpoint.core.analysis.tasktimes import Minutes, task_times, unassisted
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -208,7 +213,7 @@ def _add_fits(found: FindingsBuilder, table: TableBuilder, label: str, kind: Min
 
 
 def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
-    solved = sum(row.solved for row in timed.rows)
+    solved = len(solved_of(timed.rows))
     return (
         ("tasks with human minutes", LEAST_TASKS_OF_HORIZON, tasks_of(timed.rows)),
         ("solved run", 1, solved),

@@ -13,7 +13,15 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, WITHOUT_ROW, countable, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    WITHOUT_ROW,
+    countable,
+    people_of,
+    solved_of,
+    too_few,
+    under,
+)
 from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
 from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
 from gistpoint.core.attempts.results import by_tests_words
@@ -80,9 +88,10 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     """Return the rows of a solver, of all people, or of people under a condition."""
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
+    people = [row for row in known if not row.solver]
     if of_solver or name == PEOPLE:
-        return of_solver or [row for row in known if not row.solver]
-    return [row for row in known if not row.solver and row.condition == name]
+        return of_solver or people
+    return under(people, name)
 
 
 def _ratio(data: StudyData, *, interval: bool) -> Estimate:
@@ -96,7 +105,7 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median of a censored log-normal distribution of times, in minutes."""
-    if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(row.solved for row in rows))):
+    if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return short
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     constant = np.ones((len(rows), 1))
@@ -269,7 +278,7 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
     """Return the least and the greatest estimate without one of the persons; nobody is named."""
-    persons = sorted({row.participant for row in data.rows if countable(row) and not row.solver})
+    persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:
         return {}
     # Each person in turn, so that a reader sees whether one of them decides the estimate.

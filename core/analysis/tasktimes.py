@@ -18,6 +18,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     PooledRows,
     groups,
+    solved_of,
 )
 from gistpoint.core.analysis.survival import Times, median_time
 from gistpoint.core.analysis.timeratios import given_up, log_minutes
@@ -88,7 +89,7 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
     solved_tasks = {row.task for row in rows if row.solved}
     kept = [row for row in rows if row.task in solved_tasks]
     free = len(kept) - len(solved_tasks)
-    if sum(row.solved for row in kept) < LEAST_SOLVED_OF_TIMES or free < LEAST_REPEATS:
+    if len(solved_of(kept)) < LEAST_SOLVED_OF_TIMES or free < LEAST_REPEATS:
         return {}
     tasks = Units.of(kept).tasks
     solved = np.array([row.solved for row in kept], dtype=bool)

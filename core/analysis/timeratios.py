@@ -20,7 +20,7 @@ from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scal
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
-    countable,
+    people_of,
     solved_of,
     too_few,
     under,
@@ -60,8 +60,7 @@ class TimeRegression:
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
     """Return the countable rows of people that have a time."""
-    rows = (row for row in data.rows if countable(row) and not row.solver)
-    return tuple(row for row in rows if row.primary_s is not None and row.primary_s > 0)
+    return tuple(row for row in people_of(data.rows) if (row.primary_s or 0.0) > 0)
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:

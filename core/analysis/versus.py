@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
@@ -125,10 +125,7 @@ def people_and_models(data: StudyData) -> Findings:
     unlike = False
     known = groups(data)
     for mode, members in by_mode(known).items():
-        people = [group for group in members if group.people]
-        models = (group for group in members if not group.people)
-        pairs = ((one, model) for model in models for one in opponents(model, people))
-        results = ((one, model, found.estimated(_compared(one, model))) for one, model in pairs)
+        results = ((one, model, found.estimated(_compared(one, model))) for one, model in _pairs(members))
         compared = [(one, model, result) for one, model, result in results if result is not None]
         adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
         for (one, model, result), p in zip(compared, adjusted, strict=True):
@@ -169,6 +166,14 @@ _COLUMNS = (
     "settings",
 )
 NOTE = "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside."
+
+
+def _pairs(members: Sequence[PooledRows]) -> Iterator[tuple[PooledRows, PooledRows]]:
+    """Yield the models of a mode, each with the people to put beside it."""
+    people = [group for group in members if group.people]
+    for model in members:
+        if not model.people:
+            yield from ((one, model) for one in opponents(model, people))
 
 
 def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
