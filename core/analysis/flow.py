@@ -13,6 +13,7 @@ from gistpoint.core.analysis.pooling import (
     persons_of,
     solved_of,
     tasks_of,
+    under,
 )
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
@@ -92,7 +93,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
     names = dict.fromkeys(condition.id for condition in data.study.conditions_of_people)
     names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(row.condition for row in rows)
     for name in names:
-        own = [row for row in rows if row.condition == name]
+        own = under(rows, name)
         begun = [one.id in person.begun for one, person in assigned if one.condition == name]
         kept = list(filter(countable, own))
         table.row(name, len(begun), sum(begun), len(own), len(kept), *_outcomes(kept))
@@ -138,4 +139,4 @@ def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:
 
 
 def _attempts_by_task(rows: Iterable[AttemptRow], condition: str) -> Counter[str]:
-    return Counter(row.task for row in rows if not row.solver and row.condition == condition and countable(row))
+    return Counter(row.task for row in under(people_of(rows), condition))

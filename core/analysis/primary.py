@@ -77,7 +77,7 @@ def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Est
 
 def _in_first_condition(data: StudyData, rows: Iterable[AttemptRow]) -> list[AttemptRow]:
     first = next((condition.id for condition in data.study.conditions_of_people), "")
-    return [row for row in rows if not row.solver and row.condition == first]
+    return [row for row in under(rows, first) if not row.solver]
 
 
 def _first_condition(data: StudyData) -> list[AttemptRow]:

@@ -160,14 +160,11 @@ def _numbers(one: TaskTime) -> dict[Minutes, Number]:
 
 def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:
     ordered = sorted(found, key=lambda one: one.minutes.get(Minutes.LOG_NORMAL, one.longest))
-    marks = []
-    for kind in Minutes:
-        placed = [(n, one.minutes[kind]) for n, one in enumerate(ordered, start=1) if kind in one.minutes]
-        if placed:
-            marks.append(Points(kind.value, tuple(float(n) for n, _ in placed), tuple(value for _, value in placed)))
-    unsolved = [(n, one.longest) for n, one in enumerate(ordered, start=1) if not one.solved]
-    if unsolved:
-        label = "not solved by anybody: longest attempt"
-        marks.append(Points(label, tuple(float(n) for n, _ in unsolved), tuple(value for _, value in unsolved)))
+    placed = [(float(place), one) for place, one in enumerate(ordered, start=1)]
+    series = {
+        kind.value: [(place, one.minutes[kind]) for place, one in placed if kind in one.minutes] for kind in Minutes
+    }
+    series["not solved by anybody: longest attempt"] = [(place, one.longest) for place, one in placed if not one.solved]
+    marks = [Points(name, *zip(*points, strict=True)) for name, points in series.items() if points]
     title = f"Minutes of each task, {condition}"
     return Plot(f"time-tasks-{condition}", title, "tasks, by their time", "minutes", tuple(marks), log_y=True)
