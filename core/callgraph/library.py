@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from gistpoint.core.callgraph.attributes import Attributes
@@ -227,16 +227,12 @@ class BuiltinCalls:
             self.containers.merge(given[0], call.result)
         made = self.program.container("list" if kind in ("pairs", "item", "") else kind)
         pair = self.program.container("tuple")
-        # A single argument of `min` and `max` is iterated; several are the items themselves.
-        given_one_by_one = kind == "item" and len(given) > 1
-        target = call.result if kind == "item" else made.unplaced
-        for place, item in enumerate(() if name == "dict" else given):
-            items = item if given_one_by_one else self.containers.iterate(call.scope, item)
+        for place, items in enumerate(self._collected(call, name, kind)):
             if kind == "pairs":
                 at = place if name == "zip" else 1
                 self.solver.copy(items, self.program.place(pair, ("int", at)))
             else:
-                self.solver.copy(items, target)
+                self.solver.copy(items, call.result if kind == "item" else made.unplaced)
         if kind == "pairs":
             self.solver.add(made.unplaced, pair)
         for keyword, variable in call.arguments.named.items():
@@ -244,6 +240,14 @@ class BuiltinCalls:
                 self.solver.copy(variable, self.program.place(made, ("str", keyword)))
         if kind not in ("", "item"):
             self.solver.add(call.result, made)
+
+    def _collected(self, call: CallSite, name: str, kind: str) -> Iterator[Variable]:
+        """Yield what is collected of each argument; a dictionary is merged as a whole, not item by item."""
+        given = call.arguments.positional
+        # A single argument of `min` and `max` is iterated; several are the items themselves.
+        are_items = kind == "item" and len(given) > 1
+        for argument in () if name == "dict" else given:
+            yield argument if are_items else self.containers.iterate(call.scope, argument)
 
     def _super(self, call: CallSite) -> None:
         given = call.arguments.positional

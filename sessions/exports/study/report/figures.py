@@ -294,9 +294,7 @@ class _Drawing:
         named: set[str] = set()
         for place, group in enumerate(groups.values()):
             if not group:
-                where = (0.0, place) if lying else (place, 0.0)
-                side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
-                axes.annotate("no data", where, fontsize=8, color="#555555", **side)
+                self._no_data(place, lying=lying)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
                 options = self._bar_options(mark.series, is_named=mark.series in named)
@@ -315,6 +313,12 @@ class _Drawing:
         else:
             axes.set_xlim(-0.5, len(labels) - 0.5)
         return lying
+
+    def _no_data(self, place: int, *, lying: bool) -> None:
+        """Write that a group of bars has no data, in its place."""
+        where = (0.0, place) if lying else (place, 0.0)
+        side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
+        self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
 
     def _bar_options(self, series: str, *, is_named: bool) -> dict[str, Any]:
         return {
@@ -434,19 +438,8 @@ class _Drawing:
         )
         many = len(mark.columns) > 9
         for row, column in np.ndindex(values.shape):
-            value = values[row, column]
-            shown = NOTHING if math.isnan(value) else f"{value:.2f}"
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
-            is_dark = not math.isnan(value) and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                shown + count,
-                ha="center",
-                va="center",
-                fontsize=5.5 if many else 8,
-                color="white" if is_dark else "black",
-            )
+            self._cell(drawn, (row, column), values[row, column], count, size=5.5 if many else 8)
         axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
         self._name_columns(mark.columns)
         if many:
@@ -454,6 +447,21 @@ class _Drawing:
         axes.tick_params(length=0)
         axes.invert_yaxis()
         axes.spines[:].set_visible(False)
+
+    def _cell(self, drawn: Any, at: tuple[int, int], value: float, count: str, *, size: float) -> None:
+        """Write a value of a matrix and its count, in white on dark colours."""
+        row, column = at
+        is_known = not math.isnan(value)
+        is_dark = is_known and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
+        self._axes.text(
+            column + 0.5,
+            row + 0.5,
+            (f"{value:.2f}" if is_known else NOTHING) + count,
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if is_dark else "black",
+        )
 
     def _name_columns(self, columns: Sequence[str]) -> None:
         """Name the columns of a matrix: level if there is room, slanted for long names, upright for many."""
