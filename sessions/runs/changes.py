@@ -20,7 +20,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.records.model import FileEdit, Json, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (
     arguments_of,
@@ -34,6 +34,7 @@ from gistpoint.sessions.runs.commands import (
 
 _WINDOW = re.compile(r"\[File: ([^\n]{1,500}) \((\d{1,9}) lines total\)\]")
 _OF_WINDOW = frozenset({"edit", "create", "insert"})
+_REFUSED = re.compile("Your proposed edit")
 _REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
 
@@ -236,30 +237,34 @@ def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ..
 
     Results that name no call are those of the calls in order, if there are as many.
     """
-    name_calls = any(result.call_id for result in step.results)
-    if len(step.calls) == len(step.results) and not name_calls:
-        succeeded = [result.is_error is not True for result in step.results]
+    is_paired = any(result.call_id for result in step.results)
+    if len(step.calls) == len(step.results) and not is_paired:
+        failed = _errors(step.results)
     else:
-        succeeded = [not _has_failed_itself(call, step) for call in step.calls]
-    return tuple(compress(step.calls, succeeded)), tuple(compress(step.calls, map(not_, succeeded)))
+        failed = [_has_failed_itself(call, step) for call in step.calls]
+    return tuple(compress(step.calls, map(not_, failed))), tuple(compress(step.calls, failed))
+
+
+def _errors(results: Iterable[Result]) -> list[bool]:
+    return [result.is_error is True for result in results]
 
 
 def _has_failed_itself(call: RunCall, step: Step) -> bool:
-    own = [result.is_error is True for result in step.results if result.call_id == call.id]
     # A call without an id has no result of its own: its results can't be distinguished from the others'.
-    return bool(call.id and own) and all(own)
+    own = _errors(result for result in step.results if call.id and result.call_id == call.id)
+    return bool(own) and all(own)
 
 
 def _was_refused_by_window(step: Step) -> bool:
     by_window = any(call.tool in _OF_WINDOW and call.arguments.startswith(call.tool) for call in step.calls)
-    return by_window and any(result.text.startswith("Your proposed edit") for result in step.results)
+    return by_window and _first_match(_REFUSED.match, step) is not None
 
 
 def has_failed(step: Step) -> bool:
     """Whether the tools of a step refused or failed, so that nothing changed."""
     if "refused" in step.flags:
         return True
-    return bool(step.results) and all(result.is_error is True for result in step.results)
+    return bool(step.results) and all(_errors(step.results))
 
 
 def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:

@@ -288,7 +288,7 @@ class RunDocument:
     @property
     def changed(self) -> bool:
         """Whether the size changed since the index was finished: the run is still being written. Open it again."""
-        return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
+        return self._finished and self._size() != self._indexed_bytes
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -316,10 +316,14 @@ class RunDocument:
     @property
     def progress(self) -> IndexProgress:
         """How far the index is."""
-        (member, end), blobs = self._position, self._reader.blobs
-        done = sum(blob.size for blob in blobs[:member]) + end
-        total = sum(blob.size for blob in blobs)
-        return IndexProgress(total if self._finished else done, total, self.step_count, self._finished)
+        member, end = self._position
+        total = self._size()
+        done = total if self._finished else self._size(member) + end
+        return IndexProgress(done, total, self.step_count, self._finished)
+
+    def _size(self, members: int | None = None) -> int:
+        """Return the bytes of the first of the files that hold the records; of all of them without a number."""
+        return sum(blob.size for blob in self._reader.blobs[:members])
 
     def ensure(self, index: int) -> bool:
         """Build the index until step `index` is known and complete; False if there is no such step."""
@@ -342,7 +346,7 @@ class RunDocument:
                     return
             self._finished = True
             self._totals = self._reader.sum_up()
-            self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
+            self._indexed_bytes = self._size()
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
             self._sum_up(until)
