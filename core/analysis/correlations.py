@@ -77,7 +77,7 @@ def _add_outcomes(
 def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float | None:
     """Return Pearson's r; None if one of the two is constant."""
     one, other = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+    if len(one) < 2 or min(np.ptp(one), np.ptp(other)) == 0:
         return None
     return float(np.corrcoef(one, other)[0, 1])
 

@@ -13,7 +13,6 @@ from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import (
     PooledRows,
-    countable,
     groups_of,
     having,
     regression_needs,
@@ -104,7 +103,7 @@ def _all_found(row: AttemptRow) -> bool:
 
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     """The rows of discovery by who and condition, over both templates, but never over unlike budgets."""
-    discovery = [row for row in data.rows if is_searched(row.mode) and countable(row) and row.task in data.tasks]
+    discovery = [row for row in data.rows if is_searched(row.mode) and row.task in data.tasks]
     made: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):
         first = group.rows[0]

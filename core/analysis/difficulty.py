@@ -124,11 +124,13 @@ def _without(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> float | None:
     left = {name: values for name, values in columns.items() if name != term}
-    smaller = regress(pool.rows, left) if left else None
-    # Two likelihoods compare only if neither model has the penalty.
-    if left and (smaller is None or smaller.fit.firth):
+    below: float | None = null
+    if left:
+        smaller = regress(pool.rows, left)
+        # Two likelihoods compare only if neither model has the penalty.
+        below = None if smaller is None or smaller.fit.firth else smaller.fit.log_likelihood
+    if below is None:
         return None
-    below = smaller.fit.log_likelihood if smaller is not None else null
     return likelihood_ratio_p(max(0.0, 2 * (model.fit.log_likelihood - below)))
 
 

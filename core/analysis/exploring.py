@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,8 +24,8 @@ STEP = 10.0
 
 def looks(row: AttemptRow) -> tuple[int, int]:
     """Count the views and the searches of an attempt before its first submission; refused calls show nothing."""
-    first = min((call.number for call in row.calls if call.kind == SUBMIT), default=None)
-    before = [call.kind for call in row.calls if not call.refused and (first is None or call.number < first)]
+    first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
+    before = [call.kind for call in row.calls if not call.refused and call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 

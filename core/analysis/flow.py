@@ -25,7 +25,7 @@ from gistpoint.core.study.soundness import task_named
 def participant_flow(data: StudyData) -> Findings:
     """Return the counts of people and attempts at each step, and the coverage of tasks (`flow`)."""
     people = tuple(data.ledger.people.values())
-    if not people and not data.rows and not data.ledger.erased:
+    if not any((people, data.rows, data.ledger.erased)):
         return Findings()
     found = FindingsBuilder()
     steps = found.table("Participants and attempts", ("step", "number"))

@@ -76,9 +76,9 @@ def _arms(
     used: list[PooledRows] = []
     for one, other in product(measuring(data, FIDELITY), repeat=2):
         first, second = data.study.condition_of(one.condition), data.study.condition_of(other.condition)
-        if one.who != other.who or first is None or second is None:
+        if first is None or second is None:
             continue
-        if not differs(first, second):
+        if one.who != other.who or not differs(first, second):
             continue
         used += [one, other]
         name = f"{one.who}: {one.condition} and {other.condition}"

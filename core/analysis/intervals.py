@@ -222,9 +222,10 @@ class Spread:
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))
         notes = [note] if note else []
+        misses_bounds = value is not None and (low is None or high is None)
         if self.units.no_interval:
             notes.append(self.units.no_interval)
-        elif self.asked and value is not None and (low is None or high is None):
+        elif self.asked and misses_bounds:
             # An estimate that one person or task decides has no interval, and says so (decision 87).
             notes.append(UNSTABLE)
             low = high = None

@@ -47,10 +47,10 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     # (decision 83).
     protocol = data.study.protocol
     names = protocol.primary_contrast
-    timed = protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
-    if timed and (protocol.primary is PrimaryOutcome.TIME_RATIO or len(names) == 2):
+    compares_times = protocol.primary is PrimaryOutcome.TIME_TO_SOLVE and len(names) == 2
+    if compares_times or protocol.primary is PrimaryOutcome.TIME_RATIO:
         return _ratio(data, interval=interval)
-    if timed:
+    if protocol.primary is PrimaryOutcome.TIME_TO_SOLVE:
         return median_time_of(_first_condition(data), interval=interval)
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
@@ -234,7 +234,8 @@ _CLOCKS: Mapping[PrimaryTime, str] = {
 
 def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     """Return the rules and people's reasons that exclude an attempt which the design would count; empty if none."""
-    if row.counted or row.end in WITHOUT_ROW or excluded_by_design(row.exclusion):
+    never_counts = row.end in WITHOUT_ROW or excluded_by_design(row.exclusion)
+    if row.counted or never_counts:
         return frozenset()
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded

@@ -85,7 +85,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
     pairs = [
         (one, other, one.label, other.label)
         for one, other in combinations(found, 2)
-        if one.mode == other.mode and one.condition == other.condition and one.who != other.who
+        if (one.mode, one.condition) == (other.mode, other.condition) and one.who != other.who
     ]
     return _compared(data, "bp-14", pairs)
 

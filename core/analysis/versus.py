@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import comb
+from math import comb, inf
 
 import numpy as np
 
@@ -198,8 +198,9 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
         cuts = np.quantile(list(known.values()), (0, 1 / 3, 2 / 3, 1)) if known else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
-        for place, (low, high) in enumerate(pairwise(cuts.tolist())):
-            third = {task for task, value in known.items() if low < value <= high or (not place and value == low)}
+        # Thirds are open below; the lowest has no bound there, so that the least value belongs to it.
+        for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
+            third = {task for task, value in known.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)
             if isinstance(part, TaskDifference):
                 made.append((metric, ("lowest", "middle", "highest")[place], part.number))

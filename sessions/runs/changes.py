@@ -194,10 +194,12 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
     listed = _known_paths(found)
     found += [_of_edit(edit) for edit in _edits_made(step, made, failed) if not is_among(edit.path, listed)]
     found += _recorded(step, _known_paths(found))
-    if found or step.kind is not StepKind.EDIT or _was_refused_by_window(step):
+    if found or step.kind is not StepKind.EDIT:
         return tuple(found)
     the_edit_failed = bool(failed) and kind_of(made) is not StepKind.EDIT
-    return () if the_edit_failed else (Unrecorded(""),)
+    if the_edit_failed or _was_refused_by_window(step):
+        return ()
+    return (Unrecorded(""),)
 
 
 def _recorded_replacement(step: Step) -> Change | None:
@@ -318,9 +320,11 @@ def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
         yield Relined(shown, int(lines[1]), int(lines[2]), lines[3], total)
     elif call.tool == "create":
         yield Written(shown, "\n")
-    elif call.tool == "insert" and search:
+    elif not search:
+        return
+    elif call.tool == "insert":
         yield Inserted(shown, int(replace) if replace.isdecimal() else None, search)
-    elif call.tool == "edit" and search and _first_match(_REPLACED.match, step):
+    elif _first_match(_REPLACED.match, step):
         yield Replaced(shown, search, replace, every=True)
 
 

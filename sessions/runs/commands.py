@@ -177,8 +177,9 @@ def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> ViewedPart:
     """Return the part of a file that a pipeline shows; an unknown part is named by its command."""
     *before, (reader, *arguments) = pipeline
     if all(words[0] in ("cat", "nl") for words in before):
+        prints_lines = reader == "sed" and "-n" in arguments
         lines = next(filter(None, map(_SED_LINES.fullmatch, arguments)), None)
-        if reader == "sed" and "-n" in arguments and lines:
+        if prints_lines and lines:
             return ViewedPart(path, int(lines[1]), int(lines[2] or lines[1]))
         if reader == "head":
             count = _COUNT.search(" ".join(arguments))

@@ -124,7 +124,8 @@ def align(
 def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterator[AlignedRow]:
     while left or right:
         one, other = (left[0] if left else None), (right[0] if right else None)
-        if left and right and (one in asides[0]) != (other in asides[1]):
+        is_pair = bool(left) and bool(right)
+        if is_pair and (one in asides[0]) != (other in asides[1]):
             one, other = (one, None) if one in asides[0] else (None, other)
         yield AlignedRow(one, other)
         left, right = left[int(one is not None) :], right[int(other is not None) :]

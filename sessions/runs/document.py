@@ -379,7 +379,9 @@ class RunDocument:
         A last record that was incomplete before is read again.
         """
         with self._lock:
-            if not self._finished or not self._ending or self._last_bytes() != self._ending:
+            if not self._finished or not self._ending:
+                return False
+            if self._last_bytes() != self._ending:
                 return False
             if self._reader.blobs[0].size <= self._indexed_bytes:
                 return False
@@ -448,7 +450,9 @@ class RunDocument:
         """
         from gistpoint.sessions.records.last import last_records
 
-        if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
+        if self._another is None or self._reader.divided:
+            return None
+        if len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
         with self._lock:
             _, start, end = self._index.records(0)[0]
@@ -513,11 +517,15 @@ class RunDocument:
         old = self._cache.pop(index, None)
         self._cached_bytes += size - (old[1] if old else 0)
         self._cache[index] = (version, size, step)
-        while len(self._cache) > 1 and (
-            len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
-        ):
+        while self._is_cache_full:
             _, (_, gone, _) = self._cache.popitem(last=False)
             self._cached_bytes -= gone
+
+    @property
+    def _is_cache_full(self) -> bool:
+        """Whether a step has to leave the cache; the last one stays, however large it is."""
+        exceeds = len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
+        return exceeds and len(self._cache) > 1
 
     def steps(self) -> Iterator[Step]:
         """Yield every step, in order and complete: the index is built first, because results may come late."""

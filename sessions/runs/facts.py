@@ -433,7 +433,8 @@ class Waste:
         """Return the steps that the next step repeats; `changes` are its own."""
         repeats, rereads = self._repeated(step)
         reverts = self._reverted(step, changes)
-        if changes or step.kind is StepKind.EDIT or reverts is not None:
+        is_edit = bool(changes) or step.kind is StepKind.EDIT
+        if is_edit or reverts is not None:
             self._calls.clear()
             self._forget(changes)
         return Wasted(repeats if rereads is None else None, rereads, reverts)

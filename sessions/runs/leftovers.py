@@ -145,8 +145,9 @@ def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Not
     known = set(shown)
     texts = _ShownTexts(shown)
     for path, text in found:
-        is_encoded = _OPAQUE.match(text) is not None
-        if is_encoded or text in known or text.isspace():
+        if text in known:
+            continue
+        if text.isspace() or _OPAQUE.match(text):
             continue
         known.add(text)
         if not texts.contain(text):

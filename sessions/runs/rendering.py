@@ -206,7 +206,8 @@ def _plain_call(call: RunCall) -> str:
     has_none = call.arguments.strip() in ("", "{}")
     has_one_text = len(values) == 1 and isinstance(values[0], str)
     runs_command = call.tool.lower() in SHELLS or not arguments.keys().isdisjoint(COMMAND_KEYS)
-    if runs_command or not (has_none or has_one_text):
+    is_plain = has_none or has_one_text
+    if runs_command or not is_plain:
         return ""
     return " ".join(f"{call.tool} {next(iter(values), '')}"[: _WORDS * 4].split())[:_WORDS]
 

@@ -113,7 +113,9 @@ class RepositoryHistory:
 
     def end(self, submission: str) -> None:
         """Use the diff that a run submitted as the state after its last step, if that is not recorded already."""
-        if self._fed and self._badge is not Badge.RECORDED and _is_diff(submission):
+        if not self._fed or self._badge is Badge.RECORDED:
+            return
+        if _is_diff(submission):
             self._take_recorded(self._fed - 1, submission)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:

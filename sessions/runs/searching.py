@@ -107,7 +107,9 @@ class Query:
 
     def may_match(self, noted: Noted) -> bool:
         """Whether the pattern matches in the lines that show a text that no field of the step has."""
-        if self._plain is None or "\n" in self._plain or isinstance(noted.text, CutText):
+        if self._plain is None or isinstance(noted.text, CutText):
+            return True
+        if "\n" in self._plain:
             return True
         return next(self._spans(f"{noted.path}: {noted.text}"), None) is not None
 
@@ -162,7 +164,8 @@ def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
     """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is unknown."""
     is_folded = ignore and not pattern.isascii()
     is_written_variously = not set(pattern).isdisjoint("/\x7f")
-    if is_folded or is_written_variously or not pattern.strip():
+    is_unknown = is_folded or is_written_variously
+    if is_unknown or not pattern.strip():
         return None
     once = _in_json(pattern)
     forms = once.union(*map(_in_json, once))
