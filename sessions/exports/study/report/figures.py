@@ -439,7 +439,7 @@ class _Drawing:
         many = len(mark.columns) > 9
         for row, column in np.ndindex(values.shape):
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
-            self._cell(drawn, (row, column), values[row, column], count, size=5.5 if many else 8)
+            self._cell(drawn, (row, column), float(values[row, column]), count, size=5.5 if many else 8)
         axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
         self._name_columns(mark.columns)
         if many:
