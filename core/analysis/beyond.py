@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Scale, Units, jackknife_of_mean, mean, share
-from gistpoint.core.analysis.pooling import groups
+from gistpoint.core.analysis.pooling import (
+    PooledRows,
+    groups,
+    solved_of,
+)
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence, StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -24,38 +29,48 @@ def beyond_tests(data: StudyData) -> Findings:
     readings: dict[str, list[MergeReading]] = defaultdict(list)
     for reading in data.readings:
         readings[reading.attempt].append(reading)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
+    found = FindingsBuilder()
+    table = found.table("Beyond the tests", ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read"), NOTE)
     for group in groups(data):
-        solved = [row for row in group.rows if row.solved]
-        compared = [row for row in solved if row.attempt in verdicts and _comparable(verdicts[row.attempt])]
-        read = [row for row in solved if readings[row.attempt]]
-        if not compared and not read:
-            continue
-        key = f"{group.label}/{group.mode}"
-        numbers[f"{key}/{TESTS}"] = tests = share(group.rows)
-        cells: list[Number | Value] = [group.label, group.mode, tests]
-        for name, number in (
-            (INPUTS, share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None),
-            (READERS, _merged(read, readings) if read else None),
-        ):
-            if number is not None:
-                numbers[f"{key}/{name}"] = number
-            cells.append(number)
-        compared_not = sum(row.attempt in verdicts and not _comparable(verdicts[row.attempt]) for row in solved)
-        lines.append((*cells, compared_not, len(solved) - len(read)))
+        _add_group(found, table, group, verdicts, readings)
+    # Originals were read among the repairs, unmarked: how often they are merged is the readers' own
+    # strictness (decision 80).
     if readings[""]:
-        numbers[f"{ORIGINALS}/{READERS}"] = golden = _of_originals(readings[""])
-        lines.append((ORIGINALS, "", None, None, golden, 0, 0))
-    if not lines:
-        return Findings()
-    columns = ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read")
-    note = (
-        "Equivalent: no difference to the original on recorded and varied inputs. Merged: the share of readings that "
-        "say merge as it is. Originals were mixed in unmarked: below 1 there is the readers' own strictness."
-    )
-    tables = [FindingsTable("Beyond the tests", columns, tuple(lines), note), *_examples(data, verdicts)]
-    return Findings(numbers, tuple(tables), (_plot(numbers),))
+        golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))
+        table.row(ORIGINALS, "", None, None, golden, 0, 0)
+    _add_examples(found, data, verdicts)
+    found.plot(_plot(found.numbers))
+    return found.findings() if table.rows else Findings()
+
+
+def _add_group(
+    found: FindingsBuilder,
+    table: TableBuilder,
+    group: PooledRows,
+    verdicts: Mapping[str, RepairEquivalence],
+    readings: dict[str, list[MergeReading]],
+) -> None:
+    solved = solved_of(group.rows)
+    judged = [row for row in solved if row.attempt in verdicts]
+    # What could not be compared is neither equivalent nor different; it is counted in a column of its own
+    # (decision 80).
+    compared = [row for row in judged if _comparable(verdicts[row.attempt])]
+    read = [row for row in solved if readings[row.attempt]]
+    if not compared and not read:
+        return
+    made = {
+        TESTS: share(group.rows),
+        INPUTS: share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None,
+        READERS: _merged(read, readings) if read else None,
+    }
+    cells = found.numbers_of(f"{group.label}/{group.mode}", made)
+    table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
+
+
+NOTE = (
+    "Equivalent: no difference to the original on recorded and varied inputs. Merged: the share of readings that "
+    "say merge as it is. Originals were mixed in unmarked: below 1 there is the readers' own strictness."
+)
 
 
 def _comparable(verdict: RepairEquivalence) -> bool:
@@ -69,6 +84,7 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
     """Return the mean over repairs of the share of their readings that merge."""
     shares = [_merges(readings[row.attempt]) for row in rows]
+    # Where every reading agrees these are shares of yes and no, with the exact interval for all or none.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)
@@ -81,16 +97,12 @@ def _of_originals(readings: Sequence[MergeReading]) -> Number:
     return jackknife_of_mean(units, merged).number(Scale.PROBABILITY)
 
 
-def _examples(data: StudyData, verdicts: dict[str, RepairEquivalence]) -> list[FindingsTable]:
-    rows = {row.attempt: row for row in data.rows}
-    lines = tuple(
-        (rows[one.attempt].who, one.task[:12], one.example)
-        for one in verdicts.values()
-        if one.verdict == DIFFERS and one.attempt in rows and rows[one.attempt].solved
-    )
-    return (
-        [FindingsTable("Repairs that pass and differ", ("who", "task", "smallest difference"), lines)] if lines else []
-    )
+def _add_examples(found: FindingsBuilder, data: StudyData, verdicts: dict[str, RepairEquivalence]) -> None:
+    table = found.table("Repairs that pass and differ", ("who", "task", "smallest difference"))
+    solved = {row.attempt: row for row in data.rows if row.solved}
+    for one in verdicts.values():
+        if one.verdict == DIFFERS and one.attempt in solved:
+            table.row(solved[one.attempt].who, one.task[:12], one.example)
 
 
 def _plot(numbers: dict[str, Number]) -> Plot:
@@ -98,9 +110,7 @@ def _plot(numbers: dict[str, Number]) -> Plot:
     nothing = Number(None)
     marks = []
     for name in (TESTS, INPUTS, READERS):
-        shown = [numbers.get(f"{label}/{name}", nothing) for label in labels]
-        values, lows, highs = ([getattr(n, part) for n in shown] for part in ("value", "low", "high"))
-        marks.append(Bars(name, labels, tuple(values), tuple(lows), tuple(highs)))
+        marks.append(Bars.of(name, {label: numbers.get(f"{label}/{name}", nothing) for label in labels}))
     return Plot(
         "beyond-tests", "Beyond the tests", "", "share", tuple(marks), "Whiskers: 95 %, over persons and tasks."
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.difficulty_curves import budget_series
-from gistpoint.core.analysis.findings import Curve, Findings, FindingsTable, Number, Plot, Points, Value
+from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, keys_note
+from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
@@ -32,84 +34,73 @@ SUBMISSION_NOTE = (
 
 def success_by_budget(data: StudyData) -> Findings:
     """Give the share solved under each budget, and its difference within tasks to 16/4 (Breakpoint, figure 7)."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    marks: dict[str, list[Points]] = {}
-    found = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Success by budget",
+        ("solver", "mode", "budget", "solved", "difference within tasks", "p (McNemar)"),
+        BUDGET_NOTE,
+    )
+    marks: dict[str, list[Points]] = defaultdict(list)
+    used: list[PooledRows] = []
     for series in budget_series(data, measuring(data, FOUND)):
         members = dict(series.members)
-        found += list(members.values())
+        used += members.values()
         base = STANDARD if STANDARD in members else next(iter(members))
         rates = {budget: share(group.rows) for budget, group in members.items()}
         for budget, group in members.items():
-            gap, p = None, None
+            key = f"{series.label}/{series.mode}/{budget}"
+            gap: Number | str = "base"
+            p = None
+            # Compared within tasks, at attempts that were made under each budget: one that is cut short was
+            # planned otherwise.
             if budget != base:
-                gap = difference_within_tasks(group.rows, members[base].rows)
-                p = exact_mcnemar(*discordant(group.rows, members[base].rows)) if gap.value is not None else None
-                numbers[f"{series.label}/{series.mode}/{budget} less {base}"] = gap
-            numbers[f"{series.label}/{series.mode}/{budget}"] = rates[budget]
-            cells.append((series.label, series.mode, budget, rates[budget], gap if gap is not None else "base", p))
-        marks.setdefault(series.mode, []).append(
-            Points(
-                series.label,
-                tuple(float(budget.partition("/")[0]) for budget in rates),
-                tuple(_plain(rate.value) for rate in rates.values()),
-                tuple(_plain(rate.low) for rate in rates.values()),
-                tuple(_plain(rate.high) for rate in rates.values()),
-                tuple(rates),
-            )
-        )
-    if not cells:
-        return Findings()
-    columns = ("solver", "mode", "budget", "solved", "difference within tasks", "p (McNemar)")
-    table = FindingsTable("Success by budget", columns, tuple(cells), BUDGET_NOTE)
-    plots = tuple(
-        Plot(f"bp-7-{mode}", f"Success by budget: {mode}", "tool uses", "share solved", tuple(drawn), log_x=True)
-        for mode, drawn in marks.items()
-    )
-    note = keys_note(found)
-    return Findings(numbers, (table,), plots, (note,) if note else ())
+                pair = group.rows, members[base].rows
+                gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))
+                p = None if gap.value is None else exact_mcnemar(*discordant(*pair))
+            table.row(series.label, series.mode, budget, found.number(key, rates[budget]), gap, p)
+        tool_uses = (float(budget.partition("/")[0]) for budget in rates)
+        points = Points.of(series.label, zip(tool_uses, rates.values(), strict=True), labels=rates)
+        marks[series.mode].append(points)
+    for mode, drawn in marks.items():
+        title = f"Success by budget: {mode}"
+        found.plot(Plot(f"bp-7-{mode}", title, "tool uses", "share solved", tuple(drawn), log_x=True))
+    found.settings(used)
+    return found.findings()
 
 
 def success_by_submission(data: StudyData) -> Findings:
     """Give the share solved by the n-th submission, and for people by active time (Breakpoint, figure 8)."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    by_submission: dict[str, list[Curve]] = {}
-    by_time: dict[str, list[Curve]] = {}
+    found = FindingsBuilder()
+    table = found.table("Solved by submission", ("group", "mode", "submission", "solved"), SUBMISSION_NOTE)
+    by_submission: dict[str, list[Curve]] = defaultdict(list)
+    by_time: dict[str, list[Curve]] = defaultdict(list)
     unknown: list[str] = []
-    found = measuring(data, FOUND)
-    for group in found:
+    groups = measuring(data, FOUND)
+    for group in groups:
         most = max((len(counting(row)) for row in group.rows), default=0)
         if not most:
             continue
         if any(row.solved and not solved_by(row, most) for row in group.rows):
             unknown.append(f"{group.label}, {group.mode}: left out, as its records do not tell what solved.")
             continue
-        rates = [share(group.rows, partial(solved_by, number=n)) for n in range(1, most + 1)]
-        for n, rate in enumerate(rates, start=1):
-            numbers[f"{group.label}/{group.mode}/{n}"] = rate
-            cells.append((group.label, group.mode, n, rate))
-        by_submission.setdefault(group.mode, []).append(
-            _steps(group.label, [float(n) for n in range(1, most + 1)], rates)
-        )
-        if group.people and (curve := _over_time(group.label, group.rows)) is not None:
-            by_time.setdefault(group.mode, []).append(curve)
-    if not cells:
-        return Findings(notes=tuple(unknown))
-    plots = [
-        Plot(f"bp-8-{mode}", f"Solved by the n-th submission: {mode}", "submission", "share solved", tuple(marks))
-        for mode, marks in by_submission.items()
-    ]
-    plots += [
-        Plot(f"bp-8-time-{mode}", f"Solved by active time: {mode}", "minutes", "share of all attempts", tuple(marks))
-        for mode, marks in by_time.items()
-    ]
-    table = FindingsTable(
-        "Solved by submission", ("group", "mode", "submission", "solved"), tuple(cells), SUBMISSION_NOTE
-    )
-    note = keys_note(found)
-    return Findings(numbers, (table,), tuple(plots), tuple(filter(None, (note, *unknown))))
+        rates = {n: share(group.rows, partial(solved_by, number=n)) for n in range(1, most + 1)}
+        found.numbers_of(f"{group.label}/{group.mode}", rates)
+        for n, rate in rates.items():
+            table.row(group.label, group.mode, n, rate)
+        by_submission[group.mode].append(_steps(group.label, rates))
+        curve = _over_time(group.label, group.rows) if group.people else None
+        if curve is not None:
+            by_time[group.mode].append(curve)
+    for mode, marks in by_submission.items():
+        title = f"Solved by the n-th submission: {mode}"
+        found.plot(Plot(f"bp-8-{mode}", title, "submission", "share solved", tuple(marks)))
+    for mode, marks in by_time.items():
+        title = f"Solved by active time: {mode}"
+        found.plot(Plot(f"bp-8-time-{mode}", title, "minutes", "share of all attempts", tuple(marks)))
+    if found.has_rows:
+        found.settings(groups)
+    found.note(*unknown)
+    return found.findings(without_rows=True)
 
 
 def counting(row: AttemptRow) -> tuple[bool, ...]:
@@ -122,16 +113,11 @@ def solved_by(row: AttemptRow, number: int) -> bool:
     return row.solved and any(counting(row)[:number])
 
 
-def _steps(label: str, x: Sequence[float], rates: Sequence[Number]) -> Curve:
-    whole = all(rate.low is not None and rate.high is not None for rate in rates)
-    return Curve(
-        label,
-        tuple(x),
-        tuple(_plain(rate.value) for rate in rates),
-        tuple(_plain(rate.low) for rate in rates) if whole else (),
-        tuple(_plain(rate.high) for rate in rates) if whole else (),
-        steps=True,
-    )
+def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> Curve:
+    shown = Points.of(label, [(float(x), rate) for x, rate in rates.items()])
+    has_band = np.isfinite((*shown.low, *shown.high)).all()
+    low, high = (shown.low, shown.high) if has_band else ((), ())
+    return Curve(label, shown.x, shown.y, low, high, steps=True)
 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
@@ -141,13 +127,8 @@ def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:
         return None
     at = [float(minutes) for minutes in np.linspace(0, max(times) / 60, _TIMES + 1)[1:]]
-    rates = [share(known, partial(_solved_in, minutes=minutes)) for minutes in at]
-    return _steps(label, at, rates)
+    return _steps(label, {minutes: share(known, partial(_solved_in, minutes=minutes)) for minutes in at})
 
 
 def _solved_in(row: AttemptRow, minutes: float) -> bool:
     return row.solved and (row.primary_s or 0) <= 60 * minutes + 1e-9
-
-
-def _plain(value: float | None) -> float:
-    return float("nan") if value is None else value

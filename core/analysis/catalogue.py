@@ -133,7 +133,7 @@ _LAST: tuple[Analysis, ...] = (
 
 
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis in the order of the report: those of each kind of task stand between the others."""
+    """Return every analysis in the order of the report: those of each kind of task are between the others."""
     return (*_FIRST, *(own for kind in all_kinds() for own in kind.analyses), *_LAST)
 
 

@@ -39,6 +39,8 @@ def fit_censored(x: Floats, log_times: Floats, solved: Kept, start: CensoredFit 
     rows, columns = x.shape
     if rows <= columns or not solved.any():
         return None
+    # In b / sigma and 1 / sigma the likelihood has one maximum (Olsen 1978): the start changes the time, not
+    # the result.
     at = _start(x, log_times, solved) if start is None else np.append(start.coefficients, 1.0) / start.sigma
     value, slope, curve = _likelihood(x, log_times, solved, at)
     for _ in range(_ROUNDS):
@@ -50,6 +52,7 @@ def fit_censored(x: Floats, log_times: Floats, solved: Kept, start: CensoredFit 
             break
         for _ in range(_HALVINGS):
             there = at + step
+            # Below 0 there is no sigma: such a step is halved like one that makes the likelihood worse.
             if there[-1] > 0:
                 moved = _likelihood(x, log_times, solved, there)
                 if moved[0] >= value:
@@ -60,7 +63,7 @@ def fit_censored(x: Floats, log_times: Floats, solved: Kept, start: CensoredFit 
         at, (value, slope, curve) = there, moved
     else:
         return None
-    return _told(x, at, value, curve)
+    return _original_scale(x, at, value, curve)
 
 
 def _start(x: Floats, log_times: Floats, solved: Kept) -> Floats:
@@ -86,17 +89,19 @@ def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats) -> tuple[float, 
     return float(value), slope, curve
 
 
-def _told(x: Floats, at: Floats, value: float, curve: Floats) -> CensoredFit | None:
+def _original_scale(x: Floats, at: Floats, value: float, curve: Floats) -> CensoredFit | None:
     try:
         covariance = np.linalg.inv(-curve)
     except np.linalg.LinAlgError:
         return None
     sigma = 1.0 / at[-1]
     coefficients: Floats = np.asarray(at[:-1] * sigma, dtype=np.float64)
+    # From b / sigma and 1 / sigma back to b: the derivatives of the coefficients, for the delta method.
     turn: NDArray[np.float64] = np.column_stack([np.eye(len(coefficients)) * sigma, -coefficients * sigma])
     of_effects: Floats = np.asarray(turn @ covariance @ turn.T, dtype=np.float64)
     if not np.isfinite(of_effects).all() or (np.diag(of_effects) <= 0).any():
         return None
+    # The climb towards an infinite effect ends somewhere: its fitted values are uncertain beyond any data.
     if ((x @ of_effects) * x).sum(axis=1).max() > (_UNCERTAIN * sigma) ** 2:
         return None
     return CensoredFit(coefficients, float(sigma), of_effects, value)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.special import stdtr
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Matrix, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot
 from gistpoint.core.analysis.firth import Floats
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, keys_note, tasks_of, too_few
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, tasks_of
 from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 
 _Z = 1.959963984540054
@@ -29,56 +31,53 @@ NOTE = (
 
 def metric_correlations(data: StudyData) -> Findings:
     """Correlate all metrics with each other and with mean success and mean log time, per mode."""
-    numbers: dict[str, Number] = {}
-    tables: list[FindingsTable] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
-    found = measuring(data, FOUND)
-    mode_pools = by_mode(pools(found))
-    of_mode: dict[str, list[StudyTask]] = {}
+    found = FindingsBuilder()
+    groups = measuring(data, FOUND)
+    mode_pools = by_mode(pools(groups))
+    of_mode: dict[str, dict[str, Mapping[str, float]]] = defaultdict(dict)
     for task in data.tasks.values():
-        of_mode.setdefault(reported_mode(task), []).append(task)
+        if task.metrics:
+            of_mode[reported_mode(task)][task.id] = task.metrics
     for mode in modes_measuring(FOUND):
-        tasks = {task.id: task.metrics for task in of_mode.get(mode, ()) if task.metrics}
-        if not tasks:
+        tasks = of_mode[mode]
+        needs = ("tasks", LEAST_TASKS_OF_CORRELATION, len(tasks))
+        if not tasks or found.too_few(f"Correlations of metrics ({mode})", needs):
             continue
-        lack = too_few(f"Correlations of metrics ({mode})", ("tasks", LEAST_TASKS_OF_CORRELATION, len(tasks)))
-        if lack is not None:
-            short.append(lack)
-            continue
-        metrics = tuple(dict.fromkeys(name for values in tasks.values() for name in values))
+        metrics = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
         columns: dict[str, Mapping[str, float]] = {
             name: {task: float(values[name]) for task, values in tasks.items() if name in values} for name in metrics
         }
-        cells: list[tuple[Number | Value, ...]] = []
+        table = found.table(f"Success and time with metrics: {mode}", ("pool", "of", "with", "r", "tasks"), NOTE)
         for pool in mode_pools.get(mode, ()):
-            for outcome, rows in ((SOLVED, pool.rows), (TIME, _timed(pool) if pool.people else ())):
-                if not rows:
-                    continue
-                name = f"{outcome}: {pool.label}"
-                what = f"Correlations with {outcome} ({pool.name})"
-                lack = too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows)))
-                if lack is not None:
-                    short.append(lack)
-                    continue
-                columns[name] = means_by_task(rows, outcome)
-                for metric in metrics:
-                    number = _with_outcome(rows, outcome, columns[metric])
-                    if number is not None:
-                        numbers[f"{pool.label}/{mode}/{outcome}/{metric}"] = number
-                        cells.append((pool.label, outcome, metric, number, number.tasks))
-        plots.append(Plot(f"bp-12-{mode}", f"Correlations: {mode}", "", "", (_matrix(columns),), NOTE))
-        if cells:
-            told = ("pool", "of", "with", "r", "tasks")
-            tables.append(FindingsTable(f"Success and time with metrics: {mode}", told, tuple(cells), NOTE))
-    note = keys_note(found) if plots else ""
-    return Findings(numbers, tuple(tables), tuple(plots), (note,) if note else (), tuple(short))
+            columns |= _add_outcomes(found, table, pool, {metric: columns[metric] for metric in metrics})
+        found.plot(Plot(f"bp-12-{mode}", f"Correlations: {mode}", "", "", (_matrix(columns),), NOTE))
+        found.settings(groups)
+    # Metrics go together also where nobody has attempted enough tasks.
+    return found.findings(without_rows=True)
+
+
+def _add_outcomes(
+    found: FindingsBuilder, table: TableBuilder, pool: Pool, metrics: Mapping[str, Mapping[str, float]]
+) -> dict[str, Mapping[str, float]]:
+    """Add the correlations of success and time with metrics; return the means of both by task, as columns."""
+    columns: dict[str, Mapping[str, float]] = {}
+    for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
+        needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
+        if not rows or found.too_few(f"Correlations with {outcome} ({pool.name})", needs):
+            continue
+        columns[f"{outcome}: {pool.label}"] = means_by_task(rows, outcome)
+        for metric, values in metrics.items():
+            number = _with_outcome(rows, outcome, values)
+            if number is not None:
+                found.number(f"{pool.label}/{pool.mode}/{outcome}/{metric}", number)
+                table.row(pool.label, outcome, metric, number, number.tasks)
+    return columns
 
 
 def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float | None:
     """Return Pearson's r; None if one of the two is constant."""
     one, other = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+    if len(one) < 2 or min(np.ptp(one), np.ptp(other)) == 0:
         return None
     return float(np.corrcoef(one, other)[0, 1])
 
@@ -107,11 +106,13 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
     whole = r(np.ones(len(units.tasks), dtype=bool))
     if not np.isfinite(whole):
         return None
+    # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
     if abs(whole) >= _PERFECT:
         persons, rows, note = units.person_count, len(units.tasks), "no interval: a perfect correlation"
         return Number(float(np.sign(whole)), persons=persons, tasks=units.task_count, rows=rows, note=note)
 
     def estimate(kept: Kept) -> float:
+        # On Fisher's scale the interval stays between -1 and 1.
         found = r(kept)
         return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
 

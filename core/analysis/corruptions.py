@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.special import ndtr
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Points, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import PooledRows, countable, groups_of, regression_needs, too_few
+from gistpoint.core.analysis.pooling import (
+    PooledRows,
+    groups_of,
+    having,
+    regression_needs,
+)
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FOUND, alike_but_for
 from gistpoint.core.kinds.registry import is_searched
@@ -24,47 +30,55 @@ def corruptions(data: StudyData) -> Findings:
     Both templates of the discovery brief, for one and for several corruptions, are taken together where budgets are
     equal, as in the paper's figure.
     """
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    trends: list[tuple[Number | Value, ...]] = []
+    found = FindingsBuilder()
+    title = "Success by number of corruptions"
+    table = found.table(title, ("group", "k", "attempts", "solved", "all found", "solved and all found"))
+    trends = found.table(
+        "Trend",
+        ("group", "slope for each corruption", "p (Wald)", "p (jackknife)", "Cochran-Armitage z", "p (trend)"),
+        TREND_NOTE,
+    )
     marks: list[Points] = []
-    short: list[Shortfall] = []
-    told: list[str] = []
+    settings: list[str] = []
     for label, rows in _by_budget(data).items():
         count = {row.task: data.tasks[row.task].corruptions for row in rows}
-        if len(set(count.values())) < 2:
+        counts = sorted(set(count.values()))
+        if len(counts) < 2:
             continue
-        told.append(f"{label}: {', '.join(sorted({row.condition_key for row in rows}))}")
-        by_count = {k: [row for row in rows if count[row.task] == k] for k in sorted(set(count.values()))}
-        rates = {k: share(members) for k, members in by_count.items()}
+        settings.append(f"{label}: {', '.join(sorted({row.condition_key for row in rows}))}")
+        by_count = {k: [row for row in rows if count[row.task] == k] for k in counts}
+        rates = {k: found.number(f"{label}/{k}", share(members)) for k, members in by_count.items()}
         for k, members in by_count.items():
-            everything = [row for row in members if row.number(FOUND) is not None]
-            all_found = share(everything, _all_found) if everything else None
-            both = share(everything, lambda row: row.solved and _all_found(row)) if everything else None
-            cells.append((label, k, len(members), rates[k], all_found, both))
-            numbers[f"{label}/{k}"] = rates[k]
-        marks.append(_points(label, rates))
-        what = f"The trend of success with the number of corruptions ({label})"
-        if (lack := too_few(what, *regression_needs(rows))) is not None:
-            short.append(lack)
-            continue
-        slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
-        z = cochran_armitage([(k, sum(r.solved for r in m), len(m)) for k, m in by_count.items()])
-        if slope is not None:
-            numbers[f"{label}/slope"] = slope.coefficient("k")
-            trend = float(2 * ndtr(-abs(z)))
-            trends.append((label, slope.coefficient("k"), slope.wald_p("k"), slope.p("k"), z, trend))
-    if not cells:
-        return Findings(not_estimated=tuple(short))
-    title = "Success by number of corruptions"
-    tables = [
-        FindingsTable(title, ("group", "k", "attempts", "solved", "all found", "solved and all found"), tuple(cells))
-    ]
-    if trends:
-        columns = ("group", "slope for each corruption", "p (Wald)", "p (jackknife)", "Cochran-Armitage z", "p (trend)")
-        tables.append(FindingsTable("Trend", columns, tuple(trends), TREND_NOTE))
-    plot = Plot("bp-3a", title, "corrupted functions", "share solved", tuple(marks))
-    return Findings(numbers, tuple(tables), (plot,), (f"Settings: {'; '.join(told)}.",), tuple(short))
+            table.row(label, k, len(members), rates[k], *_found_all(members))
+        marks.append(Points.of(label, [(k, rate) for k, rate in rates.items() if rate.value is not None]))
+        _add_trend(found, trends, label, rows, count)
+    found.plot(Plot("bp-3a", title, "corrupted functions", "share solved", tuple(marks)))
+    found.note(f"Settings: {'; '.join(settings)}.")
+    return found.findings()
+
+
+def _add_trend(
+    found: FindingsBuilder, table: TableBuilder, label: str, rows: Sequence[AttemptRow], count: Mapping[str, int]
+) -> None:
+    """Add the slope of the log odds on the number of corruptions of each task, and the trend test."""
+    what = f"The trend of success with the number of corruptions ({label})"
+    if found.too_few(what, *regression_needs(rows)):
+        return
+    slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
+    if slope is None:
+        return
+    solved, tried = Counter(count[row.task] for row in rows if row.solved), Counter(count[row.task] for row in rows)
+    z = cochran_armitage([(k, solved[k], tried[k]) for k in sorted(tried)])
+    coefficient = found.number(f"{label}/slope", slope.coefficient("k"))
+    table.row(label, coefficient, slope.wald_p("k"), slope.p("k"), z, float(2 * ndtr(-abs(z))))
+
+
+def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:
+    """Return the shares that found all corrupted functions, and that also solved the task; None without records."""
+    known = having(rows, FOUND)
+    if not known:
+        return None, None
+    return share(known, _all_found), share(known, lambda row: row.solved and _all_found(row))
 
 
 TREND_NOTE = (
@@ -89,11 +103,12 @@ def _all_found(row: AttemptRow) -> bool:
 
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     """The rows of discovery by who and condition, over both templates, but never over unlike budgets."""
-    discovery = [row for row in data.rows if is_searched(row.mode) and countable(row) and row.task in data.tasks]
+    discovery = [row for row in data.rows if is_searched(row.mode) and row.task in data.tasks]
     made: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):
         first = group.rows[0]
         budgets = (first.tool_use_budget, first.submission_budget, first.time_limit_s)
+        # The brief for several corruptions is another template, and the paper's figure has both on one line.
         alike = alike_but_for(data.study.condition_of(group.condition)) or group.condition
         made[(group.who, alike, *budgets, group.settings)].append(group)
     named: dict[str, list[list[AttemptRow]]] = defaultdict(list)
@@ -108,18 +123,3 @@ def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
         for label, several in named.items()
         for place, rows in enumerate(several, start=1)
     }
-
-
-def _points(label: str, rates: Mapping[int, Number]) -> Points:
-    known = [(k, rate) for k, rate in rates.items() if rate.value is not None]
-    return Points(
-        label,
-        tuple(float(k) for k, _ in known),
-        tuple(rate.value or 0.0 for _, rate in known),
-        tuple(_or_nan(rate.low) for _, rate in known),
-        tuple(_or_nan(rate.high) for _, rate in known),
-    )
-
-
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value

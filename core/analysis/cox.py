@@ -12,9 +12,15 @@ from lifelines import CoxPHFitter
 from lifelines.exceptions import ConvergenceError
 from lifelines.statistics import proportional_hazard_test
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    solved_of,
+    too_few,
+    under,
+)
 from gistpoint.core.analysis.timeratios import contrasts_of, given_up, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -23,7 +29,7 @@ CLUSTERED = "clustered"
 """The name of the interval by lifelines, whose errors are clustered by person."""
 _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
-"""Below it the effect runs off to infinity, or no task tells of it."""
+"""Below it the effect runs off to infinity, or no task shows it."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: wherever people differ, it is nearer to 1 "
     "than the ratio for one and the same person."
@@ -33,35 +39,35 @@ NOTE = (
 def proportional_hazards(data: StudyData) -> Findings:
     """Return ratios of the rate of solving, Cox's model stratified by task (`time-cox`)."""
     rows = people(data)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Rates of solving",
+        ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)"),
+        f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner.",
+    )
     for condition, reference in contrasts_of(data):
         name = f"{condition} to {reference}"
-        found = hazard_ratio(rows, condition, reference)
-        if isinstance(found, Shortfall):
-            short.append(found)
-            continue
-        numbers[name], p = found
-        lines.append((name, numbers[name], p))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("conditions", "ratio of the rates of solving", "proportional, p (Schoenfeld)")
-    note = f"After '{CLUSTERED}' the interval with errors clustered by person. Above 1: solved sooner."
-    table = FindingsTable("Rates of solving", columns, tuple(lines), note)
-    return Findings(numbers, (table,), (), (NOTE, *given_up(rows)), tuple(short))
+        estimated = found.estimated(hazard_ratio(rows, condition, reference))
+        if estimated is not None:
+            ratio, p = estimated
+            table.row(name, found.number(name, ratio), p)
+    found.note(NOTE, *given_up(rows))
+    return found.findings()
 
 
 def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> tuple[Number, float | None] | Shortfall:
     """Return the ratio of hazards of two conditions, and the p of the test that it is constant over time."""
-    pair = [row for row in rows if row.condition in (condition, reference)]
+    pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
+    # Stratified by task: a task under one condition alone compares nothing.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
-    solved = sum(row.solved for row in pair)
-    if lack := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
-        return lack
+    solved = len(solved_of(pair))
+    if short := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
+        return short
     helped = np.array([float(row.condition == condition) for row in pair])
+    # Our own likelihood, which tests hold equal to lifelines: that takes 0.2 s a fit, and the jackknife
+    # refits without each person and task (decision 87).
     partial = PartialLikelihood.of(pair)
     everything = np.ones(len(pair), dtype=bool)
     whole = partial.fit(helped, everything)
@@ -73,6 +79,7 @@ def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> 
         return float("nan") if fit is None else fit[0]
 
     spread = jackknife(Units.of(pair), estimate, whole[1])
+    # The interval that papers print is shown with ours (decision 87).
     robust, p = _by_lifelines(pair, helped)
     return replace(spread.number(Scale.LOG, iid=robust), beside=CLUSTERED), p
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import log
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Scale, mean, share
-from gistpoint.core.analysis.pooling import by_mode, keys_note
+from gistpoint.core.analysis.pooling import (
+    by_mode,
+    having,
+)
 from gistpoint.core.analysis.regression import shifted
-from gistpoint.core.analysis.samples import FOUND, bars, measuring
+from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -35,40 +39,34 @@ MOMENTS_NOTE = (
 
 def diagnosis(data: StudyData) -> Findings:
     """Give the shares found, changed, solved, and solved of those found, in discovery (Breakpoint, figure 6)."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    moments: list[tuple[Number | Value, ...]] = []
-    plots: list[Plot] = []
+    builder = FindingsBuilder()
+    table = builder.table(
+        "Finding and repairing", ("group", "mode", "attempts", "found", "changed", "solved", "solved of found"), NOTE
+    )
+    moments = builder.table(
+        "How long it took to find", ("group", "moment", "got there", "of", "minutes", "calls"), MOMENTS_NOTE
+    )
     groups = [group for group in measuring(data, FOUND) if is_searched(group.mode)]
     for mode, members in by_mode(groups).items():
-        shown: list[tuple[str, Number, Number]] = []
+        shown: dict[str, Mapping[str, Number]] = {}
         for group in members:
-            rows = [row for row in group.rows if row.number(FOUND) is not None]
+            rows = having(group.rows, FOUND)
             if not rows:
                 continue
-            those = [row for row in rows if found(row)]
             made = {
                 "found": share(rows, found),
-                "changed": share([row for row in rows if row.number(DIAGNOSED) is not None], diagnosed),
+                "changed": share(having(rows, DIAGNOSED), diagnosed),
                 "solved": share(rows),
-                "solved of found": share(those),
+                "solved of found": share([row for row in rows if found(row)]),
             }
-            numbers |= {f"{group.label}/{mode}/{name}": number for name, number in made.items()}
-            cells.append((group.label, mode, len(rows), *made.values()))
-            shown.append((group.label, made["found"], made["solved"]))
+            table.row(group.label, mode, len(rows), *builder.numbers_of(f"{group.label}/{mode}", made))
+            shown[group.label] = made
             if group.people:
-                moments += _moments(f"{group.label}, {mode}", rows)
+                _add_moments(moments, f"{group.label}, {mode}", rows)
         if shown:
-            plots.append(_bars(mode, shown))
-    if not cells:
-        return Findings()
-    columns = ("group", "mode", "attempts", "found", "changed", "solved", "solved of found")
-    tables = [FindingsTable("Finding and repairing", columns, tuple(cells), NOTE)]
-    if moments:
-        told = ("group", "moment", "got there", "of", "minutes", "calls")
-        tables.append(FindingsTable("How long it took to find", told, tuple(moments), MOMENTS_NOTE))
-    note = keys_note(groups)
-    return Findings(numbers, tuple(tables), tuple(plots), (note,) if note else ())
+            builder.plot(_bars(mode, shown))
+    builder.settings(groups)
+    return builder.findings()
 
 
 def found(row: AttemptRow) -> bool:
@@ -86,20 +84,15 @@ def calls_until(row: AttemptRow, seconds: float) -> int:
     return sum(call.at_s is not None and call.at_s <= seconds and not call.automatic for call in row.calls)
 
 
-def _moments(label: str, rows: Sequence[AttemptRow]) -> list[tuple[Number | Value, ...]]:
-    made: list[tuple[Number | Value, ...]] = []
+def _add_moments(table: TableBuilder, label: str, rows: Sequence[AttemptRow]) -> None:
     for name, moment in _MOMENTS:
         there = [(row, at) for row in rows if (at := moment(row)) is not None]
         who = [row for row, _ in there]
         minutes = mean(who, [log(max(at, 1.0) / 60) for _, at in there], Scale.LOG)
         counted = mean(who, [log(1 + calls_until(row, at)) for row, at in there], Scale.LOG)
-        made.append((label, name, len(there), len(rows), minutes, shifted(counted, -1.0)))
-    return made
+        table.row(label, name, len(there), len(rows), minutes, shifted(counted, -1.0))
 
 
-def _bars(mode: str, shown: Sequence[tuple[str, Number, Number]]) -> Plot:
-    marks = (
-        bars("found", {label: one for label, one, _ in shown}),
-        bars("solved", {label: one for label, _, one in shown}),
-    )
+def _bars(mode: str, shown: Mapping[str, Mapping[str, Number]]) -> Plot:
+    marks = tuple(Bars.of(name, {label: made[name] for label, made in shown.items()}) for name in ("found", "solved"))
     return Plot(f"bp-6-{mode}", f"Finding and repairing: {mode}", "solver", "share", marks, NOTE)

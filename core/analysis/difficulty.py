@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import (
-    Curve,
-    Findings,
-    FindingsTable,
-    Hexagons,
-    Number,
-    Plot,
-    Shortfall,
-    Value,
-)
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Curve, Findings, Hexagons, Number, Plot, Value
 from gistpoint.core.analysis.firth import mcfadden, null_log_likelihood
-from gistpoint.core.analysis.pooling import LEAST_ROWS_OF_HEXAGONS, keys_note, too_few
+from gistpoint.core.analysis.pooling import LEAST_ROWS_OF_HEXAGONS, too_few
 from gistpoint.core.analysis.regression import SuccessRegression, likelihood_ratio_p, regress
 from gistpoint.core.analysis.samples import FOUND, Pool, StandardScores, measuring, pools, standard_scores
 from gistpoint.core.study.data import StudyData
 
 SOLVER_MEAN = "solver's mean"
 _CONTOURS = (0.75, 0.95)
-_CELLS = tuple[Number | Value, ...]
 _COLUMNS = (
     "pool",
     "model",
@@ -48,33 +39,25 @@ def difficulty(data: StudyData) -> Findings:
     published code has it.
     """
     scores = [standard_scores(data, metric) for metric in data.study.report.difficulty]
-    found = measuring(data, FOUND)
-    cells: list[_CELLS] = []
-    numbers: dict[str, Number] = {}
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
-    for pool in pools(found):
+    groups = measuring(data, FOUND)
+    found = FindingsBuilder()
+    table = found.table("Success against difficulty, by mode", _COLUMNS, NOTE)
+    for pool in pools(groups):
         if not pool.rows or not any(one.of for one in scores):
             continue
         known = pool.with_metrics(scores)
-        if (lack := known.lacks("Success against the metrics")) is not None:
-            short.append(lack)
+        if found.too_few(*known.needs("Success against the metrics")):
             continue
-        made = _models(known, scores)
-        cells.extend(made.cells)
-        numbers.update(made.numbers)
-        if len(scores) == 2 and made.joint is not None:
-            lack = too_few(f"The map of success ({pool.name})", ("attempts", LEAST_ROWS_OF_HEXAGONS, len(known.rows)))
-            if lack is not None:
-                short.append(lack)
-            else:
-                plots.append(_map(known, scores, made.joint))
-    by_mode, by_mode_numbers = metric_by_mode(pools(found), scores)
-    numbers.update(by_mode_numbers)
-    tables = [FindingsTable("Success against difficulty, by mode", _COLUMNS, tuple(cells), NOTE)] if cells else []
-    tables += [by_mode] if by_mode is not None else []
-    notes = (_scale(scores), keys_note(found)) if tables else ()
-    return Findings(numbers, tuple(tables), tuple(plots), tuple(note for note in notes if note), tuple(short))
+        joint = _add_models(found, table, known, scores)
+        if len(scores) != 2 or joint is None:
+            continue
+        needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(known.rows))
+        if not found.too_few(f"The map of success ({pool.name})", needs):
+            found.plot(_map(known, scores, joint))
+    add_metric_by_mode(found, pools(groups), scores)
+    found.note(_scale(scores))
+    found.settings(groups)
+    return found.findings()
 
 
 NOTE = (
@@ -87,47 +70,43 @@ NOTE = (
 
 
 def _scale(scores: Sequence[StandardScores]) -> str:
-    told = "; ".join(one.words for one in scores if one.of)
-    return f"Units: {told}." if told else ""
+    units = "; ".join(one.words for one in scores if one.of)
+    return f"Units: {units}." if units else ""
 
 
-class _Models:
-    """The models of one pool."""
-
-    def __init__(self) -> None:
-        self.cells: list[_CELLS] = []
-        self.numbers: dict[str, Number] = {}
-        self.joint: SuccessRegression | None = None
-
-
-def _models(pool: Pool, scores: Sequence[StandardScores]) -> _Models:
-    made = _Models()
-    solvers = len(set(pool.solver_of)) > 1
+def _add_models(
+    found: FindingsBuilder, table: TableBuilder, pool: Pool, scores: Sequence[StandardScores]
+) -> SuccessRegression | None:
+    """Add the models of one pool; return the one with all metrics, without the solver's mean."""
+    joint: SuccessRegression | None = None
     sizes = sorted({1, len(scores)})
     chosen = [subset for size in sizes for subset in combinations(scores, size)]
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
-    for with_mean in (False, True) if solvers else (False,):
-        for subset in chosen:
-            columns = {one.metric: one.values(pool.rows) for one in subset}
-            if with_mean:
-                columns[SOLVER_MEAN] = list(pool.solver_means)
-            model = regress(pool.rows, columns)
-            title = " + ".join(columns)
-            if model is None:
-                made.cells.append((pool.name, title, "not identified: the columns depend on each other", *[None] * 7))
-                continue
-            if len(subset) == len(scores) and not with_mean:
-                made.joint = model
-            for term in columns:
-                made.cells.append((pool.name, title, *_term(pool, columns, model, term, null)))
-                made.numbers[f"{pool.label}/{pool.mode}/{title}/{term}"] = model.coefficient(term)
-    return made
+    solvers = len(set(pool.solver_of))
+    for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
+        # With the solver's mean and without: the paper's code has it, its text does not (decision 86). Of
+        # people the solver is the group, so there is no mean to take out.
+        columns = {one.metric: one.values(pool.rows) for one in subset}
+        if with_mean:
+            columns[SOLVER_MEAN] = list(pool.solver_means)
+        model = regress(pool.rows, columns)
+        title = " + ".join(columns)
+        if model is None:
+            table.row(pool.name, title, "not identified: the columns depend on each other", *[None] * 7)
+            continue
+        if len(subset) == len(scores) and not with_mean:
+            joint = model
+        for term in columns:
+            table.row(pool.name, title, *_term(pool, columns, model, term, null))
+            found.number(f"{pool.label}/{pool.mode}/{title}/{term}", model.coefficient(term))
+    return joint
 
 
 def _term(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> tuple[Number | Value, ...]:
     fit = model.fit
+    # The likelihood of a penalised fit is not at its maximum: R2, AIC and the ratio test would be wrong.
     plain = not fit.firth
     return (
         term,
@@ -145,10 +124,13 @@ def _without(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> float | None:
     left = {name: values for name, values in columns.items() if name != term}
-    smaller = regress(pool.rows, left) if left else None
-    if left and (smaller is None or smaller.fit.firth):
+    below: float | None = null
+    if left:
+        smaller = regress(pool.rows, left)
+        # Two likelihoods compare only if neither model has the penalty.
+        below = None if smaller is None or smaller.fit.firth else smaller.fit.log_likelihood
+    if below is None:
         return None
-    below = smaller.fit.log_likelihood if smaller is not None else null
     return likelihood_ratio_p(max(0.0, 2 * (model.fit.log_likelihood - below)))
 
 
@@ -180,38 +162,34 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
     )
 
 
-def metric_by_mode(
-    found: Sequence[Pool], scores: Sequence[StandardScores]
-) -> tuple[FindingsTable | None, dict[str, Number]]:
+def add_metric_by_mode(found: FindingsBuilder, known: Sequence[Pool], scores: Sequence[StandardScores]) -> None:
     """Test for each pool whether a metric's slope differs between modes (section 4.1.3 says that it does)."""
+    table = found.table(
+        "Metric x mode",
+        ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)"),
+        "How much the metric's slope differs from that in the mode 'against', in log odds for a standard deviation.",
+    )
     together: dict[str, list[Pool]] = defaultdict(list)
-    for pool in found:
+    for pool in known:
         together[pool.label].append(pool)
-    cells: list[_CELLS] = []
-    numbers: dict[str, Number] = {}
-    for label, members in together.items():
-        for one in scores:
-            usable = [pool.with_metrics([one]) for pool in members]
-            usable = [pool for pool in usable if pool.lacks("") is None]
-            if len(usable) < 2:
-                continue
-            rows = [row for pool in usable for row in pool.rows]
-            values = np.array(one.values(rows))
-            modes = np.array([pool.mode for pool in usable for _ in pool.rows])
-            columns = {one.metric: values}
-            for other in usable[1:]:
-                columns[other.mode] = np.asarray(modes == other.mode, dtype=float)
-                columns[f"{one.metric} x {other.mode}"] = columns[other.mode] * values
-            model = regress(rows, columns)
-            if model is None:
-                continue
-            for other in usable[1:]:
-                term = f"{one.metric} x {other.mode}"
-                number = model.coefficient(term)
-                cells.append((label, term, usable[0].mode, number, model.wald_p(term), model.p(term)))
-                numbers[f"{label}/{term}"] = number
-    if not cells:
-        return None, {}
-    columns_told = ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)")
-    note = "How much the metric's slope differs from that in the mode 'against', in log odds for a standard deviation."
-    return FindingsTable("Metric x mode", columns_told, tuple(cells), note), numbers
+    for (label, members), one in product(together.items(), scores):
+        # One regression with products, not two slopes: the difference then has an interval and a p of its
+        # own.
+        with_metric = (pool.with_metrics([one]) for pool in members)
+        usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
+        if len(usable) < 2:
+            continue
+        rows = [row for pool in usable for row in pool.rows]
+        modes = np.array([pool.mode for pool in usable for _ in pool.rows])
+        base, *others = (pool.mode for pool in usable)
+        columns = {one.metric: np.array(one.values(rows))}
+        for mode in others:
+            columns[mode] = np.asarray(modes == mode, dtype=float)
+            columns[f"{one.metric} x {mode}"] = columns[mode] * columns[one.metric]
+        model = regress(rows, columns)
+        if model is None:
+            continue
+        for mode in others:
+            term = f"{one.metric} x {mode}"
+            number = found.number(f"{label}/{term}", model.coefficient(term))
+            table.row(label, term, base, number, model.wald_p(term), model.p(term))

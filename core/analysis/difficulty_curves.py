@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.special import expit
 
-from gistpoint.core.analysis.difficulty import metric_by_mode
-from gistpoint.core.analysis.findings import Curve, Findings, FindingsTable, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.difficulty import add_metric_by_mode
+from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot
 from gistpoint.core.analysis.firth import Floats
 from gistpoint.core.analysis.intervals import Scale
-from gistpoint.core.analysis.pooling import PooledRows, by_mode, keys_note
+from gistpoint.core.analysis.pooling import PooledRows, by_mode
 from gistpoint.core.analysis.regression import SuccessRegression, regress
 from gistpoint.core.analysis.samples import (
     FOUND,
     Pool,
     StandardScores,
     alike_but_for,
+    alone,
     measuring,
     pools,
     standard_scores,
@@ -91,41 +94,37 @@ def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetS
     return tuple(made)
 
 
-def _curves(data: StudyData, identity: str, found: Sequence[tuple[str, PooledRows]]) -> Findings:
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
+def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRows]]) -> Findings:
+    found = FindingsBuilder()
+    table = found.table(
+        "Slopes",
+        ("group", "mode", "metric", "slope (log odds)", "p (jackknife)", f"of {RESAMPLES} resamples not settled"),
+        NOTE,
+    )
     scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
-    drawn = [Pool(label, of.mode, of.people, of.rows, (label,) * len(of.rows)) for label, of in found]
-    for metric in scores:
-        for mode, members in by_mode(drawn).items():
-            marks: list[Curve] = []
-            for whole in members:
-                pool, label = whole.with_metrics([metric]), whole.label
-                if (lack := pool.lacks(f"The curve over {metric.metric}")) is not None:
-                    short.append(lack)
-                    continue
-                made = _curve(data, pool, metric)
-                if made is None:
-                    continue
-                marks += made.marks
-                numbers[f"{label}/{mode}/{metric.metric}"] = made.slope
-                cells.append((label, mode, metric.metric, made.slope, made.model.p(metric.metric), made.failed))
-            if marks:
-                title = f"Chance of success by {metric.metric}: {mode}"
-                axis = f"{metric.metric} (z)"
-                plots.append(Plot(f"{identity}-{metric.metric}-{mode}", title, axis, "chance", tuple(marks), NOTE))
-    if not cells:
-        return Findings(not_estimated=tuple(short))
-    columns = ("group", "mode", "metric", "slope (log odds)", "p (jackknife)", f"of {RESAMPLES} resamples not settled")
-    tables = [FindingsTable("Slopes", columns, tuple(cells), NOTE)]
-    if identity == "bp-5":
-        crossed, more = metric_by_mode(pools(measuring(data, FOUND)), scores)
-        tables += [crossed] if crossed is not None else []
-        numbers.update(more)
-    told = [f"Units: {'; '.join(one.words for one in scores)}.", keys_note([group for _, group in found])]
-    return Findings(numbers, tuple(tables), tuple(plots), tuple(filter(None, told)), tuple(short))
+    # Each group has a curve of its own: only the regressions of section 4.1.2 pool models (decision 86).
+    members_of = by_mode(alone(group, label) for label, group in groups)
+    for metric, (mode, members) in product(scores, members_of.items()):
+        marks: list[Curve] = []
+        for whole in members:
+            pool = whole.with_metrics([metric])
+            if found.too_few(*pool.needs(f"The curve over {metric.metric}")):
+                continue
+            made = _curve(data, pool, metric)
+            if made is None:
+                continue
+            marks += made.marks
+            slope = found.number(f"{whole.label}/{mode}/{metric.metric}", made.slope)
+            table.row(whole.label, mode, metric.metric, slope, made.model.p(metric.metric), made.failed)
+        if marks:
+            title = f"Chance of success by {metric.metric}: {mode}"
+            axis = f"{metric.metric} (z)"
+            found.plot(Plot(f"{identity}-{metric.metric}-{mode}", title, axis, "chance", tuple(marks), NOTE))
+    if found.has_rows and identity == "bp-5":
+        add_metric_by_mode(found, pools(measuring(data, FOUND)), scores)
+    found.note(f"Units: {'; '.join(one.words for one in scores)}.")
+    found.settings(group for _, group in groups)
+    return found.findings()
 
 
 @dataclass(frozen=True)

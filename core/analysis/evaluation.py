@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import Scale, Units, jackknife, mean, share
 from gistpoint.core.analysis.pooling import PooledRows, groups
 from gistpoint.core.study.data import StudyData
@@ -17,48 +18,41 @@ EASE = "ease"
 def answer(row: AttemptRow, item: str) -> float | None:
     """Return the number that was answered to an item after a task, whichever questionnaire holds it."""
     for column, value in row.answers.items():
-        if column.rpartition(".")[2] == item and isinstance(value, int | float) and not isinstance(value, bool):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and column.rpartition(".")[2] == item:
             return float(value)
     return None
 
 
 def evaluation_by_people(data: StudyData) -> Findings:
     """Return solved of n, times of the solved ones and ease, by mode and condition (`bp-4.4`)."""
-    found = [group for group in groups(data) if group.people]
-    numbers: dict[str, Number] = {}
-    rows: list[tuple[Number | Value, ...]] = []
-    for group in found:
-        rate, median, ease = share(group.rows), _median_of_solved(group), _ease(group)
-        key = f"{group.label}/{group.mode}"
-        numbers |= {f"{key}/{name}": n for name, n in (("solved", rate), ("median", median), ("ease", ease)) if n}
+    found = FindingsBuilder()
+    table = found.table(
+        "Evaluation by people",
+        ("mode", "who", "solved", "share", "shortest, minutes", "longest", "median", "ease, 1 to 7"),
+        "Times are of solved attempts alone, so they are shorter than the tasks are long; ease: 7 is very easy.",
+    )
+    for group in groups(data):
+        if not group.people:
+            continue
+        made = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
+        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", made)
         times = [row.primary_s / 60 for row in group.rows if row.solved and row.primary_s is not None]
-        rows.append(
-            (
-                group.mode,
-                group.label,
-                f"{group.solved} of {len(group.rows)}",
-                rate,
-                min(times, default=None),
-                max(times, default=None),
-                median,
-                ease,
-            )
-        )
-    if not rows:
-        return Findings()
-    columns = ("mode", "who", "solved", "share", "shortest, minutes", "longest", "median", "ease, 1 to 7")
-    note = "Times are of solved attempts alone, so they are shorter than the tasks are long; ease: 7 is very easy."
-    return Findings(numbers, (FindingsTable("Evaluation by people", columns, tuple(rows), note),))
+        solved = f"{group.solved} of {len(group.rows)}"
+        shortest, longest = min(times, default=None), max(times, default=None)
+        table.row(group.mode, group.label, solved, rate, shortest, longest, median, ease)
+    return found.findings()
 
 
 def _median_of_solved(group: PooledRows) -> Number | None:
-    solved = [row for row in group.rows if row.solved and row.primary_s is not None and row.primary_s > 0]
+    solved = [row for row in group.rows if row.solved and (row.primary_s or 0.0) > 0]
     if not solved:
         return None
+    # Times are skewed: the median's interval is taken on the log scale, as are all intervals of times.
     times = np.log([(row.primary_s or 0.0) / 60 for row in solved])
     return jackknife(Units.of(solved), lambda kept: np.median(times[kept]) if kept.any() else np.nan).number(Scale.LOG)
 
 
 def _ease(group: PooledRows) -> Number | None:
-    told = [(row, value) for row in group.rows if (value := answer(row, EASE)) is not None]
-    return mean([row for row, _ in told], [value for _, value in told]) if told else None
+    answers = [(row, value) for row in group.rows if (value := answer(row, EASE)) is not None]
+    return mean([row for row, _ in answers], [value for _, value in answers]) if answers else None

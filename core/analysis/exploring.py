@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import Floats, Scale, Units
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_REGRESSION, groups, regression_needs, too_few
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_REGRESSION, groups, regression_needs
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -22,8 +24,8 @@ STEP = 10.0
 
 def looks(row: AttemptRow) -> tuple[int, int]:
     """Count the views and the searches of an attempt before its first submission; refused calls show nothing."""
-    first = min((call.number for call in row.calls if call.kind == SUBMIT), default=None)
-    before = [call.kind for call in row.calls if not call.refused and (first is None or call.number < first)]
+    first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
+    before = [call.kind for call in row.calls if not call.refused and call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 
@@ -37,55 +39,50 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 
 def exploration(data: StudyData) -> Findings:
     """Return the odds of solving by information calls and by the share of searches, within tasks (`explore`)."""
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
-    for group in groups(data):
-        told = [(row, *looks(row)) for row in group.rows if row.calls]
-        told = [(row, views, searches) for row, views, searches in told if views + searches]
-        rows = [row for row, _, _ in told]
-        what = f"Exploration and success of {group.label}, {group.mode},"
-        if not rows:
-            continue
-        attempts = Counter(row.task for row in rows)
-        again = ("tasks attempted more than once", LEAST_TASKS_OF_REGRESSION, sum(n > 1 for n in attempts.values()))
-        if lack := too_few(what, *regression_needs(rows), again):
-            short.append(lack)
-            continue
-        columns = _columns(
-            {
-                "calls": [float(views + searches) for _, views, searches in told],
-                "searches": [100 / STEP * searches / (views + searches) for _, views, searches in told],
-            },
-            [row.task for row in rows],
-        )
-        fit = regress(rows, columns)
-        if fit is None:
-            short.append(Shortfall(what, "effect that can be told from the other", 2, 0))
-            continue
-        found = []
-        for name in ("calls", "searches"):
-            low, high = fit.wald(name)
-            iid = float(np.exp(low)), float(np.exp(high))
-            found.append(fit.spread.number(Scale.LOG, fit.place(name), iid=iid, note=fit.note))
-            numbers[f"{group.label}/{group.mode}/{name}"] = found[-1]
-        lines.append((group.label, group.mode, len(rows), *found))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    table = FindingsTable(
+    found = FindingsBuilder()
+    table = found.table(
         "Exploration before the first submission, and success",
         ("who", "mode", "attempts", "odds for each call", f"odds for {STEP:.0f} points more searches"),
-        tuple(lines),
         "Ratios of the odds of solving. Information calls are views and searches; the share of searches is among them. "
         "Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
-    return Findings(numbers, (table,), (), (), tuple(short))
+    for group in groups(data):
+        looked = _looked(group.rows)
+        if not looked:
+            continue
+        rows = [row for row, _, _ in looked]
+        what = f"Exploration and success of {group.label}, {group.mode},"
+        attempts = Counter(row.task for row in rows)
+        again = ("tasks attempted more than once", LEAST_TASKS_OF_REGRESSION, sum(n > 1 for n in attempts.values()))
+        if found.too_few(what, *regression_needs(rows), again):
+            continue
+        totals = np.array([views + searches for _, views, searches in looked], dtype=float)
+        shares = np.array([100 / STEP * searches for _, _, searches in looked]) / totals
+        columns = _columns({"calls": totals, "searches": shares}, [row.task for row in rows])
+        fit = regress(rows, columns)
+        if fit is None:
+            found.not_estimated(what, "effect that can be told from the other", 2, 0)
+            continue
+        made: dict[str, Number | None] = {}
+        for name in ("calls", "searches"):
+            low, high = np.exp(fit.wald(name)).tolist()
+            made[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
+        table.row(group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", made))
+    return found.findings()
 
 
-def _columns(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> dict[str, ArrayLike]:
+def _looked(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
+    """Return the attempts that viewed or searched anything, with both counts."""
+    counted = [(row, *looks(row)) for row in rows if row.calls]
+    return [(row, views, searches) for row, views, searches in counted if views + searches]
+
+
+def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str, ArrayLike]:
     made: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)
+        # The deviation from the task's mean is the effect within tasks, and the mean takes up what tasks
+        # differ in (Mundlak 1978).
         made[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
             made[f"mean {name} of the task"] = means

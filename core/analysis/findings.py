@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import nan
+from operator import attrgetter
 
 Value = float | int | str | None
 
@@ -24,6 +26,11 @@ class Number:
     """Why there is no interval, or what it is on."""
     beside: str = "i.i.d."
     """What the interval `iid` is called."""
+
+
+def or_nan(value: float | None) -> float:
+    """Return a value as a figure draws it: NaN if it does not exist."""
+    return nan if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,13 @@ class Bars:
     lows: tuple[float | None, ...] = ()
     highs: tuple[float | None, ...] = ()
 
+    @classmethod
+    def of(cls, series: str, shown: Mapping[str, Number]) -> Bars:
+        """Return a bar with whiskers for each number, by label."""
+        drawn = shown.values()
+        values, lows, highs = (tuple(map(attrgetter(name), drawn)) for name in ("value", "low", "high"))
+        return cls(series, tuple(shown), values, lows, highs)
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -88,6 +102,14 @@ class Points:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, series: str, shown: Iterable[tuple[float, Number]], labels: Iterable[str] = ()) -> Points:
+        """Return a point with whiskers for each number; what a number does not have is NaN."""
+        known = tuple(shown)
+        numbers = [number for _, number in known]
+        y, low, high = (tuple(map(or_nan, map(attrgetter(name), numbers))) for name in ("value", "low", "high"))
+        return cls(series, tuple(float(x) for x, _ in known), y, low, high, tuple(labels))
 
 
 @dataclass(frozen=True, slots=True)

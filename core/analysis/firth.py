@@ -15,7 +15,7 @@ _STEPS = 200
 _HALVINGS = 30
 _LONGEST_STEP = 5.0
 _SEPARATED_AT = 20.0
-"""Log odds that no data of a study can tell from certainty: a plain fit that reaches them runs off to infinity."""
+"""Log odds that no data of a study can distinguish from certainty: a plain fit that reaches them has no maximum."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
     rows, columns = x.shape
     if rows <= columns or np.linalg.matrix_rank(x) < columns:
         return None
+    # A held column stays in the information, so that the penalty is the same in both models of a ratio
+    # (Heinze & Schemper 2002).
     free = [column for column in range(columns) if column != held]
     at = np.zeros(columns)
     state = _State.at(x, y, at)
@@ -73,6 +75,7 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
             converged = longest < 1e-5
             break
         at, state = moved
+        # Separated data have no maximum without the penalty: the fit stops here and has not converged.
         if not firth and float(np.max(np.abs(x @ at))) > _SEPARATED_AT:
             break
     covariance = np.asarray(np.linalg.inv(state.information), dtype=np.float64)
@@ -82,6 +85,7 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
 def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
     """Fit without the penalty, and with it where the data are separated."""
     plain = fit_logit(x, y)
+    # Plain first, as the papers fit; the penalty is for separated data alone (decision 86).
     return plain if plain is None or plain.converged else fit_logit(x, y, firth=True)
 
 

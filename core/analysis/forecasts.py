@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import sub
 
 import numpy as np
 from scipy.stats import rankdata
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.correlations import correlation
 from gistpoint.core.analysis.evaluation import EASE, answer
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Points, Shortfall, Value
+from gistpoint.core.analysis.findings import Findings, Number, Plot, Points, Shortfall
 from gistpoint.core.analysis.intervals import Scale, Units, mean
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, countable, tasks_of, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_TASKS_OF_CORRELATION,
+    people_of,
+    solved_of,
+    tasks_of,
+    too_few,
+)
 from gistpoint.core.analysis.timeratios import FORECAST, log_minutes, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -21,51 +29,50 @@ CHANCE, FELT = "forecast_chance", "felt_minutes"
 
 def forecasts(data: StudyData) -> Findings:
     """Return forecasts against what happened, felt minutes, and ease against times (`forecast`)."""
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table("Forecasts and impressions", ("what", "estimate", "spread (factor of one sd)"))
     rows = people(data)
-    solved = [row for row in rows if row.solved]
-    plots: list[Plot] = []
 
-    def told(key: str, words: str, number: Number, spread: float | None = None) -> None:
-        numbers[key] = number
-        lines.append((words, number, spread))
+    def add(key: str, words: str, number: Number, spread: float | None = None) -> None:
+        table.row(words, found.number(key, number), spread)
 
-    if ahead := _answered(solved, FORECAST):
-        ratios = [np.log(value) - log for (_, value), log in zip(ahead, _logs(ahead), strict=True)]
-        number = mean([row for row, _ in ahead], ratios, Scale.LOG)
-        told("minutes", "forecast over needed minutes, solved attempts (geometric mean)", number, _spread(ratios))
-        plots.append(_plot(ahead))
-    chances = [row for row in data.rows if countable(row) and not row.solver]
+    if ahead := _answered(solved_of(rows), FORECAST):
+        words = "forecast over needed minutes, solved attempts (geometric mean)"
+        add("minutes", words, *_over_minutes(ahead))
+        found.plot(_plot(ahead))
+        found.note("Forecasts of minutes are compared for solved attempts alone, whose minutes are known and shorter.")
+    chances = people_of(data.rows)
     if stated := _answered(chances, CHANCE, zero=True):
-        own = [row for row, _ in stated]
+        own, chance = [row for row, _ in stated], [value / 100 for _, value in stated]
         outcomes = [float(row.solved) for row in own]
-        told("brier", "Brier score of the stated chance", _brier(own, [v / 100 for _, v in stated], outcomes))
+        add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
+        # A forecaster who knew the rate alone would score this: a stated chance helps if it scores less.
         constant = _brier(own, [rate] * len(own), outcomes)
-        told("brier of the rate", "Brier score of always stating the rate", constant)
-        over = [value / 100 - outcome for (_, value), outcome in zip(stated, outcomes, strict=True)]
-        told("overconfidence", "mean stated chance less share solved", mean(own, over, Scale.DIFFERENCE))
+        add("brier of the rate", "Brier score of always stating the rate", constant)
+        over = list(map(sub, chance, outcomes))
+        add("overconfidence", "mean stated chance less share solved", mean(own, over, Scale.DIFFERENCE))
     if felt := _answered(rows, FELT):
-        ratios = [np.log(value) - log for (_, value), log in zip(felt, _logs(felt), strict=True)]
-        number = mean([row for row, _ in felt], ratios, Scale.LOG)
-        told("felt", "felt over measured minutes (geometric mean)", number, _spread(ratios))
+        add("felt", "felt over measured minutes (geometric mean)", *_over_minutes(felt))
     if eased := _answered(rows, EASE):
-        own = [row for row, _ in eased]
-        what = "The correlation of ease and time"
-        if lack := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
-            short.append(lack)
-        elif (found := _correlation([value for _, value in eased], own)) is not None:
-            told("ease and time", "rank correlation of ease (7 is very easy) and ln minutes", found)
-        else:
-            short.append(Shortfall(what, "different answers", 2, 1))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("what", "estimate", "spread (factor of one sd)")
-    table = FindingsTable("Forecasts and impressions", columns, tuple(lines))
-    notes = ("Forecasts of minutes are compared for solved attempts alone, whose minutes are known and shorter.",)
-    return Findings(numbers, (table,), tuple(plots), notes if "minutes" in numbers else (), tuple(short))
+        r = found.estimated(_ease_and_time(eased))
+        if r is not None:
+            add("ease and time", "rank correlation of ease (7 is very easy) and ln minutes", r)
+    return found.findings()
+
+
+def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortfall:
+    own = [row for row, _ in eased]
+    what = "The correlation of ease and time"
+    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
+        return short
+    return _correlation([value for _, value in eased], own) or Shortfall(what, "different answers", 2, 1)
+
+
+def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
+    """Return the geometric mean of answers over the minutes that were needed, and their spread as a factor."""
+    ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
+    return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
@@ -86,8 +93,8 @@ def _answered(rows: Sequence[AttemptRow], item: str, *, zero: bool = False) -> l
     return [(row, value) for row, value in found if value > 0 or (zero and value == 0)]
 
 
-def _logs(told: Sequence[tuple[AttemptRow, float]]) -> list[float]:
-    return [float(value) for value in log_minutes(row for row, _ in told)]
+def _logs(answers: Sequence[tuple[AttemptRow, float]]) -> list[float]:
+    return [float(value) for value in log_minutes(row for row, _ in answers)]
 
 
 def _brier(rows: Sequence[AttemptRow], stated: Sequence[float], outcomes: Sequence[float]) -> Number:
@@ -99,8 +106,8 @@ def _spread(ratios: Sequence[float]) -> float | None:
     return float(np.exp(np.std(ratios, ddof=1))) if len(ratios) > 1 else None
 
 
-def _plot(told: Sequence[tuple[AttemptRow, float]]) -> Plot:
-    x, y = tuple(value for _, value in told), tuple((row.primary_s or 0.0) / 60 for row, _ in told)
+def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
+    x, y = tuple(value for _, value in answers), tuple((row.primary_s or 0.0) / 60 for row, _ in answers)
     mark = Points("solved attempts", x, y)
     labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
     return Plot("forecast", *labels, (mark,), log_x=True, log_y=True)

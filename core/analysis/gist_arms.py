@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.correlations import correlation, fisher_interval, pearson, pearson_p
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import Kept, Units
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS,
     LEAST_TASKS_OF_CORRELATION,
     PooledRows,
-    keys_note,
+    having,
     shared_tasks,
     tasks_of,
-    too_few,
 )
 from gistpoint.core.analysis.samples import FIDELITY, alike_but_for, measuring
 from gistpoint.core.analysis.task_means import (
@@ -31,7 +32,6 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.rows import AttemptRow
 
-Cells = tuple[Number | Value, ...]
 STATIC_NOTE = (
     "Static: a condition whose solver has no tools, and is given the files that the test touches. Differences are "
     "within the tasks that both conditions have, in percentage points. The paper took only tasks that fit into the "
@@ -70,43 +70,34 @@ def given_test(data: StudyData) -> Findings:
 def _arms(
     data: StudyData, differs: Callable[[Condition, Condition], bool], title: str, sides: tuple[str, str], note: str
 ) -> Findings:
-    numbers: dict[str, Number] = {}
-    cells: list[Cells] = []
-    short: list[Shortfall] = []
-    found = measuring(data, FIDELITY)
-    used: list[PooledRows] = []
-    for one in found:
-        for other in found:
-            first, second = data.study.condition_of(one.condition), data.study.condition_of(other.condition)
-            if one.who != other.who or first is None or second is None or not differs(first, second):
-                continue
-            used += [one, other]
-            name = f"{one.who}: {one.condition} and {other.condition}"
-            shared = shared_tasks([one, other])
-            lack = too_few(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared)))
-            if lack is not None:
-                short.append(lack)
-                continue
-            rows = one.on(shared).rows, other.on(shared).rows
-            more, less = discordant(*rows)
-            gap = percent(difference_within_tasks(*rows))
-            numbers[f"{name}/fidelity"] = gap
-            p = exact_mcnemar(more, less)
-            told = (share_over_tasks(rows[0]), share_over_tasks(rows[1]), gap, f"{more} and {less}", p)
-            cells.append((name, "fidelity", *told))
-            for metric, measure in _RATES:
-                known = [[row for row in side if measure(row) is not None] for side in rows]
-                difference = difference_within_tasks(known[0], known[1], measure)
-                if difference.value is not None:
-                    numbers[f"{name}/{metric}"] = difference
-                    means = [mean_over_tasks(side, measure) for side in known]
-                    cells.append((name, metric, *means, difference, None, None))
-    if not cells:
-        return Findings(not_estimated=tuple(short))
+    found = FindingsBuilder()
     columns = ("conditions", "metric", sides[0], sides[1], "difference", "tasks one did better", "p (McNemar)")
-    table = FindingsTable(title, columns, tuple(cells), note)
-    keys = keys_note(used)
-    return Findings(numbers, (table,), notes=(keys,) if keys else (), not_estimated=tuple(short))
+    table = found.table(title, columns, note)
+    used: list[PooledRows] = []
+    for one, other in product(measuring(data, FIDELITY), repeat=2):
+        first, second = data.study.condition_of(one.condition), data.study.condition_of(other.condition)
+        if first is None or second is None:
+            continue
+        if one.who != other.who or not differs(first, second):
+            continue
+        used += [one, other]
+        name = f"{one.who}: {one.condition} and {other.condition}"
+        shared = shared_tasks([one, other])
+        if found.too_few(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared))):
+            continue
+        rows = one.on(shared).rows, other.on(shared).rows
+        more, less = discordant(*rows)
+        gap = found.number(f"{name}/fidelity", percent(difference_within_tasks(*rows)))
+        rates, p = map(share_over_tasks, rows), exact_mcnemar(more, less)
+        table.row(name, "fidelity", *rates, gap, f"{more} and {less}", p)
+        for metric, measure in _RATES:
+            known = [[row for row in side if measure(row) is not None] for side in rows]
+            difference = difference_within_tasks(known[0], known[1], measure)
+            if difference.value is not None:
+                means = [mean_over_tasks(side, measure) for side in known]
+                table.row(name, metric, *means, found.number(f"{name}/{metric}", difference), None, None)
+    found.settings(used)
+    return found.findings()
 
 
 _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
@@ -118,44 +109,39 @@ _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
 
 def test_score_and_fidelity(data: StudyData) -> Findings:
     """Correlate the test score with fidelity, by task and by solver (Gistify, section 3.4)."""
-    numbers: dict[str, Number] = {}
-    cells: list[Cells] = []
-    short: list[Shortfall] = []
-    groups = measuring(data, FIDELITY)
-    found = [group for group in groups if any(row.number("test_recall") is not None for row in group.rows)]
-    for group in found:
-        rows = [row for row in group.rows if row.number("test_recall") is not None]
+    found = FindingsBuilder()
+    columns = ("solver", "over", "pairs", "r", "p (as if independent)")
+    table = found.table("Test score and fidelity", columns, CORRELATION_NOTE)
+    known = measuring(data, FIDELITY)
+    groups = [group for group in known if having(group.rows, "test_recall")]
+    for group in groups:
+        rows = having(group.rows, "test_recall")
         what = f"The correlation of test score and fidelity by task ({group.label})"
-        if (lack := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows)))) is not None:
-            short.append(lack)
+        if found.too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))):
             continue
         number = _by_task(rows)
         if number is not None and number.value is not None:
-            numbers[f"{group.label}/by task"] = number
-            cells.append((group.label, "by task", number.tasks, number, pearson_p(number.value, number.tasks)))
-    for people in (True, False):
-        members = [group for group in found if group.people is people]
-        if not members:
-            continue
-        label = "people" if people else "models"
-        what = f"The correlation of test score and fidelity by solver ({label})"
-        lack = too_few(what, ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members)))
-        if lack is not None:
-            short.append(lack)
-            continue
-        scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
-        r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
-        if r is not None:
-            rows = [row for group in members for row in group.rows]
-            made = Number(r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS)
-            numbers[f"{label}/by solver"] = made
-            cells.append((label, "by solver", len(members), made, pearson_p(r, len(members))))
-    if not cells:
-        return Findings(not_estimated=tuple(short))
-    columns = ("solver", "over", "pairs", "r", "p (as if independent)")
-    keys = keys_note(found)
-    table = FindingsTable("Test score and fidelity", columns, tuple(cells), CORRELATION_NOTE)
-    return Findings(numbers, (table,), notes=(keys,) if keys else (), not_estimated=tuple(short))
+            p = pearson_p(number.value, number.tasks)
+            table.row(group.label, "by task", number.tasks, found.number(f"{group.label}/by task", number), p)
+    _add_by_solver(found, table, "people", [group for group in groups if group.people])
+    _add_by_solver(found, table, "models", [group for group in groups if not group.people])
+    found.settings(groups)
+    return found.findings()
+
+
+def _add_by_solver(found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]) -> None:
+    """Add the correlation over solvers and conditions, of their means, as the paper has it."""
+    what = f"The correlation of test score and fidelity by solver ({label})"
+    needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
+    if not members or found.too_few(what, needs):
+        return
+    scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
+    r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
+    if r is not None:
+        rows = [row for group in members for row in group.rows]
+        made = Number(r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS)
+        p = pearson_p(r, len(members))
+        table.row(label, "by solver", len(members), found.number(f"{label}/by solver", made), p)
 
 
 MEANS = "no interval but Fisher's: the means of solvers on the same tasks are not independent"

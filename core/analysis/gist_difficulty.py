@@ -9,18 +9,10 @@ from math import log
 import numpy as np
 from scipy.special import expit
 
-from gistpoint.core.analysis.findings import (
-    Curve,
-    Findings,
-    FindingsTable,
-    Number,
-    Plot,
-    Points,
-    Shortfall,
-    Value,
-)
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import keys_note, regression_needs, tasks_of, too_few
+from gistpoint.core.analysis.pooling import regression_needs, tasks_of
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import percent, share_over_tasks
@@ -61,44 +53,34 @@ def _known(data: StudyData, metric: str) -> dict[str, float]:
 
 
 def _curves(data: StudyData, metric: str, identity: str) -> Findings:
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
+    found = FindingsBuilder()
+    title, name = f"Fidelity against {metric}", f"ln {metric}"
+    table = found.table(title, ("solver", "gists", f"slope on {name}", "p (Wald)", "p (jackknife)"), CURVE_NOTE)
     marks: list[Curve | Points] = []
-    short: list[Shortfall] = []
     values = _known(data, metric)
-    found = measuring(data, FIDELITY)
-    for group in found:
+    groups = measuring(data, FIDELITY)
+    for group in groups:
         rows = [row for row in group.rows if row.task in values]
-        if not rows:
-            continue
-        lack = too_few(f"Fidelity against {metric} ({group.label})", *regression_needs(rows))
-        if lack is not None:
-            short.append(lack)
+        if not rows or found.too_few(f"{title} ({group.label})", *regression_needs(rows)):
             continue
         x = [log(values[row.task]) for row in rows]
         at = np.linspace(min(x), max(x), _POINTS)
         grid = np.column_stack([np.ones(_POINTS), at])
-        model = regress(rows, {f"ln {metric}": x}, firth=True, grid=grid)
+        # Always with the penalty: a curve that is fitted with it only where data are separated would jump
+        # between groups (decision 86).
+        model = regress(rows, {name: x}, firth=True, grid=grid)
         if model is None:
             continue
-        slope = model.coefficient(f"ln {metric}")
-        numbers[group.label] = slope
-        cells.append((group.label, len(rows), slope, model.wald_p(f"ln {metric}"), model.p(f"ln {metric}")))
-        low, high = (_percents(bound) for bound in model.grid.bounds(Scale.LOGIT))
-        banded = all(np.isfinite((*low, *high)))
-        places = tuple(float(value) for value in np.exp(at))
-        line = _percents(expit(model.grid.estimate))
-        marks.append(_parts(group.label, rows, values))
-        marks.append(Curve(group.label, places, line, low if banded else (), high if banded else ()))
-    if not cells:
-        return Findings(not_estimated=tuple(short))
-    columns = ("solver", "gists", f"slope on ln {metric}", "p (Wald)", "p (jackknife)")
-    title = f"Fidelity against {metric}"
+        slope = found.number(group.label, model.coefficient(name))
+        table.row(group.label, len(rows), slope, model.wald_p(name), model.p(name))
+        band = tuple(_percents(bound) for bound in model.grid.bounds(Scale.LOGIT))
+        low, high = band if np.isfinite(band).all() else ((), ())
+        places, line = tuple(np.exp(at).tolist()), _percents(expit(model.grid.estimate))
+        marks += _parts(group.label, rows, values), Curve(group.label, places, line, low, high)
     axis = "function calls" if metric == CALLS else "files touched"
-    plot = Plot(identity, title, axis, "fidelity %", tuple(marks), CURVE_NOTE, log_x=True)
-    note = keys_note(found)
-    table = FindingsTable(title, columns, tuple(cells), CURVE_NOTE)
-    return Findings(numbers, (table,), (plot,), (note,) if note else (), tuple(short))
+    found.plot(Plot(identity, title, axis, "fidelity %", tuple(marks), CURVE_NOTE, log_x=True))
+    found.settings(groups)
+    return found.findings()
 
 
 def _percents(chances: Sequence[float] | np.ndarray) -> tuple[float, ...]:
@@ -119,37 +101,35 @@ def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) 
 
 def hard_gists(data: StudyData) -> Findings:
     """Compare fidelity on the hard subset with the baseline of the same repositories (Gistify, section 4.2)."""
-    found = measuring(data, FIDELITY)
-    attempted = {row.task for group in found for row in group.rows}
+    found = FindingsBuilder()
+    table = found.table(
+        "The hard subset", ("solver", "hard tasks", "fidelity on them %", "baseline %", "difference"), HARD_NOTE
+    )
+    groups = measuring(data, FIDELITY)
+    attempted = {row.task for group in groups for row in group.rows}
     calls, files = ({t: v for t, v in _known(data, metric).items() if t in attempted} for metric in (CALLS, FILES))
     if not calls or not files:
         return Findings()
     whole = len(calls.keys() & files.keys())
-    lack = too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole))
-    if lack is not None:
-        return Findings(not_estimated=(lack,))
+    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole)):
+        return found.findings()
     by_calls_, by_files_ = hard_subset(calls, files)
     hard = by_calls_ | by_files_
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    for group in found:
+    for group in groups:
         on_hard = group.on(hard).rows
         if not on_hard:
             continue
-        rate = share_over_tasks(on_hard)
-        weighted, gap = (percent(number) for number in against_repositories(group.rows, hard))
-        key = group.label
-        numbers |= {f"{key}/hard": rate, f"{key}/baseline": weighted, f"{key}/difference": gap}
-        cells.append((key, tasks_of(on_hard), rate, weighted, gap))
+        weighted, gap = map(percent, against_repositories(group.rows, hard))
+        made = {"hard": share_over_tasks(on_hard), "baseline": weighted, "difference": gap}
+        table.row(group.label, tasks_of(on_hard), *found.numbers_of(group.label, made))
     sources = Counter(data.tasks[task].source for task in hard)
     parts = " + ".join(f"{count} {source}" for source, count in sources.most_common())
-    note = (
+    found.note(
         f"{len(hard)} tasks of {whole}: {TOP} by calls and {TOP} by files, "
         f"{len(by_calls_ & by_files_)} of them by both ({parts} = {sources.total()})."
     )
-    columns = ("solver", "hard tasks", "fidelity on them %", "baseline %", "difference")
-    table = FindingsTable("The hard subset", columns, tuple(cells), HARD_NOTE)
-    return Findings(numbers, (table,), notes=tuple(filter(None, (note, keys_note(found)))))
+    found.settings(groups)
+    return found.findings()
 
 
 def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Number, Number]:

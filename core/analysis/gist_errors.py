@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from functools import partial
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import keys_note
 from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import percent
 from gistpoint.core.kinds.registry import measure_named
@@ -29,31 +29,25 @@ FLAGS_NOTE = "Of all gists of the solver; one that was not created has none."
 
 def errors(data: StudyData) -> Findings:
     """Count the failed gists by their first error, and all gists by flag (Gistify, table 2)."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    flags: list[tuple[Number | Value, ...]] = []
-    found = measuring(data, FIDELITY)
-    for group in found:
+    found = FindingsBuilder()
+    table = found.table("Errors of the gists that failed", ("solver", "first error", "gists", "of failed", "%"), NOTE)
+    flags = found.table("Flags of gists", ("solver", "flag", "%"), FLAGS_NOTE)
+    groups = measuring(data, FIDELITY)
+    for group in groups:
         failed = [row for row in group.rows if not row.solved]
-        for category in CATEGORIES:
-            count = sum(category_of(row) == category for row in failed)
-            if not failed or (category in (MOCKED, UNKNOWN) and not count):
+        # Each failed gist has one category, the first that holds: the percentages sum to 100.
+        counts = Counter(map(category_of, failed))
+        for category in CATEGORIES if failed else ():
+            if category in (MOCKED, UNKNOWN) and not counts[category]:
                 continue
             number = percent(share(failed, partial(_is, category=category)))
-            numbers[f"{group.label}/{category}"] = number
-            cells.append((group.label, category.replace("_", " "), count, len(failed), number))
-        for flag in _flags(group.rows):
+            found.number(f"{group.label}/{category}", number)
+            table.row(group.label, category.replace("_", " "), counts[category], len(failed), number)
+        for flag in sorted(frozenset().union(*map(flags_of, group.rows))):
             number = percent(share(group.rows, partial(_has, flag=flag)))
-            numbers[f"{group.label}/flag {flag}"] = number
-            flags.append((group.label, flag.replace("_", " "), number))
-    tables = []
-    if cells:
-        columns = ("solver", "first error", "gists", "of failed", "%")
-        tables.append(FindingsTable("Errors of the gists that failed", columns, tuple(cells), NOTE))
-    if flags:
-        tables.append(FindingsTable("Flags of gists", ("solver", "flag", "%"), tuple(flags), FLAGS_NOTE))
-    note = keys_note(found) if tables else ""
-    return Findings(numbers, tuple(tables), notes=(note,) if note else ())
+            flags.row(group.label, flag.replace("_", " "), found.number(f"{group.label}/flag {flag}", number))
+    found.settings(groups)
+    return found.findings()
 
 
 def category_of(row: AttemptRow) -> str:
@@ -70,10 +64,6 @@ def flags_of(row: AttemptRow) -> frozenset[str]:
     if row.text("error") == NOT_CREATED:
         return frozenset()
     return frozenset(row.names("gist_flags")) | ({MOCKED} if row.says("mocked") else set())
-
-
-def _flags(rows: Sequence[AttemptRow]) -> list[str]:
-    return sorted({flag for row in rows for flag in flags_of(row)})
 
 
 def _is(row: AttemptRow, category: str) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import PooledRows, keys_note
-from gistpoint.core.analysis.samples import FIDELITY, bars, measuring
+from gistpoint.core.analysis.pooling import PooledRows
+from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, mean_over_tasks, percent, share_over_tasks
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-Cells = tuple[Number | Value, ...]
 _LIMITS = frozenset({EndReason.STEPS_EXHAUSTED, EndReason.CALLS_EXHAUSTED})
 MOCKED = (
     "A gist that puts a fake in the place of the codebase ('mocked') is not faithful, whatever its run shows; line "
@@ -36,52 +36,59 @@ def execution_of(data: StudyData, condition: str) -> str:
 
 def quality(data: StudyData) -> Findings:
     """Return fidelity and the rates of lines by solver and execution, and by scaffold (Gistify, table 1)."""
-    found = measuring(data, FIDELITY)
-    if not found:
-        return Findings()
-    numbers: dict[str, Number] = {}
-    cells = []
-    for group in found:
-        made = _table_1(group.rows)
-        cells.append((group.label, execution_of(data, group.condition), len(group.rows), *made))
-        for name, cell in zip(("fidelity", "existence", "execution"), made, strict=False):
-            if isinstance(cell, Number):
-                numbers[f"{group.label}/{name}"] = cell
+    found = FindingsBuilder()
     columns = ("fidelity %", "line existence %", "line execution %", "of those not mocked %", "mocked")
-    tables = [
-        FindingsTable("Gists by solver and execution", ("solver", "execution", "gists", *columns), tuple(cells), MOCKED)
-    ]
-    scaffolds = _by_scaffold(found)
-    if scaffolds:
-        told = ("scaffold", "solvers", "gists", *columns)
-        note = "Models with the same scaffold and condition, all together."
-        tables.append(FindingsTable("Gists by scaffold", told, tuple(scaffolds), note))
-    drawn = bars("fidelity", {group.label: numbers[f"{group.label}/fidelity"] for group in found})
-    plot = Plot("gi-1", "Execution fidelity", "solver", "% of gists", (drawn,))
-    return Findings(numbers, tuple(tables), (plot,), tuple(filter(None, (BY_TASK, keys_note(found)))))
-
-
-def _table_1(rows: Sequence[AttemptRow]) -> Cells:
-    own = [row for row in rows if not row.says("mocked")]
-    return (
-        share_over_tasks(rows),
-        mean_over_tasks(own, lambda row: row.number("line_existence")),
-        mean_over_tasks(own, lambda row: row.number("line_execution")),
-        share_over_tasks(own),
-        len(rows) - len(own),
+    table = found.table("Gists by solver and execution", ("solver", "execution", "gists", *columns), MOCKED)
+    scaffolds = found.table(
+        "Gists by scaffold",
+        ("scaffold", "solvers", "gists", *columns),
+        "Models with the same scaffold and condition, all together.",
     )
+    groups = measuring(data, FIDELITY)
+    fidelity: dict[str, Number] = {}
+    for group in groups:
+        made = _line_rates(group.rows)
+        found.numbers_of(group.label, made)
+        fidelity[group.label] = made["fidelity"]
+        execution = execution_of(data, group.condition)
+        table.row(group.label, execution, len(group.rows), *made.values(), *_not_mocked(group.rows))
+    _add_scaffolds(scaffolds, groups)
+    found.plot(Plot("gi-1", "Execution fidelity", "solver", "% of gists", (Bars.of("fidelity", fidelity),)))
+    found.note(BY_TASK)
+    found.settings(groups)
+    return found.findings()
 
 
-def _by_scaffold(found: Iterable[PooledRows]) -> list[Cells]:
+def _own(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
+    return [row for row in rows if not row.says("mocked")]
+
+
+def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
+    # A mocked gist is not faithful, and its lines are not of the codebase's work (decision 86).
+    own = _own(rows)
+    return {
+        "fidelity": share_over_tasks(rows),
+        "existence": mean_over_tasks(own, lambda row: row.number("line_existence")),
+        "execution": mean_over_tasks(own, lambda row: row.number("line_execution")),
+    }
+
+
+def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
+    # The fidelity without such gists is in a column of its own (decision 86).
+    own = _own(rows)
+    return share_over_tasks(own), len(rows) - len(own)
+
+
+def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in found:
-        if not group.people and (scaffold := group.rows[0].scaffold):
-            together[(scaffold, group.condition, group.rows[0].simulated)].append(group)
-    cells: list[Cells] = []
+        first = group.rows[0]
+        if first.scaffold and not group.people:
+            together[(first.scaffold, group.condition, first.simulated)].append(group)
     for (scaffold, condition, _), members in sorted(together.items()):
         rows = [row for group in members for row in group.rows]
-        cells.append((f"{scaffold}, {condition}", len(members), len(rows), *_table_1(rows)))
-    return cells
+        rates = _line_rates(rows).values()
+        table.row(f"{scaffold}, {condition}", len(members), len(rows), *rates, *_not_mocked(rows))
 
 
 def conditions(data: StudyData) -> Findings:
@@ -89,60 +96,48 @@ def conditions(data: StudyData) -> Findings:
 
     The base is the first condition of the declaration that the solver has.
     """
-    order = [condition.id for condition in data.study.condition]
-    numbers: dict[str, Number] = {}
-    cells: list[Cells] = []
-    found = measuring(data, FIDELITY)
-    for who in dict.fromkeys(group.who for group in found):
-        members = sorted(
-            (group for group in found if group.who == who),
-            key=lambda group: order.index(group.condition) if group.condition in order else len(order),
-        )
-        base = members[0]
+    order = {condition.id: place for place, condition in enumerate(data.study.condition)}
+    found = FindingsBuilder()
+    table = found.table("Gists by condition", _CONDITION_COLUMNS, CONDITION_NOTE)
+    by_solver: dict[str, list[PooledRows]] = defaultdict(list)
+    for group in measuring(data, FIDELITY):
+        by_solver[group.who].append(group)
+    for who, members in by_solver.items():
+        base, *_ = members = sorted(members, key=lambda group: order.get(group.condition, len(order)))
         for group in members:
-            own = [row for row in group.rows if not row.says("mocked")]
-            faithful = share_over_tasks(group.rows)
-            difference = percent(difference_within_tasks(group.rows, base.rows)) if group is not base else None
-            numbers[f"{group.label}/fidelity"] = faithful
-            if difference is not None:
-                numbers[f"{group.label}/difference"] = difference
-            cells.append(
-                (
-                    who,
-                    group.condition,
-                    len(group.rows),
-                    faithful,
-                    mean_over_tasks(own, lambda row: row.number("line_existence")),
-                    mean_over_tasks(own, lambda row: row.number("line_execution")),
-                    percent(share(group.rows, lambda row: row.end in _LIMITS)),
-                    difference if difference is not None else "base",
-                )
-            )
-    if not cells:
-        return Findings()
-    table = FindingsTable(
-        "Gists by condition",
-        (
-            "solver",
-            "condition",
-            "gists",
-            "fidelity %",
-            "line existence %",
-            "line execution %",
-            "limit of steps reached %",
-            "difference of fidelity to the base",
-        ),
-        tuple(cells),
-        "The difference is the mean over the tasks that both conditions have, in percentage points. The limit is that "
-        "of steps, or of tool uses where the steps are not limited.",
-    )
-    return Findings(numbers, (table,), notes=(BY_TASK, MOCKED))
+            fidelity, existence, execution = _line_rates(group.rows).values()
+            found.number(f"{group.label}/fidelity", fidelity)
+            limited = percent(share(group.rows, lambda row: row.end in _LIMITS))
+            difference: Number | str = "base"
+            if group is not base:
+                gap = percent(difference_within_tasks(group.rows, base.rows))
+                difference = found.number(f"{group.label}/difference", gap)
+            cells = (fidelity, existence, execution, limited, difference)
+            table.row(who, group.condition, len(group.rows), *cells)
+    found.note(BY_TASK, MOCKED)
+    return found.findings()
+
+
+_CONDITION_COLUMNS = (
+    "solver",
+    "condition",
+    "gists",
+    "fidelity %",
+    "line existence %",
+    "line execution %",
+    "limit of steps reached %",
+    "difference of fidelity to the base",
+)
+CONDITION_NOTE = (
+    "The difference is the mean over the tasks that both conditions have, in percentage points. The limit is that "
+    "of steps, or of tool uses where the steps are not limited."
+)
 
 
 def tests_kept(data: StudyData) -> Findings:
     """Return fidelity beside the pass rate and the overlap with the original test (Gistify, table 6)."""
-    numbers: dict[str, Number] = {}
-    cells: list[Cells] = []
+    found = FindingsBuilder()
+    table = found.table("Tests of the gists", _TEST_COLUMNS, TEST_NOTE)
     for group in measuring(data, FIDELITY):
         passing = [row for row in group.rows if row.number("pass_rate")]
         made = {
@@ -151,34 +146,25 @@ def tests_kept(data: StudyData) -> Findings:
             "recall": mean_over_tasks(group.rows, lambda row: row.number("test_recall")),
             "f1": mean_over_tasks(group.rows, overlap_f1),
         }
-        numbers |= {f"{group.label}/{name}": number for name, number in made.items()}
-        cells.append(
-            (
-                group.label,
-                len(group.rows),
-                made["fidelity"],
-                made["pass_rate"],
-                len(passing),
-                made["recall"],
-                made["f1"],
-            )
-        )
-    if not cells:
-        return Findings()
-    columns = (
-        "solver",
-        "gists",
-        "fidelity %",
-        "pass rate %",
-        "gists with a pass",
-        "test score (recall) %",
-        "test F1 %",
-    )
-    note = (
-        "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside it. The "
-        "paper's test score is the recall of the original test's lines; F1 also counts lines that were added."
-    )
-    return Findings(numbers, (FindingsTable("Tests of the gists", columns, tuple(cells), note),), notes=(BY_TASK,))
+        fidelity, pass_rate, *overlaps = found.numbers_of(group.label, made)
+        table.row(group.label, len(group.rows), fidelity, pass_rate, len(passing), *overlaps)
+    found.note(BY_TASK)
+    return found.findings()
+
+
+_TEST_COLUMNS = (
+    "solver",
+    "gists",
+    "fidelity %",
+    "pass rate %",
+    "gists with a pass",
+    "test score (recall) %",
+    "test F1 %",
+)
+TEST_NOTE = (
+    "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside it. The "
+    "paper's test score is the recall of the original test's lines; F1 also counts lines that were added."
+)
 
 
 def overlap_f1(row: AttemptRow) -> float | None:

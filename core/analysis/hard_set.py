@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gistpoint.core.analysis.difficulty import metric_by_mode
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.difficulty import add_metric_by_mode
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, share
-from gistpoint.core.analysis.pooling import LEAST_TASKS, by_mode, tasks_of, too_few
-from gistpoint.core.analysis.samples import FOUND, StandardScores, bars, measuring, pools
+from gistpoint.core.analysis.pooling import LEAST_TASKS, PooledRows, by_mode, tasks_of
+from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, pools
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
@@ -41,6 +42,8 @@ def hard_set(
 ) -> HardSet:
     """Tell the hard tasks from the rest, by the percentiles of each task's own library."""
     bars: dict[str, dict[str, float]] = {}
+    # Against the task's own library: a degree of 9 is much in a small one and little in a large one (decision
+    # 86).
     for source, functions in candidates.items():
         known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values}
@@ -48,21 +51,20 @@ def hard_set(
     rest: set[str] = set()
     for task in tasks:
         bar = bars.get(task.source, {})
-        if not all(metric in bar and metric in task.metrics for metric in metrics):
-            continue
-        (hard if all(task.metrics[metric] >= bar[metric] for metric in metrics) else rest).add(task.id)
+        if bar.keys() & task.metrics.keys() >= set(metrics):
+            is_hard = all(task.metrics[metric] >= bar[metric] for metric in metrics)
+            (hard if is_hard else rest).add(task.id)
     return HardSet(tuple(metrics), frozenset(hard), frozenset(rest))
 
 
 def hard_tasks(data: StudyData) -> Findings:
     """Give each solver's share on hard tasks and on the rest, their difference and ratio, by both definitions."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Success on hard tasks", ("hard by", "group", "mode", "hard", "rest", "difference", "ratio"), NOTE
+    )
     notes: list[str] = []
-    tables: list[FindingsTable] = []
-    found = measuring(data, FOUND)
+    groups = measuring(data, FOUND)
     crossed: list[StandardScores] = []
     for metrics in dict.fromkeys((tuple(data.study.report.hard), PAPER, PUBLISHED_CODE)):
         name = " and ".join(metrics)
@@ -70,36 +72,38 @@ def hard_tasks(data: StudyData) -> Findings:
         if not made.hard and not made.rest:
             continue
         notes.append(f"By {name}: {len(made.hard)} hard tasks, {len(made.rest)} others.")
-        flag = dict.fromkeys(made.hard, 1.0) | dict.fromkeys(made.rest, 0.0)
-        crossed.append(StandardScores(f"hard by {name}", 0.0, 1.0, flag if made.hard else {}))
-        for mode, members in by_mode(found).items():
-            shown: list[tuple[str, Number, Number]] = []
-            for group in members:
-                sides = [group.on(made.hard).rows, group.on(made.rest).rows]
-                what = f"Success on hard tasks by {name} ({group.label}, {mode})"
-                lack = too_few(
-                    what,
-                    ("hard tasks", LEAST_TASKS, tasks_of(sides[0])),
-                    ("other tasks", LEAST_TASKS, tasks_of(sides[1])),
-                )
-                if lack is not None:
-                    short.append(lack)
-                    continue
-                hard, rest = share(sides[0]), share(sides[1])
-                gap, ratio = compared(*sides)
-                shown.append((group.label, hard, rest))
-                cells.append((name, group.label, mode, hard, rest, gap, ratio))
-                key = f"{group.label}/{mode}/{name}"
-                numbers |= {f"{key}/hard": hard, f"{key}/rest": rest, f"{key}/difference": gap, f"{key}/ratio": ratio}
-            if shown:
-                plots.append(_bars(name, mode, shown))
-    if cells:
-        columns = ("hard by", "group", "mode", "hard", "rest", "difference", "ratio")
-        tables.append(FindingsTable("Success on hard tasks", columns, tuple(cells), NOTE))
-        with_mode, more = metric_by_mode(pools(found), [one for one in crossed if one.of])
-        tables += [with_mode] if with_mode is not None else []
-        numbers.update(more)
-    return Findings(numbers, tuple(tables), tuple(plots), tuple(notes) if cells or short else (), tuple(short))
+        if made.hard:
+            flag = dict.fromkeys(made.hard, 1.0) | dict.fromkeys(made.rest, 0.0)
+            crossed.append(StandardScores(f"hard by {name}", 0.0, 1.0, flag))
+        for mode, members in by_mode(groups).items():
+            _add_sides(found, table, name, mode, made, members)
+    if found.has_rows:
+        add_metric_by_mode(found, pools(groups), crossed)
+    # Which tasks are hard is worth saying also where there are too few of them.
+    if found.has_rows or found.has_shortfalls:
+        found.note(*notes)
+    return found.findings(without_rows=True)
+
+
+def _add_sides(
+    found: FindingsBuilder, table: TableBuilder, name: str, mode: str, tasks: HardSet, members: Iterable[PooledRows]
+) -> None:
+    """Add the shares of the groups of a mode on the hard tasks and on the rest, and their figure."""
+    shown: dict[str, Mapping[str, Number]] = {}
+    for group in members:
+        sides = group.on(tasks.hard).rows, group.on(tasks.rest).rows
+        hard_count, rest_count = map(tasks_of, sides)
+        needs = ("hard tasks", LEAST_TASKS, hard_count), ("other tasks", LEAST_TASKS, rest_count)
+        if found.too_few(f"Success on hard tasks by {name} ({group.label}, {mode})", *needs):
+            continue
+        gap, ratio = compared(*sides)
+        parts = {"hard": share(sides[0]), "rest": share(sides[1]), "difference": gap, "ratio": ratio}
+        table.row(name, group.label, mode, *found.numbers_of(f"{group.label}/{mode}/{name}", parts))
+        shown[group.label] = parts
+    if shown:
+        marks = tuple(Bars.of(side, {label: made[side] for label, made in shown.items()}) for side in ("hard", "rest"))
+        identity, title = f"bp-3b-{name.replace(' and ', '-')}-{mode}", f"Success on hard tasks by {name}: {mode}"
+        found.plot(Plot(identity, title, "solver", "share solved", marks, NOTE))
 
 
 def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Number, Number]:
@@ -120,6 +124,7 @@ def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Nu
 
     def ratio(kept: Kept) -> float:
         one, other = shares(kept)
+        # On the log scale a ratio and its inverse have the same interval.
         return float(np.log(one / other)) if one > 0 and other > 0 else np.nan
 
     difference = jackknife(units, gap).number(Scale.DIFFERENCE)
@@ -127,12 +132,3 @@ def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Nu
     if not np.isfinite(ratio(everything)):
         return difference, replace(difference, value=None, low=None, high=None, note="no ratio: one side solved none")
     return difference, jackknife(units, ratio).number(Scale.LOG)
-
-
-def _bars(name: str, mode: str, shown: Sequence[tuple[str, Number, Number]]) -> Plot:
-    marks = (
-        bars("hard", {label: one for label, one, _ in shown}),
-        bars("rest", {label: one for label, _, one in shown}),
-    )
-    identity = f"bp-3b-{name.replace(' and ', '-')}-{mode}"
-    return Plot(identity, f"Success on hard tasks by {name}: {mode}", "solver", "share solved", marks, NOTE)

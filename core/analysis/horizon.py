@@ -15,19 +15,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import (
-    Curve,
-    Findings,
-    FindingsTable,
-    Mark,
-    Number,
-    Plot,
-    Points,
-    Shortfall,
-    Value,
-)
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.findings import Curve, Findings, Mark, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_HORIZON, groups, tasks_of, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_TASKS_OF_HORIZON,
+    groups,
+    solved_of,
+    tasks_of,
+)
 from gistpoint.core.analysis.tasktimes import Minutes, task_times, unassisted
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -62,7 +58,7 @@ class HorizonFit:
 def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY) -> HorizonFit | None:
     """Fit by Newton's method; a fractional score is that much of a success and the rest of a failure.
 
-    None if the maximum is at infinity: without the penalty, where times tell successes from failures apart.
+    None if the maximum is at infinity: without the penalty, where times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -88,6 +84,7 @@ def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float
             step = step / 2
         at = at + step
         value = loss(at)
+        # Times that separate successes from failures have their maximum at infinity.
         if np.abs(at).max() > 1e3:
             return None
     return HorizonFit(float(at[0]), float(at[1]))
@@ -172,9 +169,13 @@ def horizons(data: StudyData) -> Findings:
     for group in known:
         if not group.people:
             models[(group.who, group.condition, group.settings)].extend(group.rows)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Time horizons",
+        ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
+        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and no penalty. "
+        f"After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
+    )
     marks: list[Mark] = []
     several = len({condition for _, condition, _ in models}) > 1
     for (who, condition, settings), rows in models.items():
@@ -184,41 +185,36 @@ def horizons(data: StudyData) -> Findings:
             label += f" ({settings or alike.index(settings) + 1})"
         for kind in Minutes:
             timed = Timed.of(rows, {one.task: one.minutes[kind] for one in times if kind in one.minutes})
-            if lack := _lack(f"The horizon of {label} ({kind})", timed):
-                short.append(lack)
+            if found.too_few(f"The horizon of {label} ({kind})", *_needs(timed)):
                 continue
-            main = kind is Minutes.GEOMETRIC_MEAN
-            if main:
+            if kind is Minutes.GEOMETRIC_MEAN:
                 marks += _marks(label, timed)
-            for penalty in (PENALTY, 0.0):
-                fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
-                if fit is None:
-                    continue
-                printed = bootstrap(timed, data.study.seed) if main and penalty else None
-                p50, p80 = _horizons(timed, penalty, printed)
-                name = "penalised" if penalty else "not penalised"
-                numbers |= {f"{label}/{kind}/{name}/p50": p50, f"{label}/{kind}/{name}/p80": p80}
-                lines.append((label, kind.value, name, fit.slope, fit.intercept, p50, p80))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes")
-    note = (
-        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and no penalty. "
-        f"After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs."
-    )
-    table = FindingsTable("Time horizons", columns, tuple(lines), note)
-    plot = Plot("horizon", "Success against human minutes", "human minutes", "share solved", tuple(marks), log_x=True)
-    notes = (
+            _add_fits(found, table, label, kind, timed, data.study.seed)
+    title = "Success against human minutes"
+    found.plot(Plot("horizon", title, "human minutes", "share solved", tuple(marks), log_x=True))
+    found.note(
         "Human minutes are those of people under the study's first condition.",
         "A person's own horizon would come from giving up and from limits, not from inability: it is not fitted.",
     )
-    return Findings(numbers, (table,), (plot,), notes, tuple(short))
+    return found.findings()
 
 
-def _lack(what: str, timed: Timed) -> Shortfall | None:
-    solved = sum(row.solved for row in timed.rows)
-    return too_few(
-        what,
+def _add_fits(found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int) -> None:
+    """Add the fits with METR's penalty and without; METR's own interval is of METR's own choice alone."""
+    for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
+        fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
+        if fit is None:
+            continue
+        # The bootstrap refits a thousand times: it is for the figure that papers print, and no other.
+        is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
+        p50, p80 = _horizons(timed, penalty, bootstrap(timed, seed) if is_metrs else None)
+        found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
+        table.row(label, kind.value, name, fit.slope, fit.intercept, p50, p80)
+
+
+def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
+    solved = len(solved_of(timed.rows))
+    return (
         ("tasks with human minutes", LEAST_TASKS_OF_HORIZON, tasks_of(timed.rows)),
         ("solved run", 1, solved),
         ("run not solved", 1, len(timed.rows) - solved),
@@ -237,6 +233,7 @@ def _horizons(timed: Timed, penalty: float, printed: Sequence[tuple[float, float
     made = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
+        # METR's interval is named after its method: it is no interval as if runs were independent.
         number = replace(number, beside=BOOTSTRAP)
         if number.value is None:
             note = "success does not fall with the minutes"

@@ -151,7 +151,7 @@ class Units:
         return min(self.person_count, self.task_count) if self.person_count else self.task_count
 
     @property
-    def lack(self) -> str:
+    def no_interval(self) -> str:
         """Why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
             return f"no interval: {self.task_count} of the {LEAST_TASKS} tasks that it needs at least"
@@ -176,27 +176,36 @@ class Spread:
     @cached_property
     def variance(self) -> Floats:
         """max(V_P + V_T - V_A, V_P, V_T); V_A where both are zero, so that no interval has the width zero."""
+        # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
+        # A row that is left out with its person is left out with its task too. V_P + V_T has the variance of
+        # single attempts twice, so V_A is taken off once (Cameron, Gelbach & Miller 2011; decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
+        # The difference can come out below V_P or V_T, even below 0: neither clustering may be forgotten for
+        # it.
         found = np.maximum(np.maximum(both, self.by_persons), self.by_tasks)
         return np.where(self.flat, self.by_rows, found)
 
     @cached_property
     def flat(self) -> Kept:
         """Where neither persons nor tasks differ, though rows do."""
+        # Equal means of persons and of tasks leave rounding errors, so 0 is compared with the variance of
+        # attempts.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
 
     @cached_property
     def half(self) -> Floats:
         """Half the width of the interval; NaN if there are too few persons or tasks."""
-        if self.units.lack:
+        if self.units.no_interval:
             return np.full_like(self.estimate, np.nan)
+        # t with the fewer of persons and tasks, and no normal quantile: six people say little (decision 87).
         quantile = float(stdtrit(self.units.fewest - 1, (1 + LEVEL) / 2))
         return np.asarray(quantile * np.sqrt(self.variance), dtype=float)
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds as they are printed."""
+        # Some scales turn round: on log(-log) the upper end is the lower share.
         one, other = scale.back(self.estimate - self.half), scale.back(self.estimate + self.half)
         return np.minimum(one, other), np.maximum(one, other)
 
@@ -212,17 +221,20 @@ class Spread:
         """Return one of the estimates with its interval and what it rests on."""
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))
-        said = [note] if note else []
-        if self.units.lack:
-            said.append(self.units.lack)
-        elif self.asked and value is not None and (low is None or high is None):
-            said.append(UNSTABLE)
+        notes = [note] if note else []
+        misses_bounds = value is not None and (low is None or high is None)
+        if self.units.no_interval:
+            notes.append(self.units.no_interval)
+        elif self.asked and misses_bounds:
+            # An estimate that one person or task decides has no interval, and says so (decision 87).
+            notes.append(UNSTABLE)
             low = high = None
         elif value is not None and not self.half[place]:
-            said.append("no interval: nothing varies")
+            # An interval of the width zero would claim certainty (decision 87).
+            notes.append("no interval: nothing varies")
             low = high = None
         elif self.units.person_count and self.flat[place]:
-            said.append(SINGLE)
+            notes.append(SINGLE)
         return Number(
             value,
             low,
@@ -231,7 +243,7 @@ class Spread:
             tasks=self.units.task_count,
             rows=len(self.units.tasks) if rows is None else rows,
             iid=scale.cut(iid),
-            note="; ".join(said),
+            note="; ".join(notes),
         )
 
 
@@ -249,7 +261,8 @@ def jackknife(
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
-    if units.lack or not interval:
+    # Without an interval the estimate is the same: the refits are left out.
+    if units.no_interval or not interval:
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
 
@@ -258,10 +271,13 @@ def jackknife(
         if not count:
             return np.zeros_like(full)
         refits = np.array([_vector(estimate(~gone)) for gone in left_out])
+        # Squares are taken from the estimate on all rows, not from the refits' mean, as in the module's
+        # formula.
         return np.asarray((count - 1) / count * ((refits - full) ** 2).sum(axis=0), dtype=float)
 
     people = [units.persons == person for person in units.person_numbers]
     tasks = [units.tasks == task for task in units.task_numbers]
+    # One refit for each attempt is the most of the work: a fitted likelihood knows this variance already.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
@@ -289,6 +305,8 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
         if not groups:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
+            # A mean needs no refit: without a group it is what is left of the sum over what is left of the
+            # count.
             left = (total - sums) / (count - counts)
         return float((groups - 1) / groups * ((left - mean) ** 2).sum())
 
@@ -317,7 +335,7 @@ def clopper_pearson(count: float, of: int) -> tuple[float, float]:
 def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved) -> Number:
     """Return the share of rows that succeeded, on the probability scale, with Wilson's interval beside it.
 
-    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials stands in
+    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials takes
     its place, and the exact one for as many trials as rows beside it.
     """
     units = Units.of(rows)
@@ -327,8 +345,10 @@ def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = 
         return Number(None, note="no attempts")
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
+    # All or none succeeded: every refit is the same, and the jackknife's interval would have the width zero.
+    # The exact one takes as many trials as there are persons or tasks, the fewer of them (decision 87).
     rate = count / total
-    low, high = (None, None) if units.lack else clopper_pearson(rate * units.fewest, units.fewest)
+    low, high = (None, None) if units.no_interval else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(
         rate,
         low,
@@ -337,7 +357,7 @@ def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = 
         tasks=units.task_count,
         rows=total,
         iid=clopper_pearson(count, total),
-        note=units.lack or EXACT,
+        note=units.no_interval or EXACT,
     )
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from statsmodels.regression import mixed_linear_model
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import Z_95
 from gistpoint.core.analysis.pooling import (
     LEAST_PERSONS,
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     persons_of,
+    solved_of,
     tasks_of,
-    too_few,
 )
 from gistpoint.core.analysis.timeratios import people
 from gistpoint.core.study.data import StudyData
@@ -81,33 +82,32 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 def mixed_times(data: StudyData) -> Findings:
     """Return the spread of persons and tasks, and effects of conditions, among solved attempts (`time-mixed`)."""
-    rows = [row for row in people(data) if row.solved]
+    rows = solved_of(people(data))
     if not rows:
         return Findings()
+    found = FindingsBuilder()
+    table = found.table("Log times of solved attempts, by persons and tasks", ("term", "estimate"))
+    found.note(NOTE)
     persons, tasks = persons_of(rows), tasks_of(rows)
     what = "The spread of persons and tasks"
     needs = (("solved attempts", LEAST_SOLVED_OF_TIMES, len(rows)), ("persons", LEAST_PERSONS, persons))
-    if lack := too_few(what, *needs, ("tasks", LEAST_TASKS, tasks)):
-        return Findings(not_estimated=(lack,))
+    if found.too_few(what, *needs, ("tasks", LEAST_TASKS, tasks)):
+        return found.findings()
     declared = [condition.id for condition in data.study.conditions_of_people]
     known = {row.condition for row in rows}
     conditions = [name for name in declared if name in known]
     fit = fit_mixed(rows, conditions[1:])
     if fit is None:
-        short = Shortfall(f"{what} (the fit did not converge)", "solved attempts", len(rows) + 1, len(rows))
-        return Findings(not_estimated=(short,))
-    numbers: dict[str, Number] = {}
-    for name, value in (("persons", fit.person_sd), ("tasks", fit.task_sd), ("rest", fit.sigma)):
-        numbers[f"sd/{name}"] = Number(value, persons=persons, tasks=tasks, rows=len(rows), note="descriptive")
+        found.not_estimated(f"{what} (the fit did not converge)", "solved attempts", len(rows) + 1, len(rows))
+        return found.findings()
+    extent = Number(None, persons=persons, tasks=tasks, rows=len(rows))
+    spreads = {"persons": fit.person_sd, "tasks": fit.task_sd, "rest": fit.sigma}
+    words = {"persons": "sd of persons", "tasks": "sd of tasks", "rest": "sd of the rest"}
+    for name, value in spreads.items():
+        table.row(words[name], found.number(f"sd/{name}", replace(extent, value=value, note="descriptive")))
     for name, (effect, error) in fit.effects.items():
+        key = f"{name} to {conditions[0]}"
         iid = float(np.exp(effect - Z_95 * error)), float(np.exp(effect + Z_95 * error))
-        numbers[f"{name} to {conditions[0]}"] = Number(
-            float(np.exp(effect)), persons=persons, tasks=tasks, rows=len(rows), iid=iid, note="Wald, solved only"
-        )
-    words = {"sd/persons": "sd of persons", "sd/tasks": "sd of tasks", "sd/rest": "sd of the rest"}
-    lines: list[tuple[Number | Value, ...]] = [
-        (words.get(key, f"ratio, {key}"), number) for key, number in numbers.items()
-    ]
-    title = "Log times of solved attempts, by persons and tasks"
-    table = FindingsTable(title, ("term", "estimate"), tuple(lines))
-    return Findings(numbers, (table,), (), (NOTE,))
+        ratio = replace(extent, value=float(np.exp(effect)), iid=iid, note="Wald, solved only")
+        table.row(f"ratio, {key}", found.number(key, ratio))
+    return found.findings()

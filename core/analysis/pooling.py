@@ -35,11 +35,11 @@ LEAST_ROWS_OF_HEXAGONS = 30
 LEAST_UNITS_OF_KAPPA = 10
 
 WITHOUT_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
-"""Ends that say nothing of the solver or the task: such attempts are counted in the flow alone."""
+"""Ends that say nothing about the solver or the task: such attempts are counted in the flow alone."""
 
 
 def countable(row: AttemptRow) -> bool:
-    """Whether an analysis uses a row: a first exposure, assigned, in role, not excluded, with an end that tells."""
+    """Whether an analysis uses a row: a first exposure, assigned, in role, not excluded, with an end that counts."""
     return row.counted and row.end not in WITHOUT_ROW
 
 
@@ -54,7 +54,7 @@ class PooledRows:
     mode: str
     people: bool
     label: str
-    """Who, and as much of condition and key as tells it from the other groups of the study."""
+    """Who, and as much of condition and key as distinguishes it from the other groups of the study."""
     rows: tuple[AttemptRow, ...]
 
     @property
@@ -86,9 +86,11 @@ def groups(data: StudyData) -> tuple[PooledRows, ...]:
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
     """Return the groups of some rows; those that don't count are left out."""
     found: dict[tuple[bool, str, str, str, str], list[AttemptRow]] = defaultdict(list)
+    # Rows that differ in one of these are never pooled.
     for row in rows:
         if countable(row):
             found[(bool(row.solver), row.who, row.mode, row.condition, row.condition_key)].append(row)
+    # A label says no more than it must: a condition only if there are several, settings only if they differ.
     conditions: dict[str, set[str]] = defaultdict(set)
     keys: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for _, who, mode, condition, key in sorted(found):
@@ -106,7 +108,7 @@ def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
 
 
 def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
-    """What tells a key from others in few characters: its number, and the budgets if its rows have the same."""
+    """Return a short name of a key among others: its number, and the budgets if its rows have the same."""
     number = f"settings {keys.index(key) + 1}"
     budgets = {(row.tool_use_budget, row.submission_budget) for row in rows}
     if len(budgets) == 1 and None not in (only := next(iter(budgets))):
@@ -115,13 +117,13 @@ def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
 
 
 SETTINGS_BY_GROUP = "Settings by group: "
-"""How the note begins that tells which settings the groups have."""
+"""How the note begins that shows which settings the groups have."""
 
 
 def keys_note(found: Iterable[PooledRows]) -> str:
-    """Return the sentence that tells which settings the groups have."""
-    told = dict.fromkeys(f"{group.label}, {group.mode}: {group.key}" for group in found if group.key)
-    return SETTINGS_BY_GROUP + "; ".join(told) + "." if told else ""
+    """Return the sentence that shows which settings the groups have."""
+    settings = dict.fromkeys(f"{group.label}, {group.mode}: {group.key}" for group in found if group.key)
+    return SETTINGS_BY_GROUP + "; ".join(settings) + "." if settings else ""
 
 
 class OfMode(Protocol):
@@ -150,6 +152,26 @@ def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
     for group in found:
         sets[group.who, group.condition] = sets.get((group.who, group.condition), frozenset()) | group.tasks
     return frozenset.intersection(*sets.values()) if sets else frozenset()
+
+
+def people_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+    """Return the countable rows of people."""
+    return [row for row in rows if countable(row) and not row.solver]
+
+
+def solved_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
+    """Return the solved ones."""
+    return [row for row in rows if row.solved]
+
+
+def under(rows: Iterable[AttemptRow], *conditions: str) -> list[AttemptRow]:
+    """Return the rows under some conditions."""
+    return [row for row in rows if row.condition in conditions]
+
+
+def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
+    """Return the rows that have a value of a measure."""
+    return [row for row in rows if row.number(measure) is not None]
 
 
 def persons_of(rows: Iterable[AttemptRow]) -> int:

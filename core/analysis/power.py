@@ -1,4 +1,4 @@
-"""What a design can tell before anybody is asked: half-widths of the primary estimate, by simulating outcomes.
+"""What a design can show before anybody is asked: half-widths of the primary estimate, by simulating outcomes.
 
 Success is logistic with normal persons and tasks; times are log-normal, with the same persons and tasks on that scale.
 Every draw is analysed as the study will be, by the two-way jackknife. Times are those of solved attempts alone, with
@@ -48,7 +48,7 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
     sigma: float = 0.9
     """Standard deviation of the logarithm of one person's time for one task."""
     effect: float | None = None
-    """The difference of rates, or the ratio of times, that is to be told from none."""
+    """The difference of rates, or the ratio of times, that is to be distinguished from none."""
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
@@ -128,7 +128,7 @@ def power_of(
     """Simulate a design's outcomes and analyse each draw. Raises `CancelledError` when cancelled."""
     drawing = _Drawing(design, assumed)
     halves: list[float] = []
-    told = 0
+    detected = 0
     for number in range(draws):
         run.check()
         run.progress(RunProgress("simulating", number, draws, step=f"{design.people} people"))
@@ -138,7 +138,7 @@ def power_of(
         if spread is None or not np.isfinite(half):
             continue
         halves.append(half)
-        told += abs(float(spread.estimate[0])) > half
+        detected += abs(float(spread.estimate[0])) > half
     mean = float(np.mean(halves)) if halves else None
     return PowerFigure(
         people=design.people,
@@ -147,7 +147,7 @@ def power_of(
         attempts=design.people * design.each,
         half_width=float(np.exp(mean)) if mean is not None and design.of_times else mean,
         estimated=len(halves) / draws,
-        power=told / draws if assumed.effect is not None and design.contrast else None,
+        power=detected / draws if assumed.effect is not None and design.contrast else None,
     )
 
 

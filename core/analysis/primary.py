@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from msgspec.structs import replace as changed
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, WITHOUT_ROW, countable, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    WITHOUT_ROW,
+    countable,
+    people_of,
+    solved_of,
+    too_few,
+    under,
+)
 from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
 from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
 from gistpoint.core.attempts.results import by_tests_words
@@ -33,16 +43,19 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
 
     Without `interval` the refits for one are left out.
     """
+    # Declared before the study opens: the protocol's hash covers it, so that it can't be chosen afterwards
+    # (decision 83).
     protocol = data.study.protocol
     names = protocol.primary_contrast
-    timed = protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
-    if timed and (protocol.primary is PrimaryOutcome.TIME_RATIO or len(names) == 2):
+    compares_times = protocol.primary is PrimaryOutcome.TIME_TO_SOLVE and len(names) == 2
+    if compares_times or protocol.primary is PrimaryOutcome.TIME_RATIO:
         return _ratio(data, interval=interval)
-    if timed:
+    if protocol.primary is PrimaryOutcome.TIME_TO_SOLVE:
         return median_time_of(_first_condition(data), interval=interval)
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
+        # A mocked gist has no fidelity of its own, whatever its run shows (decision 86).
         rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
@@ -57,14 +70,14 @@ def _fidelity(row: AttemptRow) -> float:
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:
     own = _in_first_condition(data, rows)
-    if lack := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
-        return lack
+    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
+        return short
     return share(own) if measure is solved else mean(own, [measure(row) for row in own], Scale.PROBABILITY)
 
 
 def _in_first_condition(data: StudyData, rows: Iterable[AttemptRow]) -> list[AttemptRow]:
     first = next((condition.id for condition in data.study.conditions_of_people), "")
-    return [row for row in rows if not row.solver and row.condition == first]
+    return [row for row in under(rows, first) if not row.solver]
 
 
 def _first_condition(data: StudyData) -> list[AttemptRow]:
@@ -75,9 +88,10 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     """Return the rows of a solver, of all people, or of people under a condition."""
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
+    people = [row for row in known if not row.solver]
     if of_solver or name == PEOPLE:
-        return of_solver or [row for row in known if not row.solver]
-    return [row for row in known if not row.solver and row.condition == name]
+        return of_solver or people
+    return under(people, name)
 
 
 def _ratio(data: StudyData, *, interval: bool) -> Estimate:
@@ -91,8 +105,8 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median of a censored log-normal distribution of times, in minutes."""
-    if lack := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(row.solved for row in rows))):
-        return lack
+    if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
+        return short
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     constant = np.ones((len(rows), 1))
 
@@ -108,30 +122,28 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
 
 def primary_findings(data: StudyData) -> Findings:
     """Return the declared primary estimate by itself (`primary`)."""
-    if not any(countable(row) for row in data.rows):
-        return Findings()
     protocol = data.study.protocol
-    found = primary(data)
-    if isinstance(found, Shortfall):
-        return Findings(not_estimated=(found,))
+    found = FindingsBuilder()
+    if not any(map(countable, data.rows)):
+        return Findings()
+    estimate = found.estimated(primary(data))
+    if estimate is None:
+        return found.findings()
     title = " against ".join(protocol.primary_contrast) or "as declared"
-    beside = _by_tests(data, title)
-    table = FindingsTable(
-        "The primary analysis", ("outcome", "compared", "estimate"), ((protocol.primary.value, title, found), *beside)
-    )
-    return Findings({protocol.primary.value: found}, (table,), (), (standings_note(data.rows),) if beside else ())
+    table = found.table("The primary analysis", ("outcome", "compared", "estimate"))
+    table.row(protocol.primary.value, title, found.number(protocol.primary.value, estimate))
+    by_tests = _by_tests(data)
+    if isinstance(by_tests, Number):
+        table.row(f"{protocol.primary.value}, by the tests alone", title, by_tests)
+        found.note(standings_note(data.rows))
+    return found.findings()
 
 
-def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Number], ...]:
-    """Return the primary estimate of what the tests alone call solved, beside the declared one; none of fidelity."""
+def _by_tests(data: StudyData) -> Estimate | None:
+    """Return the primary estimate of what the tests alone call solved; None of fidelity, which is no test's."""
     if data.study.protocol.primary is PrimaryOutcome.FIDELITY:
-        return ()
-    found = primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
-    return (
-        ()
-        if isinstance(found, Shortfall)
-        else ((f"{data.study.protocol.primary.value}, by the tests alone", title, found),)
-    )
+        return None
+    return primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
 
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
@@ -155,60 +167,63 @@ class Variant:
 
 def sensitivity(data: StudyData) -> Findings:
     """Return the primary estimate under other decisions, and without each person (`sensitivity`)."""
-    if not any(countable(row) for row in data.rows):
+    if not any(map(countable, data.rows)):
         return Findings()
-    declared = primary(data)
-    if isinstance(declared, Shortfall):
-        return Findings(not_estimated=(declared,))
-    numbers: dict[str, Number] = {"as declared": declared}
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    declared = found.estimated(primary(data))
+    if declared is None:
+        return found.findings()
+    found.number("as declared", declared)
     for variant in variants(data):
-        found = primary(variant.data)
-        if isinstance(found, Shortfall):
-            short.append(replace(found, what=f"{found.what} ({variant.name})"))
-        else:
-            numbers[variant.name] = found
-    numbers |= _without_each_person(data)
-    table = FindingsTable(
-        "The primary estimate under other decisions",
-        ("decision", "estimate", "persons", "tasks", "attempts"),
-        tuple((name, number, number.persons, number.tasks, number.rows) for name, number in numbers.items()),
-    )
-    drawn = list(numbers.values())
-    marks = Bars(
-        data.study.protocol.primary.value,
-        tuple(numbers),
-        tuple(number.value for number in drawn),
-        tuple(number.low for number in drawn),
-        tuple(number.high for number in drawn),
-    )
-    plot = Plot(
-        "sensitivity", "The primary estimate under other decisions", "", "estimate", (marks,), "Whiskers: 95 %."
-    )
-    return Findings(numbers, (table,), (plot,), (), tuple(short))
+        estimate = primary(variant.data)
+        if isinstance(estimate, Shortfall):
+            estimate = replace(estimate, what=f"{estimate.what} ({variant.name})")
+        number = found.estimated(estimate)
+        if number is not None:
+            found.number(variant.name, number)
+    for name, number in _without_each_person(data).items():
+        found.number(name, number)
+    title = "The primary estimate under other decisions"
+    table = found.table(title, ("decision", "estimate", "persons", "tasks", "attempts"))
+    for name, number in found.numbers.items():
+        table.row(name, number, number.persons, number.tasks, number.rows)
+    marks = (Bars.of(data.study.protocol.primary.value, found.numbers),)
+    found.plot(Plot("sensitivity", title, "", "estimate", marks, "Whiskers: 95 %."))
+    return found.findings()
 
 
 def variants(data: StudyData) -> tuple[Variant, ...]:
     """Return the study under the decisions that could have been others, where it makes a difference."""
-    made: list[Variant] = []
+    return (*_without_rules(data), *_other_times(data), *_without_silent(data))
+
+
+def _without_rules(data: StudyData) -> Iterator[Variant]:
+    """Yield the study with excluded attempts taken back: all of them, and those that one rule alone excludes."""
     out = {row.attempt: reasons for row in data.rows if (reasons := reasons_of(data, row))}
     if out:
-        made.append(Variant("nothing excluded", _taken_back(data, out)))
-    for reason in sorted({reason for reasons in out.values() for reason in reasons}):
+        yield Variant("nothing excluded", _taken_back(data, out))
+    for reason in sorted(frozenset().union(*out.values())):
         freed = {attempt for attempt, reasons in out.items() if reasons == {reason}}
-        if freed and len(freed) < len(out):
-            made.append(Variant(f"without the rule {reason}", _taken_back(data, freed)))
-    if data.study.protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
-        declared = data.study.protocol.primary_time
-        made.append(Variant("times before corrections", _timed(data, lambda row: raw_time(row, declared))))
-        other = next(clock for clock in PrimaryTime if clock is not declared)
-        made.append(Variant(_CLOCKS[other], _timed(data, lambda row: corrected_time(row, other))))
+        if 0 < len(freed) < len(out):
+            yield Variant(f"without the rule {reason}", _taken_back(data, freed))
+
+
+def _other_times(data: StudyData) -> Iterator[Variant]:
+    """Yield the study with times before corrections, and on the clock that was not declared."""
+    protocol = data.study.protocol
+    if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
+        yield Variant("times before corrections", _timed(data, lambda row: raw_time(row, protocol.primary_time)))
+        (other,) = set(PrimaryTime) - {protocol.primary_time}
+        yield Variant(_CLOCKS[other], _timed(data, lambda row: corrected_time(row, other)))
+
+
+def _without_silent(data: StudyData) -> Iterator[Variant]:
+    """Yield the study without the people who had a chat and did not use it."""
     chats = {condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE}
-    unused = [row for row in data.rows if row.condition in chats and not row.solver and not row.assist_messages]
-    if unused:
-        silent = {row.attempt for row in unused}
-        made.append(Variant("without attempts that did not use the chat", _leave_out(data, silent)))
-    return tuple(made)
+    with_chat = (row for row in data.rows if row.condition in chats and not row.solver)
+    silent = {row.attempt for row in with_chat if not row.assist_messages}
+    if silent:
+        yield Variant("without attempts that did not use the chat", _leave_out(data, silent))
 
 
 _CLOCKS: Mapping[PrimaryTime, str] = {
@@ -219,13 +234,15 @@ _CLOCKS: Mapping[PrimaryTime, str] = {
 
 def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     """Return the rules and people's reasons that exclude an attempt which the design would count; empty if none."""
-    if row.counted or row.end in WITHOUT_ROW or excluded_by_design(row.exclusion):
+    never_counts = row.end in WITHOUT_ROW or excluded_by_design(row.exclusion)
+    if row.counted or never_counts:
         return frozenset()
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
     if reviewers_exclude((one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule):
         by_people.add("reviewers")
+    # An attempt that the design leaves out as well would not be taken back by freeing it from a rule.
     found = rules | by_people
     return frozenset(found) if row.exclusion in found else frozenset()
 
@@ -262,17 +279,22 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
     """Return the least and the greatest estimate without one of the persons; nobody is named."""
-    persons = sorted({row.participant for row in data.rows if countable(row) and not row.solver})
+    persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:
         return {}
+    # Each person in turn, so that a reader sees whether one of them decides the estimate.
     without = [_leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons]
-    # An interval takes as many refits as there are persons and tasks: only the two that are told get one.
-    found = [(primary(others, interval=False), others) for others in without]
-    known = [(n.value, others) for n, others in found if isinstance(n, Number) and n.value is not None]
+    # An interval takes as many refits as there are persons and tasks: only the least and the greatest get one.
+    estimates = [(_value(primary(others, interval=False)), others) for others in without]
+    known = sorted(((value, others) for value, others in estimates if value is not None), key=itemgetter(0))
     if not known:
         return {}
-    known.sort(key=lambda pair: pair[0])
-    note = "" if len(known) == len(persons) else f"without {len(persons) - len(known)} of them there is no estimate"
+    lost = len(persons) - len(known)
+    note = f"without {lost} of them there is no estimate" if lost else ""
     named = {"without one person: least": known[0][1], "without one person: greatest": known[-1][1]}
-    numbers = ((name, primary(others)) for name, others in named.items())
-    return {name: replace(n, note=n.note or note) for name, n in numbers if isinstance(n, Number)}
+    numbers = {name: primary(others) for name, others in named.items()}
+    return {name: replace(n, note=n.note or note) for name, n in numbers.items() if isinstance(n, Number)}
+
+
+def _value(estimate: Estimate) -> float | None:
+    return estimate.value if isinstance(estimate, Number) else None

@@ -26,9 +26,14 @@ def value_words(value: Value) -> str:
     size = abs(value)
     if size >= 1000:
         return f"{value:,.0f}"
-    if size >= 1 or value == 0:
-        return f"{value:.{2 if size < 10 else 1 if size < 100 else 0}f}"
-    return f"{value:.3f}" if size >= 0.001 else f"{value:.1e}"
+    if 0 < size < 0.001:
+        return f"{value:.1e}"
+    digits = next(digits for least, digits in _DIGITS if size >= least)
+    return f"{value:.{digits}f}"
+
+
+_DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
+"""Digits after the point from a size on: three significant ones, and two of 0."""
 
 
 def interval_words(number: Number) -> str:
@@ -58,7 +63,7 @@ def number_words(number: Number) -> str:
 
 
 def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
-    """Return why numbers were not estimated: a sentence each, or one for all that lack the same."""
+    """Return why numbers were not estimated: a sentence each, or one for all with the same reason."""
     alike: dict[tuple[str, float, float], list[Shortfall]] = {}
     for one in found:
         alike.setdefault((one.short, one.needs, one.has), []).append(one)

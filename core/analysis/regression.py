@@ -94,7 +94,7 @@ def regress(
     firth: bool = False,
     grid: Floats | None = None,
 ) -> SuccessRegression | None:
-    """Regress success on columns; None if their effects can't be told apart.
+    """Regress success on columns; None if their effects can't be separated.
 
     `grid` has a row for each point at which the log odds are wanted: the constant's 1, then a value for each column.
     Without `firth` the fit is plain, unless the data, or the data without one person or task, are separated: then the
@@ -104,14 +104,18 @@ def regress(
     x = np.column_stack([np.ones(len(rows)), *(np.asarray(values, dtype=float) for values in columns.values())])
     points = np.zeros((0, x.shape[1])) if grid is None else grid
     units = Units.of(rows)
+    # The fit and all refits have the penalty or none has: coefficients with and without it are not of one
+    # quantity, and their differences would count as variance.
     for penalty in (True,) if firth else (False, True):
         fit = fit_logit(x, y, firth=penalty)
         if fit is None:
             return None
+        # Separated as a whole: the next round fits with the penalty (decision 86).
         if not (fit.converged or penalty):
             continue
         spread = _spread(units, x, y, points, fit)
-        if penalty or units.lack or bool(np.all(np.isfinite(spread.variance))):
+        # A variance that is not finite comes from a refit that is separated without one person or task.
+        if penalty or units.no_interval or bool(np.all(np.isfinite(spread.variance))):
             return SuccessRegression(tuple(columns), fit, spread, firth)
     return None
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.intervals import EXACT, Scale, Units, clopper_pearson, jackknife_of_mean
-from gistpoint.core.analysis.pooling import LEAST_TASKS, PooledRows, groups, too_few
+from gistpoint.core.analysis.pooling import LEAST_TASKS, PooledRows, groups
 from gistpoint.core.study.data import StudyData
 
 
@@ -40,7 +41,8 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
     """Return the mean over tasks with its interval over tasks; the exact one where all are 0 or all are 1."""
     units = Units.named([""] * len(tasks), [one.task for one in tasks])
     runs = sum(one.runs for one in tasks)
-    if not units.lack and set(values) in ({0.0}, {1.0}):
+    # All or none: the jackknife would have no width (decision 87).
+    if not units.no_interval and set(values) in ({0.0}, {1.0}):
         low, high = clopper_pearson(sum(values), len(values))
         return Number(values[0], low, high, tasks=len(tasks), rows=runs, note=EXACT)
     return jackknife_of_mean(units, values).number(Scale.PROBABILITY, rows=runs)
@@ -48,29 +50,27 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
 
 def repeated_runs(data: StudyData) -> Findings:
     """Return pass@1, pass@k and all-k of models with repeats (`pass-k`); k is the least number of runs of a task."""
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Repeated runs",
+        ("model", "mode", "tasks with repeats", "tasks run once", "k", "pass@1", "pass@k", "all k"),
+        "k is the least number of runs of a task that was run more than once; intervals are over tasks.",
+    )
     for group in groups(data):
-        if group.people:
-            continue
-        known = repeated_tasks(group)
+        known = () if group.people else repeated_tasks(group)
         tasks = [one for one in known if one.runs > 1]
         if not tasks:
             continue
-        key = f"{group.label}/{group.mode}"
-        if lack := too_few(f"pass@k of {group.label}, {group.mode},", ("tasks with repeats", LEAST_TASKS, len(tasks))):
-            short.append(lack)
+        what = f"pass@k of {group.label}, {group.mode},"
+        if found.too_few(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
             continue
+        # With the least number of runs as k, every task has an unbiased estimate.
         k = min(one.runs for one in tasks)
-        once = over_tasks(tasks, [one.one_of(1) for one in tasks])
-        one_of = over_tasks(tasks, [one.one_of(k) for one in tasks])
-        all_of = over_tasks(tasks, [one.all_of(k) for one in tasks])
-        numbers |= {f"{key}/pass@1": once, f"{key}/pass@{k}": one_of, f"{key}/all-{k}": all_of}
-        lines.append((group.label, group.mode, len(tasks), len(known) - len(tasks), k, once, one_of, all_of))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("model", "mode", "tasks with repeats", "tasks run once", "k", "pass@1", "pass@k", "all k")
-    note = "k is the least number of runs of a task that was run more than once; intervals are over tasks."
-    table = FindingsTable("Repeated runs", columns, tuple(lines), note)
-    return Findings(numbers, (table,), (), (), tuple(short))
+        made = {
+            "pass@1": over_tasks(tasks, [one.one_of(1) for one in tasks]),
+            f"pass@{k}": over_tasks(tasks, [one.one_of(k) for one in tasks]),
+            f"all-{k}": over_tasks(tasks, [one.all_of(k) for one in tasks]),
+        }
+        cells = found.numbers_of(f"{group.label}/{group.mode}", made)
+        table.row(group.label, group.mode, len(tasks), len(known) - len(tasks), k, *cells)
+    return found.findings()

@@ -1,4 +1,4 @@
-"""Runs analyses one after the other; one that fails is told, and the others go on."""
+"""Runs analyses one after the other; one that fails is reported, and the others go on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PRIMARY = "primary"
 def chosen(names: Sequence[str], known: Sequence[Analysis] | None = None) -> tuple[Analysis, ...]:
     """Return the analyses with these ids, in the catalogue's order; all of them if none is named.
 
-    `known` stands in for the catalogue. Raises `StudyError` for an id that is not in it.
+    `known` replaces the catalogue. Raises `StudyError` for an id that is not in it.
     """
     known = catalogue() if known is None else known
     ids = [analysis.id for analysis in known]
@@ -74,11 +74,12 @@ def _ran(analysis: Analysis, data: StudyData) -> RanAnalysis:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _PACKAGES:
             raise missing_extra(error) from error
-        return RanAnalysis(analysis, failed=_told(error))
+        return RanAnalysis(analysis, failed=_failure(error))
     except UserError as error:
         return RanAnalysis(analysis, failed=str(error))
+    # One analysis that fails must not take the report with it: its failure is printed in its place.
     except Exception as error:
-        return RanAnalysis(analysis, failed=_told(error))
+        return RanAnalysis(analysis, failed=_failure(error))
 
 
 def missing_extra(error: ModuleNotFoundError) -> StudyError:
@@ -92,7 +93,7 @@ def missing_extra(error: ModuleNotFoundError) -> StudyError:
 _LONGEST = 300
 
 
-def _told(error: Exception) -> str:
+def _failure(error: Exception) -> str:
     """Return an error of the program with the place where it came up, without any path of this machine."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" (in {frames[-1].name}, line {frames[-1].lineno})" if frames else ""

@@ -9,8 +9,7 @@ from statistics import fmean, pstdev
 
 import msgspec
 
-from gistpoint.core.analysis.findings import Bars, Number, Shortfall
-from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs, too_few
+from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs
 from gistpoint.core.kinds.registry import kind_named, modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition, StudyTask
@@ -36,7 +35,7 @@ def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
 
 
 def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task, or of its row, as reports tell it from others."""
+    """Return the mode of a task, or of its row, as reports distinguish it from others."""
     mode = mode or task.mode
     kind = kind_named(mode)
     return mode if kind is None else kind.reported_mode(mode, task.corruptions)
@@ -62,6 +61,8 @@ class Pool:
     def solver_means(self) -> tuple[float, ...]:
         """For each row the share that its solver solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
+        # Of the solver's group, never of a person: with four to eight attempts a person's own share holds the
+        # outcome that it would explain (decision 86).
         for row, solver in zip(self.rows, self.solver_of, strict=True):
             outcomes[solver].append(float(row.solved))
         means = {solver: fmean(values) for solver, values in outcomes.items()}
@@ -73,15 +74,23 @@ class Pool:
         rows, solvers = tuple(self.rows[place] for place in kept), tuple(self.solver_of[place] for place in kept)
         return Pool(self.label, self.mode, self.people, rows, solvers)
 
-    def lacks(self, what: str) -> Shortfall | None:
-        """Return which least number of a regression is not met."""
-        return too_few(f"{what} ({self.name})", *regression_needs(self.rows))
+    def needs(self, what: str) -> tuple[str, *tuple[tuple[str, float, float], ...]]:
+        """Return what a regression of the pool is called, and the least numbers that it needs."""
+        return (f"{what} ({self.name})", *regression_needs(self.rows))
+
+
+def alone(group: PooledRows, label: str = "") -> Pool:
+    """Return a group by itself, under its own label or another one."""
+    label = label or group.label
+    return Pool(label, group.mode, group.people, group.rows, (label,) * len(group.rows))
 
 
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
     """Return each group of people by itself, and the models of each mode and condition together."""
     known = tuple(found)
-    made = [Pool(g.label, g.mode, True, g.rows, (g.label,) * len(g.rows)) for g in known if g.people]
+    # People are pooled only with people of their own condition; the models of one condition are pooled as the
+    # paper pools them (decision 86).
+    made = [alone(group) for group in known if group.people]
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in known:
         if not group.people:
@@ -128,6 +137,8 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
+    # Over all tasks, whoever attempted them: a slope is then of the same unit in each group and mode
+    # (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}
     return StandardScores(metric, mean, sd, scores)
@@ -137,16 +148,5 @@ def alike_but_for(condition: Condition | None, *fields: str) -> str:
     """Return a key that is equal for conditions that differ in nothing but some fields, their names and words."""
     if condition is None:
         return ""
-    said = msgspec.to_builtins(condition)
-    return repr(sorted((k, v) for k, v in said.items() if k not in {"id", "words", "people", *fields}))
-
-
-def bars(series: str, shown: Mapping[str, Number]) -> Bars:
-    """Return a bar with whiskers for each number, by label."""
-    return Bars(
-        series,
-        tuple(shown),
-        tuple(number.value for number in shown.values()),
-        tuple(number.low for number in shown.values()),
-        tuple(number.high for number in shown.values()),
-    )
+    fields_of = msgspec.to_builtins(condition)
+    return repr(sorted((k, v) for k, v in fields_of.items() if k not in {"id", "words", "people", *fields}))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]  # exported by a star
 
+from gistpoint.core.analysis.building import Cell, FindingsBuilder
 from gistpoint.core.analysis.difficulty_curves import budget_series
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Shortfall, Value, Violins
+from gistpoint.core.analysis.findings import Findings, Number, Plot, Violins
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_RANK_TEST,
     PooledRows,
-    keys_note,
     persons_of,
     regression_needs,
     too_few,
@@ -85,7 +85,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
     pairs = [
         (one, other, one.label, other.label)
         for one, other in combinations(found, 2)
-        if one.mode == other.mode and one.condition == other.condition and one.who != other.who
+        if (one.mode, one.condition) == (other.mode, other.condition) and one.who != other.who
     ]
     return _compared(data, "bp-14", pairs)
 
@@ -100,69 +100,68 @@ def solved_by_budgets(data: StudyData) -> Findings:
 
 
 def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, PooledRows, str, str]]) -> Findings:
-    numbers: dict[str, Number] = {}
-    made: list[tuple[Number | Value, ...]] = []
+    found = FindingsBuilder()
+    table = found.table("Metrics of solved tasks", _COLUMNS, NOTE)
+    made: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
     ps: list[float] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
-    for metric in data.study.report.difficulty:
-        scores = standard_scores(data, metric)
-        if not scores.of:
+    known = (standard_scores(data, metric) for metric in data.study.report.difficulty)
+    for scores, (one, other, name, against) in product((scores for scores in known if scores.of), pairs):
+        metric = scores.metric
+        values = [_of_solved(data, group, metric) for group in (one, other)]
+        needs = (
+            (f"tasks solved by {name}", LEAST_SOLVED_OF_RANK_TEST, len(values[0])),
+            (f"tasks solved by {against}", LEAST_SOLVED_OF_RANK_TEST, len(values[1])),
+        )
+        if found.too_few(f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs):
             continue
-        for one, other, name, against in pairs:
-            values = [_of_solved(data, group, metric) for group in (one, other)]
-            lack = too_few(
-                f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})",
-                (f"tasks solved by {name}", LEAST_SOLVED_OF_RANK_TEST, len(values[0])),
-                (f"tasks solved by {against}", LEAST_SOLVED_OF_RANK_TEST, len(values[1])),
-            )
-            if lack is not None:
-                short.append(lack)
-                continue
-            tested = rank_test(*values)
-            more, less = discordant(one.rows, other.rows)
-            slope = _difference_of_slopes(one, other, scores)
-            ps.append(tested.p)
-            sizes = f"{len(values[0])} and {len(values[1])}"
-            mcnemar = exact_mcnemar(more, less)
-            told = (metric, one.mode, name, against, sizes, tested.p)
-            made.append((*told, tested.r, tested.d, f"{more} and {less}", mcnemar, slope))
-            if slope is not None:
-                numbers[f"{name} and {against}/{one.mode}/{metric}/difference of slopes"] = slope
-            rests_on = Number(
-                None,
-                persons=persons_of((*one.rows, *other.rows)),
-                tasks=len(one.tasks | other.tasks),
-                rows=len(one.rows) + len(other.rows),
-                note=NO_INTERVAL,
-            )
-            numbers[f"{name} and {against}/{one.mode}/{metric}/p"] = replace(rests_on, value=tested.p)
-            numbers[f"{name} and {against}/{one.mode}/{metric}/r"] = replace(rests_on, value=tested.r)
-            title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
-            violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
-            plots.append(Plot(f"{identity}-{len(plots) + 1}", title, "", metric, (violins,)))
-    if not made:
-        return Findings(not_estimated=tuple(short))
-    cells = tuple((*row[:6], p, *row[6:]) for row, p in zip(made, holm(ps), strict=True))
-    columns = (
-        "metric",
-        "mode",
-        "first",
-        "second",
-        "tasks solved",
-        "p (Mann-Whitney)",
-        "p (Holm)",
-        "r",
-        "d",
-        "tasks one did better",
-        "p (McNemar)",
-        "difference of slopes",
-    )
-    table = FindingsTable("Metrics of solved tasks", columns, cells, NOTE)
-    note = keys_note(group for pair in pairs for group in pair[:2])
-    return Findings(numbers, (table,), tuple(plots), (note,) if note else (), tuple(short))
+        # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
+        # and the difference of slopes are shown with it (decision 86).
+        tested = rank_test(*values)
+        more, less = discordant(one.rows, other.rows)
+        slope = _difference_of_slopes(one, other, scores)
+        # A test has no interval; its numbers still say how many persons and tasks they rest on.
+        rests_on = Number(
+            None,
+            persons=persons_of((*one.rows, *other.rows)),
+            tasks=len(one.tasks | other.tasks),
+            rows=len(one.rows) + len(other.rows),
+            note=NO_INTERVAL,
+        )
+        found.numbers_of(
+            f"{name} and {against}/{one.mode}/{metric}",
+            {
+                "difference of slopes": slope,
+                "p": replace(rests_on, value=tested.p),
+                "r": replace(rests_on, value=tested.r),
+            },
+        )
+        ps.append(tested.p)
+        before: tuple[Cell, ...] = (metric, one.mode, name, against, f"{len(values[0])} and {len(values[1])}", tested.p)
+        made.append((before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope)))
+        title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
+        violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
+        found.plot(Plot(f"{identity}-{len(made)}", title, "", metric, (violins,)))
+    # Holm's p needs the p values of all comparisons: the rows are made when every one is known.
+    for (left, right), p in zip(made, holm(ps), strict=True):
+        table.row(*left, p, *right)
+    found.settings(group for pair in pairs for group in pair[:2])
+    return found.findings()
 
 
+_COLUMNS = (
+    "metric",
+    "mode",
+    "first",
+    "second",
+    "tasks solved",
+    "p (Mann-Whitney)",
+    "p (Holm)",
+    "r",
+    "d",
+    "tasks one did better",
+    "p (McNemar)",
+    "difference of slopes",
+)
 NO_INTERVAL = "a test, which has no interval"
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gistpoint.core.analysis.findings import Curve, Findings, FindingsTable, Number, Plot, Shortfall
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
@@ -22,7 +23,6 @@ from gistpoint.core.analysis.pooling import (
     groups,
     persons_of,
     tasks_of,
-    too_few,
 )
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -115,42 +115,31 @@ def band(times: Times, when: Floats, *, competing: bool = False) -> Spread:
 
 def curves(data: StudyData) -> Findings:
     """Return the curves of people by condition and mode, and medians (`time-km`)."""
-    numbers: dict[str, Number] = {}
-    rows: list[tuple[Number | str | int | float | None, ...]] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Times to solve",
+        ("who", "mode", "solved", "attempts", "median, minutes", "solved at the end (a)", "solved at the end (b)"),
+        "The median is Kaplan and Meier's. (a) who gave up counts as censored, (b) as never solving.",
+    )
     for mode, members in by_mode(group for group in groups(data) if group.people).items():
         fit: list[tuple[PooledRows, Times]] = []
         for group in members:
             times = Times.of(group.rows)
-            lack = too_few(
-                f"The curve of {group.label}, {mode},",
-                ("solved attempts", LEAST_SOLVED_OF_SURVIVAL, int(times.solved.sum())),
-            )
-            if lack is None:
-                fit.append((group, times))
-            else:
-                short.append(lack)
-        if not fit:
-            continue
-        plots.append(_plot(mode, fit))
-        for group, times in fit:
-            found = _numbers(times)
-            numbers |= {f"{group.label}/{mode}/{name}": number for name, number in found.items()}
-            rows.append((group.label, mode, int(times.solved.sum()), len(times.rows), *found.values()))
-    if not rows:
-        return Findings(not_estimated=tuple(short))
-    table = FindingsTable(
-        "Times to solve",
-        ("who", "mode", "solved", "attempts", "median, minutes", "solved at the end (a)", "solved at the end (b)"),
-        tuple(rows),
-        "The median is Kaplan and Meier's. (a) who gave up counts as censored, (b) as never solving.",
-    )
-    notes = (
+            solved = int(times.solved.sum())
+            if found.too_few(
+                f"The curve of {group.label}, {mode},", ("solved attempts", LEAST_SOLVED_OF_SURVIVAL, solved)
+            ):
+                continue
+            fit.append((group, times))
+            made = found.numbers_of(f"{group.label}/{mode}", _numbers(times))
+            table.row(group.label, mode, solved, len(times.rows), *made)
+        if fit:
+            found.plot(_plot(mode, fit))
+    found.note(
         "Who gave up would have taken longer: (a) counts giving up as censored, (b) as a competing event "
-        "(Aalen and Johansen). The truth lies between.",
+        "(Aalen and Johansen). The truth lies between."
     )
-    return Findings(numbers, (table,), tuple(plots), notes, tuple(short))
+    return found.findings()
 
 
 def _numbers(times: Times) -> dict[str, Number]:
@@ -166,6 +155,7 @@ def _numbers(times: Times) -> dict[str, Number]:
             rows=len(times.rows),
             note="not reached: fewer than half are solved",
         )
+    # Who gives up would have taken longer, so neither count is right; the truth lies between (a) and (b).
     found = {"median": median}
     for name, competing in (("a", False), ("b", True)):
         number = band(times, np.array([end]), competing=competing).number(Scale.LOG_MINUS_LOG)
@@ -199,6 +189,7 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         moments, survival, _, incidence = steps(times.minutes, times.ends)
         x = np.concatenate([[0.0], moments, [times.minutes.max()]])
         low, high = band(times, x).bounds(Scale.LOG_MINUS_LOG)
+        # At time 0 nothing is solved, and log(-log) of that does not exist.
         low[0] = high[0] = 1.0
         marks.append(Curve(group.label, tuple(x.tolist()), _solved(survival), _rest(high), _rest(low), steps=True))
         if (times.ends == GAVE_UP).any():

@@ -40,6 +40,7 @@ def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
 
 def _over_tasks(units: Units, values: Floats) -> Spread:
     def estimate(kept: Kept) -> float:
+        # Tasks weigh the same, as in the paper's tables; one that a refit leaves without a row drops out.
         means = _means(units, kept, values)
         means = means[np.isfinite(means)]
         return float(means.mean()) if len(means) else np.nan
@@ -87,14 +88,15 @@ def difference_within_tasks(
     Below the least number of shared tasks there is no value, and the note says so.
     """
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
+    # Within shared tasks: whoever had the easier ones would otherwise look better.
     shared = sides[0] & sides[1]
-    told = [(row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None]
-    both = [row for row, _ in told]
+    known = [(row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None]
+    both = [row for row, _ in known]
     if len(shared) < LEAST_TASKS:
         return Number(None, tasks=len(shared), rows=len(both), note=f"fewer than {LEAST_TASKS} shared tasks")
     count = sum(row.task in shared and measure(row) is not None for row in rows)
     of_first = np.arange(len(both)) < count
-    values = np.array([value for _, value in told], dtype=float)
+    values = np.array([value for _, value in known], dtype=float)
     units = Units.of(both)
 
     def estimate(kept: Kept) -> float:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Points, Shortfall, Value
+from gistpoint.core.analysis.findings import Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Z_95, Units
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
     LEAST_SOLVED_OF_TIMES,
     PooledRows,
     groups,
-    too_few,
+    solved_of,
 )
 from gistpoint.core.analysis.survival import Times, median_time
 from gistpoint.core.analysis.timeratios import given_up, log_minutes
@@ -83,16 +85,20 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
     """Return the log median of each task that somebody solved, with its standard error; empty if that is too few."""
+    # A task that nobody solved has no finite median: its longest attempt is printed as a bound.
     solved_tasks = {row.task for row in rows if row.solved}
     kept = [row for row in rows if row.task in solved_tasks]
     free = len(kept) - len(solved_tasks)
-    if sum(row.solved for row in kept) < LEAST_SOLVED_OF_TIMES or free < LEAST_REPEATS:
+    if len(solved_of(kept)) < LEAST_SOLVED_OF_TIMES or free < LEAST_REPEATS:
         return {}
     tasks = Units.of(kept).tasks
     solved = np.array([row.solved for row in kept], dtype=bool)
+    # One sigma for all tasks, so that a single solved attempt has an estimate.
     fit = fit_censored(np.eye(len(solved_tasks))[tasks], log_minutes(kept), solved)
     if fit is None:
         return {}
+    # The likelihood spends a parameter on each task; its variances are too small by their share of the
+    # attempts.
     errors = np.sqrt(np.diag(fit.covariance) * len(kept) / free)
     return {task: (float(fit.coefficients[n]), float(errors[n])) for n, task in enumerate(sorted(solved_tasks))}
 
@@ -105,49 +111,40 @@ def unassisted(data: StudyData, found: Iterable[PooledRows]) -> list[AttemptRow]
 
 def times_of_tasks(data: StudyData) -> Findings:
     """Return the minutes of each task by people's condition (`time-tasks`)."""
-    numbers: dict[str, Number] = {}
-    tables: list[FindingsTable] = []
-    plots: list[Plot] = []
-    short: list[Shortfall] = []
-    conditions: dict[str, list[AttemptRow]] = {}
+    found = FindingsBuilder()
+    conditions: dict[str, list[AttemptRow]] = defaultdict(list)
     for group in groups(data):
         if group.people:
-            conditions.setdefault(group.condition, []).extend(group.rows)
+            conditions[group.condition] += group.rows
     for condition, rows in conditions.items():
-        found = task_times(rows)
-        if not found:
-            continue
-        solved = [one for one in found if one.solved]
-        needs = (
-            ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
-            ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
-        )
-        if lack := too_few(f"The log-normal median of the tasks, {condition},", *needs):
-            short.append(lack)
-        lines: list[tuple[Number | Value, ...]] = []
-        for one in found:
-            own = _numbers(one)
-            numbers |= {f"{condition}/{one.task}/{kind}": number for kind, number in own.items()}
-            bound = "" if one.solved else f"more than {one.longest:.3g}"
-            lines.append(
-                (
-                    one.task[:TASK_NAME],
-                    one.attempts,
-                    one.solved,
-                    *(own.get(kind) for kind in Minutes),
-                    one.spread,
-                    bound,
-                )
-            )
-        columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
-        note = "Minutes. Each is of one task, so there are no intervals over tasks."
-        tables.append(FindingsTable(f"Minutes of each task, {condition}", columns, tuple(lines), note))
-        plots.append(_plot(condition, found))
-    notes = (
-        "The geometric mean of solved attempts is too short wherever somebody failed; the others count failures.",
-        *given_up(row for rows in conditions.values() for row in rows),
+        times = task_times(rows)
+        if times:
+            _add_times(found, condition, times)
+    found.note(
+        "The geometric mean of solved attempts is too short wherever somebody failed; the others count failures."
     )
-    return Findings(numbers, tuple(tables), tuple(plots), notes, tuple(short)) if tables else Findings()
+    found.note(*given_up(row for rows in conditions.values() for row in rows))
+    return found.findings()
+
+
+def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]) -> None:
+    """Add the table and the figure of a condition's tasks."""
+    solved = [one for one in times if one.solved]
+    needs = (
+        ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
+        ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
+    )
+    found.too_few(f"The log-normal median of the tasks, {condition},", *needs)
+    title = f"Minutes of each task, {condition}"
+    columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
+    table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")
+    for one in times:
+        own = _numbers(one)
+        found.numbers_of(f"{condition}/{one.task}", own)
+        bound = "" if one.solved else f"more than {one.longest:.3g}"
+        minutes = map(own.get, Minutes)
+        table.row(one.task[:TASK_NAME], one.attempts, one.solved, *minutes, one.spread, bound)
+    found.plot(_plot(condition, times))
 
 
 def _numbers(one: TaskTime) -> dict[Minutes, Number]:
@@ -163,14 +160,11 @@ def _numbers(one: TaskTime) -> dict[Minutes, Number]:
 
 def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:
     ordered = sorted(found, key=lambda one: one.minutes.get(Minutes.LOG_NORMAL, one.longest))
-    marks = []
-    for kind in Minutes:
-        placed = [(n, one.minutes[kind]) for n, one in enumerate(ordered, start=1) if kind in one.minutes]
-        if placed:
-            marks.append(Points(kind.value, tuple(float(n) for n, _ in placed), tuple(value for _, value in placed)))
-    unsolved = [(n, one.longest) for n, one in enumerate(ordered, start=1) if not one.solved]
-    if unsolved:
-        label = "not solved by anybody: longest attempt"
-        marks.append(Points(label, tuple(float(n) for n, _ in unsolved), tuple(value for _, value in unsolved)))
+    placed = [(float(place), one) for place, one in enumerate(ordered, start=1)]
+    series = {
+        kind.value: [(place, one.minutes[kind]) for place, one in placed if kind in one.minutes] for kind in Minutes
+    }
+    series["not solved by anybody: longest attempt"] = [(place, one.longest) for place, one in placed if not one.solved]
+    marks = [Points(name, *zip(*points, strict=True)) for name, points in series.items() if points]
     title = f"Minutes of each task, {condition}"
     return Plot(f"time-tasks-{condition}", title, "tasks, by their time", "minutes", tuple(marks), log_y=True)

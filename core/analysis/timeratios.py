@@ -1,7 +1,7 @@
 """By which factor something changes the time to solve: censored regressions of log times within tasks.
 
 ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without a solved
-attempt, or with one attempt, tells nothing of b and is left out.
+attempt, or with one attempt, says nothing about b and is left out.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import CensoredFit, fit_censored
 from gistpoint.core.analysis.evaluation import answer
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, LEAST_TASKS, countable, too_few
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
+    LEAST_TASKS,
+    people_of,
+    solved_of,
+    too_few,
+    under,
+)
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import COMPETING
 from gistpoint.core.study.rows import AttemptRow
@@ -52,8 +60,7 @@ class TimeRegression:
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
     """Return the countable rows of people that have a time."""
-    rows = (row for row in data.rows if countable(row) and not row.solver)
-    return tuple(row for row in rows if row.primary_s is not None and row.primary_s > 0)
+    return tuple(row for row in people_of(data.rows) if (row.primary_s or 0.0) > 0)
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
@@ -77,21 +84,23 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of effects.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be told apart. Without `interval`
+    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without `interval`
     the refits for one are left out.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
+    # Tasks that say nothing about the effects would only add parameters.
     kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
-    if lack := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
-        return lack
+    if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
+        return short
     if not _apart(x[kept], units.tasks[kept] if within_tasks else None):
         return Shortfall(what, "task attempted in more than one of the ways compared", 1, 0)
     sums = _sums(tuple(columns), contrasts or {})
     count = x.shape[1]
 
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
+        # Without a person a task may be left with one attempt, or with none that is solved.
         if within_tasks:
             chosen = chosen & _telling(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
@@ -108,6 +117,7 @@ def regress_times(
         fit = fitted(chosen)
         return np.full(len(sums), np.nan) if fit is None else sums @ fit.coefficients[:count]
 
+    # Persons and tasks of unused rows are not left out: they would count as units without having a say.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
     place = np.flatnonzero(kept)
 
@@ -152,7 +162,7 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
     return bool(np.linalg.matrix_rank(x - means[places]) == x.shape[1])
 
 
-# Conditions, and what people said
+# Conditions, and what people answered
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
@@ -179,10 +189,11 @@ def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
     """Return the time under a condition over that under another, within tasks, with the position in the regression."""
-    pair = [row for row in rows if row.condition in (condition, reference)]
+    pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
+    # Within tasks, since the conditions may have had different ones.
     helped = [float(row.condition == condition) for row in pair]
     return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
 
@@ -190,59 +201,71 @@ def condition_ratio(
 def time_ratios(data: StudyData) -> Findings:
     """Return ratios of times: of conditions, and for a unit of familiarity, forecast and metrics (`time-ratio`)."""
     rows = people(data)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Ratios of times",
+        ("effect", "ratio of times", "sigma of ln t", "solved", "solved only, within tasks"),
+        "Censored log-normal regression within tasks (of metrics: across tasks, with the mode), with the position in "
+        "the person's order. Solved only is what papers print; it is too near to 1, as who takes too long drops out.",
+    )
 
-    def told(key: str, words: str, found: TimeRegression | Shortfall, name: str, beside: Number | None = None) -> None:
-        if isinstance(found, Shortfall):
-            short.append(found)
+    def add(
+        key: str, words: str, fit: TimeRegression | Shortfall, name: str, solved_alone: Number | None = None
+    ) -> None:
+        regression = found.estimated(fit)
+        if regression is None:
             return
-        numbers[key] = ratio = found.ratio(name)
-        lines.append((words, ratio, found.sigma, found.solved, beside))
-        if beside is not None:
-            numbers[f"{key}/solved only"] = beside
+        ratio = found.number(key, regression.ratio(name))
+        table.row(words, ratio, regression.sigma, regression.solved, solved_alone)
+        found.numbers_of(key, {"solved only": solved_alone})
 
     for condition, reference in contrasts_of(data):
-        found = condition_ratio(rows, condition, reference)
-        beside = None if isinstance(found, Shortfall) else solved_only(rows, condition, reference)
-        told(f"{condition} to {reference}", f"{condition} to {reference}", found, condition, beside)
-        if (form := randomised_form(rows, condition, reference)) is not None:
-            numbers[f"{condition} to {reference}/given the forecast"] = form
-            lines.append((f"{condition} to {reference}, solved only, given the forecast", form, None, None, None))
-    said: tuple[tuple[str, str, Callable[[float], float]], ...] = (
-        (FAMILIARITY, "each step of knowing the code (1 to 5)", float),
-        (FORECAST, "twice the forecast", np.log2),
-    )
-    for item, words, turned in said:
-        with_it = [(row, value) for row in rows if (value := answer(row, item)) is not None and value > 0]
-        if with_it:
-            column = [turned(value) for _, value in with_it]
-            own = [row for row, _ in with_it]
-            told(item, words, _beside_conditions(f"The ratio of times for {words}", own, item, column), item)
+        name = f"{condition} to {reference}"
+        fit = condition_ratio(rows, condition, reference)
+        solved_alone = None if isinstance(fit, Shortfall) else solved_only(rows, condition, reference)
+        add(name, name, fit, condition, solved_alone)
+        form = randomised_form(rows, condition, reference)
+        if form is not None:
+            found.number(f"{name}/given the forecast", form)
+            table.row(f"{name}, solved only, given the forecast", form, None, None, None)
+    for item, (words, turned) in _ANSWERS.items():
+        answers = _positive_answers(rows, item)
+        if answers:
+            column = [turned(value) for _, value in answers]
+            own = [row for row, _ in answers]
+            add(item, words, _beside_conditions(f"The ratio of times for {words}", own, item, column), item)
     for metric in data.study.report.difficulty:
         own = [row for row in rows if metric in data.tasks[row.task].metrics]
         if own:
             words = f"one standard deviation of {metric}"
-            told(metric, words, _of_metric(data, f"The ratio of times for {words}", own, metric), metric)
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    columns = ("effect", "ratio of times", "sigma of ln t", "solved", "solved only, within tasks")
-    note = (
-        "Censored log-normal regression within tasks (of metrics: across tasks, with the mode), with the position in "
-        "the person's order. Solved only is what papers print; it is too near to 1, as who takes too long drops out."
-    )
-    return Findings(
-        numbers, (FindingsTable("Ratios of times", columns, tuple(lines), note),), (), given_up(rows), tuple(short)
-    )
+            add(metric, words, _of_metric(data, f"The ratio of times for {words}", own, metric), metric)
+    found.note(*given_up(rows))
+    return found.findings()
+
+
+_ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
+    FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
+    FORECAST: ("twice the forecast", np.log2),
+}
+"""Answers of people whose effects are estimated: what a unit of each is, and how the answer becomes a column."""
+
+
+def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
+    answers = ((row, answer(row, item)) for row in rows)
+    return [(row, value) for row, value in answers if value is not None and value > 0]
 
 
 def _beside_conditions(
     what: str, rows: Sequence[AttemptRow], item: str, column: Sequence[float]
 ) -> TimeRegression | Shortfall:
-    conditions = sorted({row.condition for row in rows})[1:]
-    dummies = {f"condition {name}": [float(row.condition == name) for row in rows] for name in conditions}
-    return regress_times(what, rows, {item: column, **dummies, **position_column(rows)})
+    columns: dict[str, ArrayLike] = {item: column, **_dummies(rows, "condition"), **position_column(rows)}
+    return regress_times(what, rows, columns)
+
+
+def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
+    """Return a column for each value of an attribute but the first, which is the reference."""
+    values = [str(getattr(row, name)) for row in rows]
+    return {f"{name} {other}": [float(value == other) for value in values] for other in sorted(set(values))[1:]}
 
 
 def _of_metric(data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str) -> TimeRegression | Shortfall:
@@ -251,16 +274,14 @@ def _of_metric(data: StudyData, what: str, rows: Sequence[AttemptRow], metric: s
     if not spread:
         return Shortfall(what, "different values of the metric", 2, 1)
     columns: dict[str, ArrayLike] = {metric: [(known[row.task] - middle) / spread for row in rows]}
-    for name in sorted({row.mode for row in rows})[1:]:
-        columns[f"mode {name}"] = [float(row.mode == name) for row in rows]
-    for name in sorted({row.condition for row in rows})[1:]:
-        columns[f"condition {name}"] = [float(row.condition == name) for row in rows]
+    columns |= _dummies(rows, "mode") | _dummies(rows, "condition")
+    # A metric is the same at all attempts of a task: within tasks nothing would be left of it.
     return regress_times(what, rows, columns, within_tasks=False)
 
 
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio by least squares on solved attempts within tasks, with the interval of HC3 errors."""
-    solved = [row for row in rows if row.solved and row.condition in (condition, reference)]
+    solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
     kept = [row for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True) if keep]
     helped = np.array([[float(row.condition == condition)] for row in kept]).reshape(-1, 1)
@@ -275,13 +296,14 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
 
     The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are solved.
     """
-    told = [(row, value) for row in rows if row.solved and (value := answer(row, FORECAST)) is not None and value > 0]
-    told = [(row, value) for row, value in told if row.condition in (condition, reference)]
-    helped = [float(row.condition == condition) for row, _ in told]
-    if len(told) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
+    pair = solved_of(under(rows, condition, reference))
+    answers = _positive_answers(pair, FORECAST)
+    own = [row for row, _ in answers]
+    helped = [float(row.condition == condition) for row in own]
+    if len(own) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
         return None
-    x = np.column_stack([helped, np.ones(len(told)), np.log([value for _, value in told])])
-    return _least_squares([row for row, _ in told], x, "solved attempts only, given the forecast, HC3 errors")
+    x = np.column_stack([helped, np.ones(len(own)), np.log([value for _, value in answers])])
+    return _least_squares(own, x, "solved attempts only, given the forecast, HC3 errors")
 
 
 def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number | None:
@@ -291,6 +313,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
     y = log_minutes(rows)
     inner = np.linalg.inv(x.T @ x)
     b = inner @ x.T @ y
+    # HC3 divides each residual by what its own attempt leaves of it; at a leverage of 1 nothing is left.
     leverage = np.einsum("ij,jk,ik->i", x, inner, x)
     units = Units.of(rows)
     number = Number(float(np.exp(b[0])), persons=units.person_count, tasks=units.task_count, rows=len(rows), note=note)
@@ -304,43 +327,48 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 def ratios_by_mode(data: StudyData) -> Findings:
     """Return the ratio of times by mode, and how much the modes differ in it (`time-mode`)."""
     rows = people(data)
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
+    found = FindingsBuilder()
+    table = found.table(
+        "Ratios of times by mode",
+        ("condition", "mode", "ratio"),
+        "`A over B` is the ratio of the two ratios: below 1, the condition shortens the times more in A than in B.",
+    )
     if len({row.mode for row in rows}) < 2:
         return Findings()
     for condition, reference in contrasts_of(data):
-        pair = [row for row in rows if row.condition in (condition, reference)]
-        both = _modes_with_both(pair, condition, reference)
-        modes = [mode for mode, tasks in both.items() if tasks >= LEAST_TASKS]
-        for mode, tasks in both.items():
-            if tasks < LEAST_TASKS:
-                what = f"The ratio of times, {condition} to {reference}, {mode},"
-                short.append(Shortfall(what, "tasks attempted in both conditions", LEAST_TASKS, tasks))
-        pair = [row for row in pair if row.mode in modes]
-        columns: dict[str, ArrayLike] = {
-            mode: [float((row.condition, row.mode) == (condition, mode)) for row in pair] for mode in modes
-        }
-        contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         name = f"{condition} to {reference}"
-        found = (
-            regress_times(
-                f"The ratio of times by mode, {name},", pair, {**columns, **position_column(pair)}, contrasts=contrasts
-            )
-            if pair
-            else Shortfall(f"The ratio of times by mode, {name},", "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
-        )
-        if isinstance(found, Shortfall):
-            short.append(found)
+        pair = under(rows, condition, reference)
+        modes: list[str] = []
+        for mode, tasks in _modes_with_both(pair, condition, reference).items():
+            needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
+            if not found.too_few(f"The ratio of times, {name}, {mode},", needs):
+                modes.append(mode)
+        # Both ratios are of one fit, so that their difference has an interval of its own.
+        contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
+        regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
+        if regression is None:
             continue
         for effect in (*modes, *contrasts):
-            numbers[f"{name}/{effect}"] = found.ratio(effect)
-            lines.append((name, effect, numbers[f"{name}/{effect}"]))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    note = "`A over B` is the ratio of the two ratios: below 1, the condition shortens the times more in A than in B."
-    table = FindingsTable("Ratios of times by mode", ("condition", "mode", "ratio"), tuple(lines), note)
-    return Findings(numbers, (table,), (), given_up(rows), tuple(short))
+            table.row(name, effect, found.number(f"{name}/{effect}", regression.ratio(effect)))
+    found.note(*given_up(rows))
+    return found.findings()
+
+
+def _by_mode(
+    name: str,
+    pair: Sequence[AttemptRow],
+    condition: str,
+    modes: Sequence[str],
+    contrasts: Mapping[str, Mapping[str, float]],
+) -> TimeRegression | Shortfall:
+    """Regress times on the condition in each of the modes, all in one regression, so that they can be contrasted."""
+    what = f"The ratio of times by mode, {name},"
+    rows = [row for row in pair if row.mode in modes]
+    if not rows:
+        return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
+    ways = [(row.condition, row.mode) for row in rows]
+    columns: dict[str, ArrayLike] = {mode: [float(way == (condition, mode)) for way in ways] for mode in modes}
+    return regress_times(what, rows, {**columns, **position_column(rows)}, contrasts=contrasts)
 
 
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Matrix, Number, Plot, Points, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot, Points
 from gistpoint.core.analysis.gist_quality import execution_of
 from gistpoint.core.analysis.intervals import Floats, Kept, Scale, Units, jackknife, mean
-from gistpoint.core.analysis.pooling import PooledRows, by_mode, keys_note
+from gistpoint.core.analysis.pooling import PooledRows, by_mode
 from gistpoint.core.analysis.samples import FIDELITY, FOUND, measuring
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.data import StudyData
@@ -27,61 +28,54 @@ DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools ar
 
 def information_and_submissions(data: StudyData) -> Findings:
     """Give the mean calls for information against the mean submissions (Breakpoint, figure 10)."""
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    plots: list[Plot] = []
-    found = [group for group in measuring(data, FOUND) if any(row.calls for row in group.rows)]
-    for mode, members in by_mode(found).items():
+    found = FindingsBuilder()
+    title = "Calls for information, and submissions"
+    table = found.table(title, ("group", "mode", "information calls", "submissions"), NOTE)
+    groups = _with_calls(data, FOUND)
+    for mode, members in by_mode(groups).items():
         marks = []
         for group in members:
-            read = mean(group.rows, [float(information_calls(row)) for row in group.rows], Scale.AMOUNT)
-            handed_in = mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT)
-            numbers |= {f"{group.label}/{mode}/information": read, f"{group.label}/{mode}/submissions": handed_in}
-            cells.append((group.label, mode, read, handed_in))
-            marks.append(
-                Points(
-                    group.label,
-                    (handed_in.value or 0.0,),
-                    (read.value or 0.0,),
-                    () if read.low is None else (read.low,),
-                    () if read.high is None else (read.high,),
-                )
-            )
+            made = {
+                "information": mean(group.rows, list(map(information_calls, group.rows)), Scale.AMOUNT),
+                "submissions": mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT),
+            }
+            table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", made))
+            marks.append(_point(group.label, made["submissions"], made["information"]))
         title = f"Information against submissions: {mode}"
-        plots.append(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
-    if not cells:
-        return Findings()
-    columns = ("group", "mode", "information calls", "submissions")
-    note = keys_note(found)
-    table = FindingsTable("Calls for information, and submissions", columns, tuple(cells), NOTE)
-    return Findings(numbers, (table,), tuple(plots), (note,) if note else ())
+        found.plot(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
+    found.settings(groups)
+    return found.findings()
+
+
+def _with_calls(data: StudyData, measure: str) -> list[PooledRows]:
+    return [group for group in measuring(data, measure) if any(row.calls for row in group.rows)]
+
+
+def _point(label: str, x: Number, y: Number) -> Points:
+    low, high = (() if bound is None else (bound,) for bound in (y.low, y.high))
+    return Points(label, (x.value or 0.0,), (y.value or 0.0,), low, high)
 
 
 def calls_by_tool(data: StudyData) -> Findings:
     """Give the mean calls of each tool in an attempt (Breakpoint, figure 11)."""
-    numbers: dict[str, Number] = {}
-    tables: list[FindingsTable] = []
-    plots: list[Plot] = []
-    found = [group for group in measuring(data, FOUND) if any(row.calls for row in group.rows)]
-    derived = False
-    for mode, members in by_mode(found).items():
+    found = FindingsBuilder()
+    groups = _with_calls(data, FOUND)
+    for mode, members in by_mode(groups).items():
         names = _columns(members)
-        derived = derived or any(name.startswith("(") for name in names)
-        cells: list[tuple[Number | Value, ...]] = []
+        table = found.table(f"Calls by tool: {mode}", ("group", *names))
+        values = []
         for group in members:
-            made = [mean(group.rows, [float(_called(row)[name]) for row in group.rows], Scale.AMOUNT) for name in names]
-            numbers |= {f"{group.label}/{mode}/{name}": one for name, one in zip(names, made, strict=True)}
-            cells.append((group.label, *made))
-        tables.append(FindingsTable(f"Calls by tool: {mode}", ("group", *names), tuple(cells)))
-        values = tuple(tuple(n.value for n in row[1:] if isinstance(n, Number)) for row in cells)
+            calls = list(map(_called, group.rows))
+            made = {name: mean(group.rows, [float(one[name]) for one in calls], Scale.AMOUNT) for name in names}
+            table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", made))
+            values.append(tuple(number.value for number in made.values()))
         counts = tuple((len(group.rows),) * len(names) for group in members)
-        matrix = Matrix(tuple(group.label for group in members), names, values, counts)
-        plots.append(Plot(f"bp-11-{mode}", f"Mean calls by tool: {mode}", "tool", "solver", (matrix,)))
-    if not tables:
-        return Findings()
-    return Findings(
-        numbers, tuple(tables), tuple(plots), tuple(filter(None, (DERIVED if derived else "", keys_note(found))))
-    )
+        matrix = Matrix(tuple(group.label for group in members), names, tuple(values), counts)
+        found.plot(Plot(f"bp-11-{mode}", f"Mean calls by tool: {mode}", "tool", "solver", (matrix,)))
+        if any(name.startswith("(") for name in names):
+            found.note(DERIVED)
+    found.settings(groups)
+    return found.findings()
 
 
 def kinds_of_calls(data: StudyData) -> Findings:
@@ -89,29 +83,23 @@ def kinds_of_calls(data: StudyData) -> Findings:
 
     As in the paper the rows with and without execution are also averaged, where a solver has both.
     """
-    numbers: dict[str, Number] = {}
-    cells: list[tuple[Number | Value, ...]] = []
-    found = [group for group in measuring(data, FIDELITY) if any(row.calls for row in group.rows)]
-    settings: dict[str, dict[str, list[PooledRows]]] = {}
-    for group in found:
-        execution = execution_of(data, group.condition)
-        settings.setdefault(group.who, {}).setdefault(execution, []).append(group)
-        made = profile([group.rows])
-        numbers |= {f"{group.label}/{name}": number for name, number in made.items()}
-        cells.append((group.label, execution, len(group.rows), *made.values()))
-    for who, by_execution in settings.items():
-        pair = [by_execution.get(execution, []) for execution in ("without", "with")]
-        if all(len(groups) == 1 for groups in pair):
-            sides = [groups[0].rows for groups in pair]
-            made = profile(sides)
-            numbers |= {f"{who}/mean of both/{name}": number for name, number in made.items()}
-            cells.append((who, "mean of both", sum(map(len, sides)), *made.values()))
-    if not cells:
-        return Findings()
+    found = FindingsBuilder()
     columns = ("solver", "execution", "gists", "calls", *(f"{kind} %" for kind in KINDS))
-    note = keys_note(found)
-    table = FindingsTable("Kinds of calls", columns, tuple(cells), POOLED)
-    return Findings(numbers, (table,), notes=(note,) if note else ())
+    table = found.table("Kinds of calls", columns, POOLED)
+    groups = _with_calls(data, FIDELITY)
+    settings: dict[str, dict[str, list[PooledRows]]] = defaultdict(lambda: defaultdict(list))
+    for group in groups:
+        execution = execution_of(data, group.condition)
+        settings[group.who][execution].append(group)
+        table.row(group.label, execution, len(group.rows), *found.numbers_of(group.label, profile([group.rows])))
+    for who, by_execution in settings.items():
+        pair = by_execution["without"], by_execution["with"]
+        if list(map(len, pair)) == [1, 1]:
+            sides = [group.rows for (group,) in pair]
+            made = found.numbers_of(f"{who}/mean of both", profile(sides))
+            table.row(who, "mean of both", sum(map(len, sides)), *made)
+    found.settings(groups)
+    return found.findings()
 
 
 POOLED = "Percentages are of all calls of the group's attempts; edits and hand-ins are other calls."

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import comb
+from math import comb, inf
 
 import numpy as np
 
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, keys_note, too_few
+from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, too_few
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -49,13 +50,14 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Compare two sides on the tasks that both have attempted, each task with the same weight."""
     shared = {row.task for row in first} & {row.task for row in second}
-    if lack := too_few(what, ("task attempted by both", 1, len(shared))):
-        return lack
+    if short := too_few(what, ("task attempted by both", 1, len(shared))):
+        return short
     rows = [row for row in (*first, *second) if row.task in shared]
     side = np.array([place < len(first) for place in range(len(first) + len(second))])
     kept = np.array([row.task in shared for row in (*first, *second)])
     side = side[kept]
     units, values = Units.of(rows), np.array([measure(row) for row in rows])
+    # Each task has the same weight: a task that many attempted would otherwise count as many.
     by_task = differences(units, values, side, np.ones(len(rows), dtype=bool))
 
     def estimate(chosen: Kept) -> float:
@@ -64,6 +66,7 @@ def difference_by_task(
 
     spread = jackknife(units, estimate, interval=interval)
     number = spread.number(Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side]))
+    # Means of floats that should be equal differ in the last digits: a tie is no win.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
 
@@ -105,6 +108,7 @@ def holm(p: Sequence[float]) -> tuple[float, ...]:
 
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
     """Return the people to put beside a model: under the same budgets, else in the same condition, else all."""
+    # Equal budgets first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
     return same or tuple(group for group in people if group.condition == model.condition) or tuple(people)
@@ -112,63 +116,68 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 def people_and_models(data: StudyData) -> Findings:
     """Return people minus each model on shared tasks, and by terciles of metrics (`versus`)."""
-    numbers: dict[str, Number] = {}
-    lines: list[tuple[Number | Value, ...]] = []
-    parts: list[tuple[Number | Value, ...]] = []
-    short: list[Shortfall] = []
-    bars: list[tuple[str, Number]] = []
+    found = FindingsBuilder()
+    table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
+    parts = found.table(
+        "Who is better where", ("mode", "people", "model", "metric", "third of the tasks", "difference")
+    )
+    bars: dict[str, Number] = {}
     unlike = False
-    found = groups(data)
-    for mode, members in by_mode(found).items():
-        people = [group for group in members if group.people]
-        pairs = [(one, model) for model in members if not model.people for one in opponents(model, people)]
-        told = [
-            (one, model, difference_by_task(f"{one.label} minus {model.label}, {mode},", one.rows, model.rows))
-            for one, model in pairs
-        ]
-        short += [result for _, _, result in told if isinstance(result, Shortfall)]
-        known = [(one, model, result) for one, model, result in told if isinstance(result, TaskDifference)]
-        adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in known])
-        for (one, model, result), p in zip(known, adjusted, strict=True):
-            key = f"{one.label} minus {model.label}/{mode}"
-            numbers[key] = result.number
-            bars.append((f"{one.label} minus {model.label}, {mode}", result.number))
+    known = groups(data)
+    for mode, members in by_mode(known).items():
+        results = ((one, model, found.estimated(_compared(one, model))) for one, model in _pairs(members))
+        compared = [(one, model, result) for one, model, result in results if result is not None]
+        adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
+        for (one, model, result), p in zip(compared, adjusted, strict=True):
+            name = f"{one.label} minus {model.label}"
+            bars[f"{name}, {mode}"] = found.number(f"{name}/{mode}", result.number)
             tasks = f"{result.better} / {result.equal} / {result.worse}"
             same = one.rows[0].budget_key == model.rows[0].budget_key
             unlike = unlike or not same
-            said = "same" if same else "differ"
-            lines.append((mode, one.label, model.label, result.number, tasks, result.sign_p, p, said))
+            table.row(
+                mode,
+                one.label,
+                model.label,
+                result.number,
+                tasks,
+                result.sign_p,
+                p,
+                "same" if same else "differ",
+            )
             for metric, third, part in _terciles(data, one, model):
-                numbers[f"{key}/{metric}/{third}"] = part
-                parts.append((mode, one.label, model.label, metric, third, part))
-    if not lines:
-        return Findings(not_estimated=tuple(short))
-    tables = [
-        FindingsTable(
-            "People minus model, on the tasks that both attempted",
-            (
-                "mode",
-                "people",
-                "model",
-                "difference",
-                "tasks better / equal / worse",
-                "p (sign test)",
-                "Holm",
-                "settings",
-            ),
-            tuple(lines),
-            "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside.",
-        )
-    ]
-    if parts:
-        columns = ("mode", "people", "model", "metric", "third of the tasks", "difference")
-        tables.append(FindingsTable("Who is better where", columns, tuple(parts)))
-    notes = [keys_note(found)] if unlike else []
+                found.number(f"{name}/{mode}/{metric}/{third}", part)
+                parts.row(mode, one.label, model.label, metric, third, part)
+    marks = (Bars.of("", bars),)
+    found.plot(Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %."))
     if unlike:
-        notes.append("Where settings differ, the difference is also one of budgets, tools or briefs.")
-    marks = (Bars("", tuple(label for label, _ in bars), *_drawn([number for _, number in bars])),)
-    plot = Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
-    return Findings(numbers, tuple(tables), (plot,), tuple(filter(None, notes)), tuple(short))
+        found.settings(known)
+        found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
+    return found.findings()
+
+
+_COLUMNS = (
+    "mode",
+    "people",
+    "model",
+    "difference",
+    "tasks better / equal / worse",
+    "p (sign test)",
+    "Holm",
+    "settings",
+)
+NOTE = "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside."
+
+
+def _pairs(members: Sequence[PooledRows]) -> Iterator[tuple[PooledRows, PooledRows]]:
+    """Yield the models of a mode, each with the people to put beside it."""
+    people = [group for group in members if group.people]
+    for model in members:
+        if not model.people:
+            yield from ((one, model) for one in opponents(model, people))
+
+
+def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
+    return difference_by_task(f"{one.label} minus {model.label}, {one.mode},", one.rows, model.rows)
 
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
@@ -181,12 +190,6 @@ def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
     return made
 
 
-def _drawn(
-    numbers: Sequence[Number],
-) -> tuple[tuple[float | None, ...], tuple[float | None, ...], tuple[float | None, ...]]:
-    return tuple(n.value for n in numbers), tuple(n.low for n in numbers), tuple(n.high for n in numbers)
-
-
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
     """Return the difference in each third of the shared tasks by the declared metrics; thirds need different values."""
     made = []
@@ -195,8 +198,9 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
         cuts = np.quantile(list(known.values()), (0, 1 / 3, 2 / 3, 1)) if known else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
-        for place, (low, high) in enumerate(pairwise(cuts.tolist())):
-            third = {task for task, value in known.items() if low < value <= high or (not place and value == low)}
+        # Thirds are open below; the lowest has no bound there, so that the least value belongs to it.
+        for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
+            third = {task for task, value in known.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)
             if isinstance(part, TaskDifference):
                 made.append((metric, ("lowest", "middle", "highest")[place], part.number))

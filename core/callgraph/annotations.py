@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.values import NOTHING, AnalysisScope, Class, Generated, Instance, Value, Variable
@@ -12,9 +13,22 @@ _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "N
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
 _ITERATORS = {"Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Iterable", "AsyncIterable"}
 _SEQUENCES = {
-    "list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "MutableSequence",
-    "Collection", "AbstractSet", "MutableSet", "deque", "Deque",
-}  # fmt: skip
+    "list",
+    "List",
+    "set",
+    "Set",
+    "frozenset",
+    "FrozenSet",
+    "tuple",
+    "Tuple",
+    "Sequence",
+    "MutableSequence",
+    "Collection",
+    "AbstractSet",
+    "MutableSet",
+    "deque",
+    "Deque",
+}
 
 
 class Annotations:
@@ -75,17 +89,27 @@ class Annotations:
         name = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
         arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if name in _UNIONS:
-            used = arguments[-1:] if name == "Coroutine" else arguments[:1] if name == "Annotated" else arguments
-            return [value for item in used for value in self._values(scope, item)]
+            return self._of_all(scope, arguments[_USED_ARGUMENTS.get(name, slice(None))])
         if name in ("type", "Type"):
-            found = [value for item in arguments for value in self._values(scope, item)]
-            return [value.cls.open for value in found if isinstance(value, Instance)]
+            return [value.cls.open for value in self._of_all(scope, arguments) if isinstance(value, Instance)]
         if name in _ITERATORS:
             items = self.declared(scope, arguments[0])
             return [Generated(items, NOTHING)] if items != NOTHING else []
-        if name in _MAPPINGS or name in _SEQUENCES:
-            made = self.program.container("dict" if name in _MAPPINGS else "list")
-            for item in arguments[1:2] if name in _MAPPINGS else arguments:
-                self.solver.copy(self.declared(scope, item), made.unplaced)
-            return [made]
+        if name in _MAPPINGS:
+            return [self._container(scope, "dict", arguments[1:2])]
+        if name in _SEQUENCES:
+            return [self._container(scope, "list", arguments)]
         return self._values(scope, node.value)
+
+    def _of_all(self, scope: AnalysisScope, items: Iterable[ast.expr]) -> list[Value]:
+        return [value for item in items for value in self._values(scope, item)]
+
+    def _container(self, scope: AnalysisScope, kind: str, items: Iterable[ast.expr]) -> Value:
+        made = self.program.container(kind)
+        for item in items:
+            self.solver.copy(self.declared(scope, item), made.unplaced)
+        return made
+
+
+_USED_ARGUMENTS = {"Coroutine": slice(-1, None), "Annotated": slice(0, 1)}
+"""Of these not every argument is a type of the value: a coroutine's result is its last."""

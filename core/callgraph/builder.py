@@ -23,9 +23,21 @@ from gistpoint.core.callgraph.values import Class, Function
 from gistpoint.core.code.parsing import uncollected
 
 _BUILTIN_TYPES: tuple[object, ...] = (
-    str, bytes, int, float, list, dict, set, tuple, io.TextIOWrapper, io.BytesIO, re.compile(""), re.match("", ""),
-    BaseException, threading.Thread,
-)  # fmt: skip
+    str,
+    bytes,
+    int,
+    float,
+    list,
+    dict,
+    set,
+    tuple,
+    io.TextIOWrapper,
+    io.BytesIO,
+    re.compile(""),
+    re.match("", ""),
+    BaseException,
+    threading.Thread,
+)
 _COMMON_NAMES = frozenset(name for kind in _BUILTIN_TYPES for name in dir(kind))
 
 

@@ -173,12 +173,34 @@ class Expressions:
         self._by_kind: dict[type[ast.AST], Callable[[NameFrame, ast.expr], Variable]] = {
             kind: getattr(self, "_" + kind.__name__.lower())
             for kind in (
-                ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Lambda, ast.IfExp, ast.BoolOp, ast.BinOp,
-                ast.UnaryOp, ast.Compare, ast.Subscript, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp,
-                ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Starred, ast.Await, ast.Yield, ast.YieldFrom,
-                ast.NamedExpr, ast.JoinedStr, ast.FormattedValue,
+                ast.Constant,
+                ast.Name,
+                ast.Attribute,
+                ast.Call,
+                ast.Lambda,
+                ast.IfExp,
+                ast.BoolOp,
+                ast.BinOp,
+                ast.UnaryOp,
+                ast.Compare,
+                ast.Subscript,
+                ast.List,
+                ast.Tuple,
+                ast.Set,
+                ast.Dict,
+                ast.ListComp,
+                ast.SetComp,
+                ast.GeneratorExp,
+                ast.DictComp,
+                ast.Starred,
+                ast.Await,
+                ast.Yield,
+                ast.YieldFrom,
+                ast.NamedExpr,
+                ast.JoinedStr,
+                ast.FormattedValue,
             )
-        }  # fmt: skip
+        }
 
     def evaluate(self, frame: NameFrame, node: ast.expr) -> Variable:
         """Return the variable of the possible values of `node`."""

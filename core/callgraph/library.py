@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from gistpoint.core.callgraph.attributes import Attributes
 from gistpoint.core.callgraph.calls import Calls
-from gistpoint.core.callgraph.containers import Containers, Key
+from gistpoint.core.callgraph.containers import Containers
 from gistpoint.core.callgraph.graph import CallEvidence
 from gistpoint.core.callgraph.program import MOST_SUBCLASSES, CallSite, Program, as_class, class_of
 from gistpoint.core.callgraph.values import (
@@ -35,22 +35,62 @@ from gistpoint.core.callgraph.values import (
 )
 
 _SPECIAL = {
-    "str": "__str__", "repr": "__repr__", "len": "__len__", "hash": "__hash__", "bool": "__bool__", "int": "__int__",
-    "float": "__float__", "abs": "__abs__", "round": "__round__", "format": "__format__", "bytes": "__bytes__",
-    "reversed": "__reversed__", "dir": "__dir__", "complex": "__complex__", "index": "__index__", "ascii": "__repr__",
-    "divmod": "__divmod__", "pow": "__pow__",
-}  # fmt: skip
+    "str": "__str__",
+    "repr": "__repr__",
+    "len": "__len__",
+    "hash": "__hash__",
+    "bool": "__bool__",
+    "int": "__int__",
+    "float": "__float__",
+    "abs": "__abs__",
+    "round": "__round__",
+    "format": "__format__",
+    "bytes": "__bytes__",
+    "reversed": "__reversed__",
+    "dir": "__dir__",
+    "complex": "__complex__",
+    "index": "__index__",
+    "ascii": "__repr__",
+    "divmod": "__divmod__",
+    "pow": "__pow__",
+}
 _COLLECT = {
-    "list": "list", "tuple": "tuple", "set": "set", "frozenset": "set", "sorted": "list", "iter": "list",
-    "reversed": "list", "collections.deque": "list", "itertools.chain": "list", "collections.OrderedDict": "dict",
-    "dict": "dict", "collections.Counter": "dict", "itertools.chain.from_iterable": "list", "itertools.islice": "list",
-    "itertools.cycle": "list", "enumerate": "pairs", "zip": "pairs", "any": "", "all": "", "sum": "", "min": "item",
-    "max": "item", "next": "",
-}  # fmt: skip
+    "list": "list",
+    "tuple": "tuple",
+    "set": "set",
+    "frozenset": "set",
+    "sorted": "list",
+    "iter": "list",
+    "reversed": "list",
+    "collections.deque": "list",
+    "itertools.chain": "list",
+    "collections.OrderedDict": "dict",
+    "dict": "dict",
+    "collections.Counter": "dict",
+    "itertools.chain.from_iterable": "list",
+    "itertools.islice": "list",
+    "itertools.cycle": "list",
+    "enumerate": "pairs",
+    "zip": "pairs",
+    "any": "",
+    "all": "",
+    "sum": "",
+    "min": "item",
+    "max": "item",
+    "next": "",
+}
 _APPLIES = {
-    "map": 0, "filter": 0, "functools.reduce": 0, "itertools.starmap": 0, "itertools.takewhile": 0,
-    "itertools.dropwhile": 0, "itertools.filterfalse": 0, "itertools.groupby": 1, "re.sub": 1, "re.subn": 1,
-}  # fmt: skip
+    "map": 0,
+    "filter": 0,
+    "functools.reduce": 0,
+    "itertools.starmap": 0,
+    "itertools.takewhile": 0,
+    "itertools.dropwhile": 0,
+    "itertools.filterfalse": 0,
+    "itertools.groupby": 1,
+    "re.sub": 1,
+    "re.subn": 1,
+}
 _KEYED = {"sorted", "min", "max", "itertools.groupby"}
 _SAME = {"copy.copy", "copy.deepcopy", "dataclasses.replace", "weakref.proxy", "six.text_type", "asyncio.shield"}
 _PROPERTIES = {
@@ -61,9 +101,31 @@ _PROPERTIES = {
     "types.DynamicClassAttribute",
 }
 _TYPES = {
-    "str", "int", "float", "bool", "bytes", "bytearray", "complex", "range", "memoryview", "object", "len", "repr",
-    "open", "hash", "id", "ord", "chr", "format", "input", "round", "abs", "isinstance", "issubclass", "callable",
-}  # fmt: skip
+    "str",
+    "int",
+    "float",
+    "bool",
+    "bytes",
+    "bytearray",
+    "complex",
+    "range",
+    "memoryview",
+    "object",
+    "len",
+    "repr",
+    "open",
+    "hash",
+    "id",
+    "ord",
+    "chr",
+    "format",
+    "input",
+    "round",
+    "abs",
+    "isinstance",
+    "issubclass",
+    "callable",
+}
 _PUTS = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "put": 0}
 _TAKES = {"pop", "popleft", "get", "setdefault", "popitem", "__getitem__", "__next__"}
 _SHORTEST_START = 3
@@ -165,15 +227,11 @@ class BuiltinCalls:
             self.containers.merge(given[0], call.result)
         made = self.program.container("list" if kind in ("pairs", "item", "") else kind)
         pair = self.program.container("tuple")
-        for place, item in enumerate(given):
-            if name == "dict" or (kind == "item" and len(given) > 1):
-                items = item
-            else:
-                items = self.containers.iterate(call.scope, item)
+        for place, items in enumerate(self._collected(call, name, kind)):
             if kind == "pairs":
                 at = place if name == "zip" else 1
                 self.solver.copy(items, self.program.place(pair, ("int", at)))
-            elif name != "dict":
+            else:
                 self.solver.copy(items, call.result if kind == "item" else made.unplaced)
         if kind == "pairs":
             self.solver.add(made.unplaced, pair)
@@ -182,6 +240,14 @@ class BuiltinCalls:
                 self.solver.copy(variable, self.program.place(made, ("str", keyword)))
         if kind not in ("", "item"):
             self.solver.add(call.result, made)
+
+    def _collected(self, call: CallSite, name: str, kind: str) -> Iterator[Variable]:
+        """Yield what is collected of each argument; a dictionary is merged as a whole, not item by item."""
+        given = call.arguments.positional
+        # A single argument of `min` and `max` is iterated; several are the items themselves.
+        are_items = kind == "item" and len(given) > 1
+        for argument in () if name == "dict" else given:
+            yield argument if are_items else self.containers.iterate(call.scope, argument)
 
     def _super(self, call: CallSite) -> None:
         given = call.arguments.positional
@@ -320,14 +386,19 @@ class BuiltinCalls:
         else:
             self.calls.apply(call, self.program.opaque(""))
 
+    def _merge(self, call: CallSite, owner: ContainerValue) -> None:
+        for item in call.arguments.positional:
+            self.containers.merge(item, self.solver.holding(owner))
+            if owner.kind != "dict":
+                self.solver.copy(self.containers.iterate(call.scope, item), owner.unplaced)
+
     def _container_method(self, call: CallSite, owner: ContainerValue, name: str) -> None:
         given = call.arguments.positional
         if name in _PUTS and len(given) > _PUTS[name]:
-            key: Key = None
             if name == "setdefault":
                 self.containers.store(call.scope, self.solver.holding(owner), None, given[0], given[1])
             else:
-                self.containers.put(self.solver.holding(owner), key, given[_PUTS[name]])
+                self.containers.put(self.solver.holding(owner), None, given[_PUTS[name]])
         if name in _TAKES:
             index = given[0] if given and owner.kind == "dict" else NOTHING
             found = self.containers.subscript(call.scope, self.solver.holding(owner), None, index)
@@ -335,10 +406,7 @@ class BuiltinCalls:
             if name == "get" and len(given) > 1:
                 self.solver.copy(given[1], call.result)
         elif name in _MERGES:
-            for item in given:
-                self.containers.merge(item, self.solver.holding(owner))
-                if owner.kind != "dict":
-                    self.solver.copy(self.containers.iterate(call.scope, item), owner.unplaced)
+            self._merge(call, owner)
             if name not in ("update", "extend", "extendleft"):
                 self.solver.add(call.result, owner)
         elif name == "sort" and "key" in call.arguments.named:

@@ -155,10 +155,21 @@ class _Definer:
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_BINDING = frozenset({
-    ast.Name, ast.Import, ast.ImportFrom, ast.Assign, ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs,
-    ast.MatchStar, ast.MatchMapping, ast.NamedExpr,
-})  # fmt: skip
+_BINDING = frozenset(
+    {
+        ast.Name,
+        ast.Import,
+        ast.ImportFrom,
+        ast.Assign,
+        ast.Global,
+        ast.Nonlocal,
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+        ast.NamedExpr,
+    }
+)
 _CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
 
 

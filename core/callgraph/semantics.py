@@ -15,17 +15,31 @@ from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.values import ContainerValue, Object, Value, Variable
 
 BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor",
-    ast.BitAnd: "and", ast.FloorDiv: "floordiv",
-}  # fmt: skip
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.BitAnd: "and",
+    ast.FloorDiv: "floordiv",
+}
 REFLECTED = {f"__r{name}__" for name in BINARY.values()}
 AUGMENTED = {kind: f"__i{name}__" for kind, name in BINARY.items()}
 UNARY: dict[type[ast.unaryop], str] = {ast.Invert: "__invert__", ast.UAdd: "__pos__", ast.USub: "__neg__"}
 COMPARED: dict[type[ast.cmpop], list[str]] = {
-    ast.Eq: ["__eq__"], ast.NotEq: ["__ne__", "__eq__"], ast.Lt: ["__lt__"], ast.LtE: ["__le__"],
-    ast.Gt: ["__gt__"], ast.GtE: ["__ge__"],
-}  # fmt: skip
+    ast.Eq: ["__eq__"],
+    ast.NotEq: ["__ne__", "__eq__"],
+    ast.Lt: ["__lt__"],
+    ast.LtE: ["__le__"],
+    ast.Gt: ["__gt__"],
+    ast.GtE: ["__ge__"],
+}
 
 
 class Operators:

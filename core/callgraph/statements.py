@@ -311,10 +311,10 @@ class FunctionBodies:
         for name in [*function.positional, *function.keyword_only]:
             function.parameters[name] = self.solver.narrow()
         positional = [*arguments.posonlyargs, *arguments.args]
-        if arguments.defaults:
-            for item, default in zip(positional[-len(arguments.defaults) :], arguments.defaults, strict=True):
-                self._give(function, item.arg, self.expressions.evaluate(frame, default))
-        for item, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        # Defaults belong to the last positional arguments.
+        with_default = positional[len(positional) - len(arguments.defaults) :]
+        defaults = [*zip(with_default, arguments.defaults, strict=True)]
+        for item, value in [*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]:
             if value is not None:
                 self._give(function, item.arg, self.expressions.evaluate(frame, value))
         for item in [*positional, *arguments.kwonlyargs]:
@@ -323,12 +323,17 @@ class FunctionBodies:
             function.rest = self._collected(frame, "tuple", arguments.vararg)
         if arguments.kwarg is not None:
             function.keywords = self._collected(frame, "dict", arguments.kwarg)
-        if function.cls is not None and not function.is_static and function.positional:
-            receiver = function.cls.open if function.is_class_method else function.cls.open_instance
-            self._give(function, function.positional[0], self.solver.holding(receiver))
-        elif function.name == "__new__" and function.cls is not None and function.positional:
-            self._give(function, function.positional[0], self.solver.holding(function.cls.open))
+        if function.cls is not None and function.positional:
+            self._give_receiver(function, function.cls)
         self._waiting.append(function)
+
+    def _give_receiver(self, function: Function, cls: Class) -> None:
+        if function.is_static and function.name != "__new__":
+            return
+        # `__new__` is static for Python, and yet it is given its class.
+        takes_class = function.is_static or function.is_class_method
+        receiver = cls.open if takes_class else cls.open_instance
+        self._give(function, function.positional[0], self.solver.holding(receiver))
 
     def _give(self, function: Function, name: str, variable: Variable) -> None:
         if variable != NOTHING:

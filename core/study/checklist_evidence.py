@@ -108,14 +108,6 @@ class ChecklistEvidence:
         return ComparedHashes(equal, len(pairs) - equal - unknown, unknown)
 
 
-def numbers_of(rows: tuple[AttemptRow, ...], name: str) -> list[int]:
-    """Return how many of the rows have each value of an attribute, in ascending order."""
-    found: dict[str, int] = defaultdict(int)
-    for row in rows:
-        found[getattr(row, name)] += 1
-    return sorted(found.values())
-
-
 def span(numbers: list[int]) -> str:
     """Return the least and the greatest of sorted numbers in words."""
     if not numbers:

@@ -1,12 +1,16 @@
 """What a study's log, journals and declaration answer of the checklist, each answer with its evidence.
 
-A rule returns None where nothing shows the answer. "Yes" needs an operation, a hash or a count that shows it;
-where the program can only show a part, the answer is "Partial".
+The rules are rows of data: the first case whose figure there is gives the answer, and none of them means that nothing
+shows it. "Yes" needs an operation, a hash or a count that shows it; where the program can only show a part, the answer
+is "Partial".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gistpoint.core.study.checklist_evidence import (
@@ -16,175 +20,119 @@ from gistpoint.core.study.checklist_evidence import (
     YES,
     ChecklistEvidence,
     EvidencedAnswer,
-    numbers_of,
     operation_words,
     span,
 )
 from gistpoint.core.study.declaration import Assistance, QuestionKind
 from gistpoint.core.study.operations import PowerTold, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
+from gistpoint.core.study.rows import AttemptRow
 
-_NO_MODELS = "no attempt of a model counts in this study"
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An answer and its evidence, with names of figures in braces; it holds if the figure `when` is there."""
+
+    answer: str
+    evidence: str
+    when: str = ""
+    """The figure that must be neither 0 nor empty; empty for a case that always holds."""
 
 
 Rule = Callable[[ChecklistEvidence], EvidencedAnswer | None]
 
 
-def _of_models(rule: Rule) -> Rule:
-    """Return a rule that does not apply to a study without models."""
-
-    def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-        if evidence.models:
-            return rule(evidence)
-        return EvidencedAnswer(NOT_APPLICABLE, _NO_MODELS)
-
-    return asked
-
-
-def _declared(key: str, words: str, source: str) -> Rule:
-    """Return a rule whose answer is `words`, or the text itself, if the declaration has the text."""
-
-    def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-        text = str(evidence.facts.get(key, ""))
-        if text:
-            return EvidencedAnswer(words or text, f"study.toml: {source}")
-        return None
-
-    return asked
-
-
-# The evaluation and the design of the baseline
-
-
-def _title(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    title = evidence.data.study.title
-    if title:
-        return EvidencedAnswer(title, "study.toml: title, of the study")
+def _answer(cases: tuple[Case, ...], evidence: ChecklistEvidence) -> EvidencedAnswer | None:
+    figures = _Figures(evidence)
+    for case in cases:
+        if not case.when or figures[case.when]:
+            return EvidencedAnswer(case.answer.format_map(figures), case.evidence.format_map(figures))
     return None
 
 
-def _kind(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    with_tools = sum(bool(task.tools) for task in evidence.data.tasks.values())
-    return EvidencedAnswer("Capabilities, Agent", f"tasks with tools: {with_tools} of {len(evidence.data.tasks)}")
+class _Figures(Mapping[str, Any]):
+    """The figures that rules name: those below, else a fact of the study, which is 0 if there is none."""
+
+    def __init__(self, evidence: ChecklistEvidence) -> None:
+        self._evidence = evidence
+
+    def __getitem__(self, name: str) -> Any:
+        made = FIGURES.get(name)
+        return self._evidence.number(name) if made is None else made(self._evidence)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FIGURES)
+
+    def __len__(self) -> int:
+        return len(FIGURES)
 
 
-def _media(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    return EvidencedAnswer("Text", "every tool of gistpoint takes and returns text")
+# Figures
 
 
-def _dataset(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    opened = evidence.operation(StudyOperationKind.OPENED)
-    source = f", listed in {operation_words(opened)}" if opened else ""
-    return EvidencedAnswer(str(len(evidence.data.tasks)), f"tasks of the study{source}")
+def _span(values: Iterable[str]) -> str:
+    """Return the least and the greatest number of times that a value occurs."""
+    return span(sorted(Counter(values).values()))
 
 
-def _model_items(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    return EvidencedAnswer(
-        str(len({row.task for row in evidence.models})), f"{len(evidence.models)} counted attempts of models"
-    )
+def _named(operation: StudyOperation | None) -> str:
+    return "" if operation is None else operation_words(operation)
 
 
-def _model_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    solvers = children(evidence.facts, "solvers")
-    spans = [
+def _operation(kind: StudyOperationKind, evidence: ChecklistEvidence) -> str:
+    return _named(evidence.operation(kind))
+
+
+def _compared(name: str, part: str, evidence: ChecklistEvidence) -> Any:
+    """Return a count, or the words, of the comparison of a hash between people and models."""
+    return getattr(evidence.compared(name), part)
+
+
+def _listed(names: Iterable[str], otherwise: str = "none") -> str:
+    return ", ".join(names) or otherwise
+
+
+def _filled(forms: Iterable[str], evidence: ChecklistEvidence) -> int:
+    return sum(map(evidence.answered, forms))
+
+
+def _tasks(rows: Iterable[AttemptRow]) -> int:
+    return len({row.task for row in rows})
+
+
+def _unlimited(evidence: ChecklistEvidence) -> list[AttemptRow]:
+    rows = (*evidence.people, *evidence.models)
+    return [row for row in rows if not row.tool_use_budget and not row.time_limit_s]
+
+
+def _solver_samples(evidence: ChecklistEvidence) -> str:
+    spans = (
         f"{name}: {evidence.number(f'solvers/{name}/least_repeats'):g} to "
         f"{evidence.number(f'solvers/{name}/most_repeats'):g}"
-        for name in solvers
-    ]
-    return EvidencedAnswer("; ".join(spans), "counted attempts for each task")
-
-
-def _people(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    return EvidencedAnswer(
-        str(evidence.persons),
-        f"enrolled: {evidence.number('people/enrolled'):g}; with counted attempts: this number",
+        for name in children(evidence.facts, "solvers")
     )
+    return "; ".join(spans)
 
 
-def _people_items(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    return EvidencedAnswer(
-        str(len({row.task for row in evidence.people})), f"{len(evidence.people)} counted attempts of people"
-    )
-
-
-def _sampling(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    if len({row.task for row in evidence.people}) == len(evidence.data.tasks):
-        return EvidencedAnswer(NOT_APPLICABLE, "people attempted every task")
-    return None
-
-
-def _people_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    target = evidence.data.study.design.target_per_task
-    return EvidencedAnswer(
-        span(numbers_of(evidence.people, "task")),
-        f"counted attempts for each task; the design aimed at {target} in a condition",
-    )
-
-
-def _items_per_person(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    planned = evidence.data.study.design.tasks_per_person
-    return EvidencedAnswer(
-        span(numbers_of(evidence.people, "participant")),
-        f"counted attempts of each person; the design says {planned}",
-    )
-
-
-def _alike(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    briefs = evidence.compared("brief_sha256")
-    tools = evidence.compared("tools_sha256")
-    best = YES if briefs.all_equal and tools.all_equal else PARTIAL
-    return EvidencedAnswer(best, f"hashes of briefs {briefs.words}; of tools {tools.words}")
-
-
-def _tried_out(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    roles = [row.role for row in evidence.data.rows if row.role in ("qa", "author")]
-    if roles:
-        return EvidencedAnswer(PARTIAL, f"attempts by authors or for quality assurance: {len(roles)}, in no estimate")
-    return None
-
-
-def _effort(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    limited = [row for row in (*evidence.people, *evidence.models) if row.tool_use_budget or row.time_limit_s]
-    of = len(evidence.people) + len(evidence.models)
-    if not limited:
-        return None
-    words = f"attempts with a budget of tool uses or a time limit: {len(limited)} of {of}"
-    if not evidence.models:
-        return EvidencedAnswer(PARTIAL, f"{words}; {_NO_MODELS}")
-    keys = evidence.compared("tool_use_budget")
-    whole = len(limited) == of and keys.all_equal
-    return EvidencedAnswer(YES if whole else PARTIAL, f"{words}; budgets of people and models {keys.words}")
-
-
-def _power(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    operation = evidence.operation(StudyOperationKind.POWER)
-    opened = evidence.operation(StudyOperationKind.OPENED)
-    if operation is None:
-        said = evidence.data.study.protocol.power
-        if said:
-            return EvidencedAnswer(PARTIAL, "study.toml: protocol.power says it in words, no figures are in the log")
-        return None
-    before = opened is None or operation.utc_ms <= opened.utc_ms
-    return EvidencedAnswer(
-        YES if before else PARTIAL,
-        f"{operation_words(operation)}, {'before' if before else 'after'} the study was opened",
-    )
-
-
-def _effect(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    operation = evidence.operation(StudyOperationKind.POWER)
-    if operation is None:
-        return None
-    told = operation.read(PowerTold)
-    lines = [_figure_words(figure) for figure in told.figures] if told is not None else []
-    if not lines:
-        return None
-    what = f"{told.what}: " if told is not None and told.what else ""
-    return EvidencedAnswer(f"{what}{'; '.join(lines)}"[:_LONGEST], operation_words(operation))
+def _power_first(evidence: ChecklistEvidence) -> bool:
+    """Whether figures of power are in the log from before the study was opened."""
+    power, opened = evidence.operation(StudyOperationKind.POWER), evidence.operation(StudyOperationKind.OPENED)
+    if power is None:
+        return False
+    return opened is None or power.utc_ms <= opened.utc_ms
 
 
 _LONGEST = 1000
 """Characters of an answer that a file gives."""
+
+
+def _effect(evidence: ChecklistEvidence) -> str:
+    operation = evidence.operation(StudyOperationKind.POWER)
+    power = None if operation is None else operation.read(PowerTold)
+    if power is None or not power.figures:
+        return ""
+    what = f"{power.what}: " if power.what else ""
+    return f"{what}{'; '.join(map(_figure_words, power.figures))}"[:_LONGEST]
 
 
 def _figure_words(figure: Mapping[str, Any]) -> str:
@@ -192,409 +140,397 @@ def _figure_words(figure: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in known)
 
 
-def _preregistered(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    address = evidence.data.study.protocol.preregistration
+def _began_early(evidence: ChecklistEvidence) -> bool:
+    """Whether an attempt began before the study was opened."""
     opened = evidence.operation(StudyOperationKind.OPENED)
-    if not address:
-        return None
-    if opened is None:
-        return EvidencedAnswer(PARTIAL, f"{address}; the study has not been opened")
     people = evidence.data.ledger.people.values()
-    first = min(
-        (begun.utc_ms for one in people for facts in one.begun.values() for begun in facts),
-        default=opened.utc_ms,
-    )
-    if first < opened.utc_ms:
-        return EvidencedAnswer(PARTIAL, f"{address}; an attempt began before {operation_words(opened)}")
-    return EvidencedAnswer(
-        YES,
-        f"{address}; {operation_words(opened)} precedes the first attempt, and its protocol hash holds the address",
-    )
+    begun = (begun.utc_ms for one in people for facts in one.begun.values() for begun in facts)
+    return opened is not None and any(when < opened.utc_ms for when in begun)
 
 
-# People
-
-
-def _screening(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    form = evidence.data.study.participants.screening
-    if form:
-        return EvidencedAnswer(
-            YES,
-            f"the questionnaire {form} ends the session of who does not qualify; "
-            f"filled in {evidence.answered(form)} times",
-        )
-    criteria = evidence.data.study.participants.criteria
-    if criteria:
-        return EvidencedAnswer(YES, "study.toml: participants.criteria")
-    return None
-
-
-def _screened_out(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    out = evidence.number("people/screened_out")
-    declined = evidence.number("people/declined")
-    return EvidencedAnswer(f"{out:g}", f"operations `screened_out`; {declined:g} more declined to consent")
-
-
-def _authors(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
+def _own_people(evidence: ChecklistEvidence) -> int:
     team = set(evidence.data.study.participants.team)
-    own = {row.participant for row in evidence.people if row.participant in team or row.role == "author"}
-    if own:
-        return EvidencedAnswer(YES, f"people of the team with counted attempts: {len(own)} of {evidence.persons}")
-    listed = f"study.toml names {len(team)} of the team" if team else "study.toml names nobody of the team"
-    return EvidencedAnswer(NO, f"roles of the operations `enrolled`; {listed}")
+    return len({row.participant for row in evidence.people if row.participant in team or row.role == "author"})
 
 
-def _unseen(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    excludes = {"exposed", "second_exposure"} & set(evidence.data.study.quality.exclude_on)
-    asked = [form.id for form in evidence.data.study.questionnaire if {"sources-1", "after-task-1"} & set(form.use)]
-    filled = sum(evidence.answered(form) for form in asked)
-    words = f"first exposures only, by the log; excluding flags: {', '.join(sorted(excludes)) or 'none'}; "
-    words += f"people were asked {filled} times whether they knew task or library"
-    return EvidencedAnswer(YES if excludes and filled else PARTIAL, words)
+def _asked_about_sources(evidence: ChecklistEvidence) -> int:
+    forms = evidence.data.study.questionnaire
+    return _filled((form.id for form in forms if {"sources-1", "after-task-1"} & set(form.use)), evidence)
 
 
-def _training(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    rows = [row for row in evidence.data.rows if row.role == "training"]
-    declared = len(evidence.data.study.training.tasks)
-    if rows:
-        return EvidencedAnswer(YES, f"attempts of training tasks: {len(rows)}")
-    if declared:
-        return EvidencedAnswer(PARTIAL, f"training tasks declared: {declared}, attempts of them: 0")
-    return EvidencedAnswer(NO, "no training tasks are declared")
+def _excluding_exposure(evidence: ChecklistEvidence) -> list[str]:
+    return sorted({"exposed", "second_exposure"} & set(evidence.data.study.quality.exclude_on))
 
 
-def _training_kind(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    declared = len(evidence.data.study.training.tasks)
-    if not declared:
-        return EvidencedAnswer(NOT_APPLICABLE, "no training tasks are declared")
-    return EvidencedAnswer(
-        f"{declared} training tasks on the same screens, with the outcomes of tests shown",
-        "study.toml: training.tasks",
-    )
-
-
-def _pay(name: str, words: str = "") -> Rule:
-    """Return a rule whose answer is `words`, or the sum as declared, if a pay is declared."""
-
-    def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-        text = str(getattr(evidence.data.study.participants.pay, name))
-        if text:
-            return EvidencedAnswer(words or text, f"study.toml: participants.pay.{name}")
-        return None
-
-    return asked
-
-
-def _equal_pay(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    pay = evidence.data.study.participants.pay
-    if pay.base:
-        return EvidencedAnswer(YES if pay.equal else NO, "study.toml: participants.pay.equal")
-    return None
-
-
-def _unequal_pay(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    pay = evidence.data.study.participants.pay
-    if pay.base and pay.equal:
-        return EvidencedAnswer(NOT_APPLICABLE, "study.toml: participants.pay.equal")
-    return None
-
-
-# Execution
-
-
-def _per_sitting(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    most = evidence.number("people/most_per_sitting")
-    middle = evidence.number("people/median_per_sitting")
-    return EvidencedAnswer(
-        f"median {middle:g}, at most {most:g}",
-        f"counted attempts by sitting; the design says at most {evidence.data.study.design.per_sitting}",
-    )
-
-
-def _order(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    plans = [known for known in evidence.data.ledger.operations if known.kind == StudyOperationKind.PLANNED]
-    if not plans:
-        return None
-    return EvidencedAnswer(
-        YES,
-        f"{len(plans)} operations `planned`: order by keyed hashes of the seed {evidence.data.study.seed}",
-    )
-
-
-def _quality(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    rules = evidence.data.study.quality
-    if not rules.exclude_on and not rules.reviewers:
-        return EvidencedAnswer(PARTIAL, "flags are recorded, and none excludes; no reviewers")
-    return EvidencedAnswer(
-        YES,
-        f"flags excluding by declaration: {len(rules.exclude_on)}; reviewers for each attempt: {rules.reviewers}",
-    )
-
-
-def _quality_criteria(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    rules = evidence.data.study.quality
-    return EvidencedAnswer(
-        ", ".join(rules.exclude_on) or "none", "study.toml: quality.exclude_on, hashed with the protocol"
-    )
-
-
-def _excluded(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    by_rule = [f"{name} {evidence.number(f'exclusions/{name}'):g}" for name in children(evidence.facts, "exclusions")]
-    of = evidence.number("attempts/people")
-    return EvidencedAnswer(
-        f"{evidence.number('attempts/excluded'):g} of {of:g}", "by rule: " + (", ".join(by_rule) or "none")
-    )
-
-
-def _interface(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    tools = evidence.compared("tools_sha256")
-    comforts = sum(sum(row.comforts.values()) for row in evidence.people)
-    return EvidencedAnswer(
-        PARTIAL,
-        f"people had a terminal, models an API; hashes of tools {tools.words}; "
-        f"affordances of people counted: {comforts}",
-    )
-
-
-def _graphical(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    return EvidencedAnswer("Checked", "people used gistpoint's terminal screens, models their tools by API")
-
-
-def _interface_adjusted(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    off = sorted({name for one in evidence.data.study.condition for name in one.comforts_off})
-    return EvidencedAnswer(
-        PARTIAL,
-        f"tools return the same text to both; switched off for people: {', '.join(off) or 'nothing'}; "
-        "the rest is counted",
-    )
-
-
-def _instructions(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    found = evidence.compared("brief_sha256")
-    return EvidencedAnswer(
-        YES if found.all_equal else PARTIAL if found.equal else NO, f"hashes of briefs {found.words}"
-    )
-
-
-def _instructions_adjusted(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    found = evidence.compared("brief_sha256")
-    if found.all_equal:
-        return EvidencedAnswer(NOT_APPLICABLE, f"hashes of briefs {found.words}")
-    return None
-
-
-def _tools(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    found = evidence.compared("tools_sha256")
-    return EvidencedAnswer(YES if found.all_equal else PARTIAL if found.equal else NO, f"hashes of tools {found.words}")
-
-
-def _enforced(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    off = sum("external_editor" in one.comforts_off for one in evidence.data.study.conditions_of_people)
-    attested = sum(evidence.answered(form.id) for form in evidence.data.study.questionnaire if "aids-1" in form.use)
-    backends = ", ".join(children(evidence.facts, "backends")) or "none recorded"
-    return EvidencedAnswer(
-        PARTIAL,
-        f"backends: {backends}; conditions without an external editor: {off}; "
-        f"people attested {attested} times which aids they had used; "
-        "what people did outside of the program is not recorded",
-    )
-
-
-def _explanations(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    forms = {
+def _explaining(evidence: ChecklistEvidence) -> set[str]:
+    """Return the questionnaires after tasks that ask for words."""
+    forms = (form for form in evidence.data.study.questionnaire if form.at == "after_task")
+    return {
         form.id
-        for form in evidence.data.study.questionnaire
-        if form.at == "after_task"
-        and ("after-task-1" in form.use or any(q.kind is QuestionKind.TEXT for q in form.item))
+        for form in forms
+        if "after-task-1" in form.use or any(question.kind is QuestionKind.TEXT for question in form.item)
     }
-    filled = sum(evidence.answered(form) for form in forms)
-    return EvidencedAnswer(
-        YES if filled else NO,
-        f"questionnaires after tasks with a question in words: {len(forms)}, filled in {filled} times",
-    )
 
 
-# Analysis
+def _by_rule(evidence: ChecklistEvidence) -> str:
+    names = children(evidence.facts, "exclusions")
+    return _listed(f"{name} {evidence.number(f'exclusions/{name}'):g}" for name in names)
 
 
-def _tested(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    done = "versus" in evidence.estimated.intervals
-    return EvidencedAnswer(
-        YES if done else NO,
-        f"the analysis `versus` {'has' if done else 'has no'} intervals and tests in this report",
-    )
-
-
-def _which_test(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    if "versus" not in evidence.estimated.intervals:
-        return EvidencedAnswer(NOT_APPLICABLE, "no difference was tested")
-    return EvidencedAnswer(
-        "two-way jackknife interval of the difference; exact sign test by task; Holm over solvers",
-        "the analysis `versus`",
-    )
-
-
-def _uncertainty(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
+def _estimated_kinds(evidence: ChecklistEvidence) -> str:
     estimated = evidence.estimated
-    if estimated.primary in estimated.intervals:
-        return EvidencedAnswer(
-            YES,
-            f"intervals of the primary analysis `{estimated.primary}` and of {len(estimated.intervals) - 1} others",
-        )
-    some = len(estimated.intervals)
-    return EvidencedAnswer(
-        PARTIAL if some else NO, f"the primary analysis has no interval; analyses with intervals: {some}"
-    )
+    kinds = {"point": estimated.numbers, "interval": estimated.intervals}
+    return " and ".join(kind for kind, found in kinds.items() if found) or "none"
 
 
-def _estimates(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    kinds = (["point"] if evidence.estimated.numbers else []) + (["interval"] if evidence.estimated.intervals else [])
-    return EvidencedAnswer(
-        " and ".join(kinds) or "none",
-        f"analyses with numbers: {len(evidence.estimated.numbers)}, "
-        f"with intervals: {len(evidence.estimated.intervals)}",
-    )
+def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
+    """Return the model of each condition that gives people one, empty if it is not named."""
+    chats = (one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT)
+    return {one.id: one.chat.model for one in chats}
 
 
-def _measured_alike(what: str) -> Rule:
-    def asked(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-        own = sum(bool(row.journal_head) for row in evidence.models)
-        of = len(evidence.models)
-        words = f"{what}; attempts of models with a journal of gistpoint's own: {own} of {of}"
-        return EvidencedAnswer(YES if own == of else PARTIAL, words)
-
-    return asked
-
-
-def _robust(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    if not evidence.number("attempts/excluded"):
-        return EvidencedAnswer(NOT_APPLICABLE, "no attempt was excluded")
-    if "sensitivity" not in evidence.estimated.numbers:
-        return None
-    return EvidencedAnswer(
-        PARTIAL,
-        "the analysis `sensitivity` prints the primary estimate without each rule; "
-        "whether they agree is for the reader",
-    )
-
-
-# Documentation
-
-
-def _demographics(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    filled = sum(evidence.answered(form.id) for form in evidence.data.study.questionnaire if form.at == "before")
-    return EvidencedAnswer(
-        PARTIAL if filled else NO,
-        f"questionnaires before the tasks filled in: {filled}; they ask for experience",
-    )
-
-
-def _instructions_reported(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    exported = _public_export(evidence)
-    known = len({row.brief_sha256 for row in evidence.people if row.brief_sha256})
-    words = f"hashes of briefs recorded: {known}; rules and consent are part of the protocol's hash"
-    return EvidencedAnswer(PARTIAL, f"{words}; {operation_words(exported)}" if exported else words)
-
-
-def _times(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    timed = sorted({"bp-4.4", "time-km", "time-tasks"} & evidence.estimated.numbers)
-    return EvidencedAnswer(YES if timed else NO, f"analyses in this report: {', '.join(timed) or 'none'}")
-
-
-def _assistants(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    chats = [one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT]
-    if not chats:
-        return EvidencedAnswer(NOT_APPLICABLE, "no condition gives people a model")
-    named = [one.chat.model for one in chats if one.chat.model]
-    listed = "; ".join(f"{one.id}: {one.chat.model or 'not named'}" for one in chats)
-    return EvidencedAnswer(YES if len(named) == len(chats) else PARTIAL, f"study.toml: {listed}")
-
-
-def _unfinished(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    planned = evidence.number("people/planned")
-    done = evidence.number("people/done")
-    return EvidencedAnswer(
-        f"{planned - done:g} of {planned:g}", "people with a plan whose tasks have not all ended, by the log"
-    )
-
-
-def _public_export(evidence: ChecklistEvidence) -> StudyOperation | None:
+def _public_export(evidence: ChecklistEvidence) -> str:
     found = (known for known in evidence.data.ledger.operations if known.kind == StudyOperationKind.EXPORTED)
-    return next((known for known in found if known.data.get("public")), None)
+    return _named(next((known for known in found if known.data.get("public")), None))
 
 
-def _individual(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
-    exported = _public_export(evidence)
-    if exported is None:
-        return EvidencedAnswer(NO, "no public export is in the log")
-    return EvidencedAnswer(
-        PARTIAL,
-        f"{operation_words(exported)} tells people apart by pseudonyms; where it was published is not recorded",
+FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
+    "title": lambda e: e.data.study.title,
+    "population": lambda e: e.facts.get("people/population", ""),
+    "criteria": lambda e: e.facts.get("people/criteria", ""),
+    "recruitment": lambda e: e.facts.get("people/recruitment", ""),
+    "no_models": lambda e: not e.models,
+    "tasks": lambda e: len(e.data.tasks),
+    "tasks_with_tools": lambda e: sum(bool(task.tools) for task in e.data.tasks.values()),
+    "opened": partial(_operation, StudyOperationKind.OPENED),
+    "models_tasks": lambda e: _tasks(e.models),
+    "models_attempts": lambda e: len(e.models),
+    "models_own": lambda e: sum(bool(row.journal_head) for row in e.models),
+    "models_all_own": lambda e: all(row.journal_head for row in e.models),
+    "models_samples": _solver_samples,
+    "persons": lambda e: e.persons,
+    "people_tasks": lambda e: _tasks(e.people),
+    "people_attempts": lambda e: len(e.people),
+    "people_all_tasks": lambda e: _tasks(e.people) == len(e.data.tasks),
+    "attempts_by_task": lambda e: _span(row.task for row in e.people),
+    "attempts_by_person": lambda e: _span(row.participant for row in e.people),
+    "design": lambda e: e.data.study.design,
+    "briefs": partial(_compared, "brief_sha256", "words"),
+    "briefs_equal": partial(_compared, "brief_sha256", "equal"),
+    "briefs_all_equal": partial(_compared, "brief_sha256", "all_equal"),
+    "tools": partial(_compared, "tools_sha256", "words"),
+    "tools_equal": partial(_compared, "tools_sha256", "equal"),
+    "tools_all_equal": partial(_compared, "tools_sha256", "all_equal"),
+    "both_all_equal": lambda e: e.compared("brief_sha256").all_equal and e.compared("tools_sha256").all_equal,
+    "tried_out": lambda e: sum(row.role in ("qa", "author") for row in e.data.rows),
+    "all_attempts": lambda e: len(e.people) + len(e.models),
+    "limited": lambda e: len(e.people) + len(e.models) - len(_unlimited(e)),
+    "budgets": partial(_compared, "tool_use_budget", "words"),
+    "limited_people_alone": lambda e: not e.models and len(_unlimited(e)) < len(e.people),
+    "limited_alike": lambda e: not _unlimited(e) and e.compared("tool_use_budget").all_equal,
+    "power": partial(_operation, StudyOperationKind.POWER),
+    "power_first": _power_first,
+    "power_in_words": lambda e: e.data.study.protocol.power,
+    "effect": _effect,
+    "address": lambda e: e.data.study.protocol.preregistration,
+    "address_unopened": lambda e: (
+        e.data.study.protocol.preregistration and e.operation(StudyOperationKind.OPENED) is None
+    ),
+    "address_late": lambda e: e.data.study.protocol.preregistration and _began_early(e),
+    "screening": lambda e: e.data.study.participants.screening,
+    "screened": lambda e: e.answered(e.data.study.participants.screening),
+    "own_people": _own_people,
+    "team": lambda e: len(e.data.study.participants.team),
+    "exposure": lambda e: _listed(_excluding_exposure(e)),
+    "asked_about_sources": _asked_about_sources,
+    "unseen": lambda e: _excluding_exposure(e) and _asked_about_sources(e),
+    "training_attempts": lambda e: sum(row.role == "training" for row in e.data.rows),
+    "training_tasks": lambda e: len(e.data.study.training.tasks),
+    "pay": lambda e: e.data.study.participants.pay,
+    "pay_training": lambda e: e.data.study.participants.pay.training,
+    "pay_base": lambda e: e.data.study.participants.pay.base,
+    "pay_bonus": lambda e: e.data.study.participants.pay.bonus,
+    "paid_equally": lambda e: e.data.study.participants.pay.base and e.data.study.participants.pay.equal,
+    "plans": lambda e: sum(known.kind == StudyOperationKind.PLANNED for known in e.data.ledger.operations),
+    "seed": lambda e: e.data.study.seed,
+    "excluding_flags": lambda e: len(e.data.study.quality.exclude_on),
+    "excluding_names": lambda e: _listed(e.data.study.quality.exclude_on),
+    "reviewers": lambda e: e.data.study.quality.reviewers,
+    "quality_rules": lambda e: e.data.study.quality.exclude_on or e.data.study.quality.reviewers,
+    "excluded_by_rule": _by_rule,
+    "affordances": lambda e: sum(sum(row.comforts.values()) for row in e.people),
+    "affordances_off": lambda e: _listed(
+        sorted({name for one in e.data.study.condition for name in one.comforts_off}), "nothing"
+    ),
+    "backends": lambda e: _listed(children(e.facts, "backends"), "none recorded"),
+    "editors_off": lambda e: sum("external_editor" in one.comforts_off for one in e.data.study.conditions_of_people),
+    "attested": lambda e: _filled((form.id for form in e.data.study.questionnaire if "aids-1" in form.use), e),
+    "explaining": lambda e: len(_explaining(e)),
+    "explained": lambda e: _filled(_explaining(e), e),
+    "versus": lambda e: "versus" in e.estimated.intervals,
+    "primary": lambda e: e.estimated.primary,
+    "primary_interval": lambda e: e.estimated.primary in e.estimated.intervals,
+    "with_intervals": lambda e: len(e.estimated.intervals),
+    "other_intervals": lambda e: len(e.estimated.intervals) - 1,
+    "with_numbers": lambda e: len(e.estimated.numbers),
+    "estimated": _estimated_kinds,
+    "none_excluded": lambda e: not e.number("attempts/excluded"),
+    "sensitivity": lambda e: "sensitivity" in e.estimated.numbers,
+    "demographics": lambda e: _filled((form.id for form in e.data.study.questionnaire if form.at == "before"), e),
+    "brief_hashes": lambda e: len({row.brief_sha256 for row in e.people if row.brief_sha256}),
+    "public_export": _public_export,
+    "timed": lambda e: bool({"bp-4.4", "time-km", "time-tasks"} & e.estimated.numbers),
+    "timed_names": lambda e: _listed(sorted({"bp-4.4", "time-km", "time-tasks"} & e.estimated.numbers)),
+    "chats": lambda e: "; ".join(f"{name}: {model or 'not named'}" for name, model in _chats(e).items()),
+    "no_chats": lambda e: not _chats(e),
+    "chats_all_named": lambda e: all(_chats(e).values()),
+    "unfinished": lambda e: e.number("people/planned") - e.number("people/done"),
+}
+"""By the name that a case gives."""
+
+
+# Rules
+
+_OF_MODELS = Case(NOT_APPLICABLE, "no attempt of a model counts in this study", "no_models")
+"""The first case of what only a study with models can have."""
+_OWN_JOURNALS = "attempts of models with a journal of gistpoint's own: {models_own} of {models_attempts}"
+_LIMITS = "attempts with a budget of tool uses or a time limit: {limited} of {all_attempts}"
+_NO_TRAINING = "no training tasks are declared"
+_PLATFORMS = (
+    "people had a terminal, models an API; hashes of tools {tools}; affordances of people counted: {affordances}"
+)
+_AUTHORS = "roles of the operations `enrolled`; study.toml names"
+_UNSEEN = (
+    "first exposures only, by the log; excluding flags: {exposure}; "
+    "people were asked {asked_about_sources} times whether they knew task or library"
+)
+_ENFORCED = (
+    "backends: {backends}; conditions without an external editor: {editors_off}; "
+    "people attested {attested} times which aids they had used; what people did outside of the program is not recorded"
+)
+_EXPLAINED = "questionnaires after tasks with a question in words: {explaining}, filled in {explained} times"
+_BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent are part of the protocol's hash"
+
+
+def _alike(hashes: str) -> tuple[Case, ...]:
+    """Return the cases of a hash that may be equal for all tasks of people and models, for some, or for none."""
+    words = f"hashes of {hashes} {{{hashes}}}"
+    return (
+        _OF_MODELS,
+        Case(YES, words, f"{hashes}_all_equal"),
+        Case(PARTIAL, words, f"{hashes}_equal"),
+        Case(NO, words),
     )
 
 
-RULES: Mapping[str, Rule] = {
-    "title": _title,
-    "kind": _kind,
-    "media": _media,
-    "dataset": _dataset,
-    "model_items": _of_models(_model_items),
-    "model_samples": _of_models(_model_samples),
-    "people": _people,
-    "people_items": _people_items,
-    "sampling": _sampling,
-    "people_samples": _people_samples,
-    "items_per_person": _items_per_person,
-    "alike": _of_models(_alike),
-    "tried_out": _tried_out,
-    "effort": _effort,
-    "power": _power,
-    "effect": _effect,
-    "preregistered": _preregistered,
-    "population": _declared("people/population", YES, "participants.population"),
-    "population_by": _declared("people/criteria", "", "participants.criteria"),
-    "recruitment": _declared("people/recruitment", "", "participants.recruitment"),
-    "screening": _screening,
-    "criteria": _declared("people/criteria", "", "participants.criteria"),
-    "screened_out": _screened_out,
-    "authors": _authors,
-    "unseen": _unseen,
-    "training": _training,
-    "training_kind": _training_kind,
-    "training_paid": _pay("training", YES),
-    "training_pay": _pay("training"),
-    "paid": _pay("base", YES),
-    "pay": _pay("base"),
-    "bonus": _pay("bonus", YES),
-    "bonus_amount": _pay("bonus"),
-    "equal_pay": _equal_pay,
-    "unequal_pay": _unequal_pay,
-    "per_sitting": _per_sitting,
-    "order": _order,
-    "quality": _quality,
-    "quality_criteria": _quality_criteria,
-    "excluded": _excluded,
-    "interface": _of_models(_interface),
-    "graphical": _of_models(_graphical),
-    "interface_adjusted": _of_models(_interface_adjusted),
-    "instructions": _of_models(_instructions),
-    "instructions_adjusted": _of_models(_instructions_adjusted),
-    "tools": _of_models(_tools),
-    "enforced": _enforced,
-    "explanations": _explanations,
-    "tested": _of_models(_tested),
-    "which_test": _of_models(_which_test),
-    "uncertainty": _uncertainty,
-    "estimates": _estimates,
-    "measure": _of_models(_measured_alike("solved and score of the same judge, by task id")),
-    "criteria_of_scores": _of_models(_measured_alike("the same failing tests, by task id")),
-    "method_of_scores": _of_models(_measured_alike("the same judge runs the tests in the sandbox")),
-    "robust": _robust,
-    "demographics": _demographics,
-    "instructions_reported": _instructions_reported,
-    "times": _times,
-    "assistants": _assistants,
-    "unfinished": _unfinished,
-    "individual": _individual,
+def _measured(what: str) -> tuple[Case, ...]:
+    words = f"{what}; {_OWN_JOURNALS}"
+    return _OF_MODELS, Case(YES, words, "models_all_own"), Case(PARTIAL, words)
+
+
+_CASES: Mapping[str, tuple[Case, ...]] = {
+    # The evaluation and the design of the baseline
+    "title": (Case("{title}", "study.toml: title, of the study", "title"),),
+    "kind": (Case("Capabilities, Agent", "tasks with tools: {tasks_with_tools} of {tasks}"),),
+    "media": (Case("Text", "every tool of gistpoint takes and returns text"),),
+    "dataset": (
+        Case("{tasks}", "tasks of the study, listed in {opened}", "opened"),
+        Case("{tasks}", "tasks of the study"),
+    ),
+    "model_items": (_OF_MODELS, Case("{models_tasks}", "{models_attempts} counted attempts of models")),
+    "model_samples": (_OF_MODELS, Case("{models_samples}", "counted attempts for each task")),
+    "people": (Case("{persons}", "enrolled: {people/enrolled:g}; with counted attempts: this number"),),
+    "people_items": (Case("{people_tasks}", "{people_attempts} counted attempts of people"),),
+    "sampling": (Case(NOT_APPLICABLE, "people attempted every task", "people_all_tasks"),),
+    "people_samples": (
+        Case(
+            "{attempts_by_task}",
+            "counted attempts for each task; the design aimed at {design.target_per_task} in a condition",
+        ),
+    ),
+    "items_per_person": (
+        Case("{attempts_by_person}", "counted attempts of each person; the design says {design.tasks_per_person}"),
+    ),
+    "alike": (
+        _OF_MODELS,
+        Case(YES, "hashes of briefs {briefs}; of tools {tools}", "both_all_equal"),
+        Case(PARTIAL, "hashes of briefs {briefs}; of tools {tools}"),
+    ),
+    "tried_out": (
+        Case(PARTIAL, "attempts by authors or for quality assurance: {tried_out}, in no estimate", "tried_out"),
+    ),
+    "effort": (
+        Case(PARTIAL, f"{_LIMITS}; {_OF_MODELS.evidence}", "limited_people_alone"),
+        Case(YES, f"{_LIMITS}; budgets of people and models {{budgets}}", "limited_alike"),
+        Case(PARTIAL, f"{_LIMITS}; budgets of people and models {{budgets}}", "limited"),
+    ),
+    "power": (
+        Case(YES, "{power}, before the study was opened", "power_first"),
+        Case(PARTIAL, "{power}, after the study was opened", "power"),
+        Case(PARTIAL, "study.toml: protocol.power says it in words, no figures are in the log", "power_in_words"),
+    ),
+    "effect": (Case("{effect}", "{power}", "effect"),),
+    "preregistered": (
+        Case(PARTIAL, "{address}; the study has not been opened", "address_unopened"),
+        Case(PARTIAL, "{address}; an attempt began before {opened}", "address_late"),
+        Case(YES, "{address}; {opened} precedes the first attempt, and its protocol hash holds the address", "address"),
+    ),
+    # People
+    "population": (Case(YES, "study.toml: participants.population", "population"),),
+    "population_by": (Case("{criteria}", "study.toml: participants.criteria", "criteria"),),
+    "recruitment": (Case("{recruitment}", "study.toml: participants.recruitment", "recruitment"),),
+    "screening": (
+        Case(
+            YES,
+            "the questionnaire {screening} ends the session of who does not qualify; filled in {screened} times",
+            "screening",
+        ),
+        Case(YES, "study.toml: participants.criteria", "criteria"),
+    ),
+    "criteria": (Case("{criteria}", "study.toml: participants.criteria", "criteria"),),
+    "screened_out": (
+        Case("{people/screened_out:g}", "operations `screened_out`; {people/declined:g} more declined to consent"),
+    ),
+    "authors": (
+        Case(YES, "people of the team with counted attempts: {own_people} of {persons}", "own_people"),
+        Case(NO, f"{_AUTHORS} {{team}} of the team", "team"),
+        Case(NO, f"{_AUTHORS} nobody of the team"),
+    ),
+    "unseen": (Case(YES, _UNSEEN, "unseen"), Case(PARTIAL, _UNSEEN)),
+    "training": (
+        Case(YES, "attempts of training tasks: {training_attempts}", "training_attempts"),
+        Case(PARTIAL, "training tasks declared: {training_tasks}, attempts of them: 0", "training_tasks"),
+        Case(NO, _NO_TRAINING),
+    ),
+    "training_kind": (
+        Case(
+            "{training_tasks} training tasks on the same screens, with the outcomes of tests shown",
+            "study.toml: training.tasks",
+            "training_tasks",
+        ),
+        Case(NOT_APPLICABLE, _NO_TRAINING),
+    ),
+    "training_paid": (Case(YES, "study.toml: participants.pay.training", "pay_training"),),
+    "training_pay": (Case("{pay_training}", "study.toml: participants.pay.training", "pay_training"),),
+    "paid": (Case(YES, "study.toml: participants.pay.base", "pay_base"),),
+    "pay": (Case("{pay_base}", "study.toml: participants.pay.base", "pay_base"),),
+    "bonus": (Case(YES, "study.toml: participants.pay.bonus", "pay_bonus"),),
+    "bonus_amount": (Case("{pay_bonus}", "study.toml: participants.pay.bonus", "pay_bonus"),),
+    "equal_pay": (
+        Case(YES, "study.toml: participants.pay.equal", "paid_equally"),
+        Case(NO, "study.toml: participants.pay.equal", "pay_base"),
+    ),
+    "unequal_pay": (Case(NOT_APPLICABLE, "study.toml: participants.pay.equal", "paid_equally"),),
+    # Execution
+    "per_sitting": (
+        Case(
+            "median {people/median_per_sitting:g}, at most {people/most_per_sitting:g}",
+            "counted attempts by sitting; the design says at most {design.per_sitting}",
+        ),
+    ),
+    "order": (Case(YES, "{plans} operations `planned`: order by keyed hashes of the seed {seed}", "plans"),),
+    "quality": (
+        Case(
+            YES,
+            "flags excluding by declaration: {excluding_flags}; reviewers for each attempt: {reviewers}",
+            "quality_rules",
+        ),
+        Case(PARTIAL, "flags are recorded, and none excludes; no reviewers"),
+    ),
+    "quality_criteria": (Case("{excluding_names}", "study.toml: quality.exclude_on, hashed with the protocol"),),
+    "excluded": (Case("{attempts/excluded:g} of {attempts/people:g}", "by rule: {excluded_by_rule}"),),
+    "interface": (_OF_MODELS, Case(PARTIAL, _PLATFORMS)),
+    "graphical": (
+        _OF_MODELS,
+        Case("Checked", "people used gistpoint's terminal screens, models their tools by API"),
+    ),
+    "interface_adjusted": (
+        _OF_MODELS,
+        Case(
+            PARTIAL,
+            "tools return the same text to both; switched off for people: {affordances_off}; the rest is counted",
+        ),
+    ),
+    "instructions": _alike("briefs"),
+    "instructions_adjusted": (
+        _OF_MODELS,
+        Case(NOT_APPLICABLE, "hashes of briefs {briefs}", "briefs_all_equal"),
+    ),
+    "tools": _alike("tools"),
+    "enforced": (Case(PARTIAL, _ENFORCED),),
+    "explanations": (Case(YES, _EXPLAINED, "explained"), Case(NO, _EXPLAINED)),
+    # Analysis
+    "tested": (
+        _OF_MODELS,
+        Case(YES, "the analysis `versus` has intervals and tests in this report", "versus"),
+        Case(NO, "the analysis `versus` has no intervals and tests in this report"),
+    ),
+    "which_test": (
+        _OF_MODELS,
+        Case(
+            "two-way jackknife interval of the difference; exact sign test by task; Holm over solvers",
+            "the analysis `versus`",
+            "versus",
+        ),
+        Case(NOT_APPLICABLE, "no difference was tested"),
+    ),
+    "uncertainty": (
+        Case(YES, "intervals of the primary analysis `{primary}` and of {other_intervals} others", "primary_interval"),
+        Case(
+            PARTIAL, "the primary analysis has no interval; analyses with intervals: {with_intervals}", "with_intervals"
+        ),
+        Case(NO, "the primary analysis has no interval; analyses with intervals: 0"),
+    ),
+    "estimates": (Case("{estimated}", "analyses with numbers: {with_numbers}, with intervals: {with_intervals}"),),
+    "measure": _measured("solved and score of the same judge, by task id"),
+    "criteria_of_scores": _measured("the same failing tests, by task id"),
+    "method_of_scores": _measured("the same judge runs the tests in the sandbox"),
+    "robust": (
+        Case(NOT_APPLICABLE, "no attempt was excluded", "none_excluded"),
+        Case(
+            PARTIAL,
+            "the analysis `sensitivity` prints the primary estimate without each rule; "
+            "whether they agree is for the reader",
+            "sensitivity",
+        ),
+    ),
+    # Documentation
+    "demographics": (
+        Case(
+            PARTIAL,
+            "questionnaires before the tasks filled in: {demographics}; they ask for experience",
+            "demographics",
+        ),
+        Case(NO, "questionnaires before the tasks filled in: 0; they ask for experience"),
+    ),
+    "instructions_reported": (
+        Case(PARTIAL, f"{_BRIEF_HASHES}; {{public_export}}", "public_export"),
+        Case(PARTIAL, _BRIEF_HASHES),
+    ),
+    "times": (
+        Case(YES, "analyses in this report: {timed_names}", "timed"),
+        Case(NO, "analyses in this report: none"),
+    ),
+    "assistants": (
+        Case(NOT_APPLICABLE, "no condition gives people a model", "no_chats"),
+        Case(YES, "study.toml: {chats}", "chats_all_named"),
+        Case(PARTIAL, "study.toml: {chats}"),
+    ),
+    "unfinished": (
+        Case(
+            "{unfinished:g} of {people/planned:g}",
+            "people with a plan whose tasks have not all ended, by the log",
+        ),
+    ),
+    "individual": (
+        Case(
+            PARTIAL,
+            "{public_export} tells people apart by pseudonyms; where it was published is not recorded",
+            "public_export",
+        ),
+        Case(NO, "no public export is in the log"),
+    ),
 }
+
+RULES: Mapping[str, Rule] = {name: partial(_answer, cases) for name, cases in _CASES.items()}
 """By the name that `checklist.toml` gives."""

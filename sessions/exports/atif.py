@@ -176,13 +176,25 @@ def _result(document: RunDocument, result: Result, known: set[str], *, agent: bo
 
 def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
     kept: dict[str, Json] = {
-        "actor": step.actor.value, "kind": step.kind.value, "label": step.label, "id": step.id,
-        "started": step.started, "ended": step.ended, "cost": step.cost, "model": step.model,
-        "tokens": {"prompt": step.tokens.prompt, "completion": step.tokens.completion,
-                   "cached": step.tokens.cached, "reasoning": step.tokens.reasoning},
-        "state": dict(step.state), "flags": [*sorted(step.flags - {"long"})], "derived": [*sorted(step.derived)],
+        "actor": step.actor.value,
+        "kind": step.kind.value,
+        "label": step.label,
+        "id": step.id,
+        "started": step.started,
+        "ended": step.ended,
+        "cost": step.cost,
+        "model": step.model,
+        "tokens": {
+            "prompt": step.tokens.prompt,
+            "completion": step.tokens.completion,
+            "cached": step.tokens.cached,
+            "reasoning": step.tokens.reasoning,
+        },
+        "state": dict(step.state),
+        "flags": [*sorted(step.flags - {"long"})],
+        "derived": [*sorted(step.derived)],
         "links": [*step.links],
-    }  # fmt: skip
+    }
     if not agent and step.thought:
         kept["thought"] = _whole(document, step.thought)
     if step.diff is not None:
@@ -249,12 +261,7 @@ def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[st
     if _has_media(recorded.get("message")):
         merged["message"] = recorded["message"]
     if written["source"] == "agent":
-        effort = recorded.get("reasoning_effort")
-        if isinstance(effort, str | float | int) and not isinstance(effort, bool):
-            merged["reasoning_effort"] = effort
-        metrics = {**_metrics(as_dict(recorded.get("metrics"))), **as_dict(written.get("metrics"))}
-        if metrics:
-            merged["metrics"] = metrics
+        merged |= _agent_members(recorded, written)
     calls = objects(recorded.get("tool_calls"))
     shown = objects(written.get("tool_calls"))
     if shown and len(shown) == len(calls):
@@ -266,10 +273,26 @@ def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[st
     if answers and len(answers) == len(results):
         merged["observation"] = {"results": [_result_members(*pair) for pair in zip(results, answers, strict=True)]}
     count = as_int(recorded.get("llm_call_count"))
-    if count is not None and count >= 0 and (count or not {"metrics", "reasoning_content"} & merged.keys()):
+    if count is not None and _may_have(count, merged):
         merged["llm_call_count"] = count
     merged.update(_extra(recorded, as_dict(written.get("extra"))))
     return merged
+
+
+def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
+    """Return the effort and the metrics of an agent's step."""
+    found: dict[str, Json] = {}
+    effort = recorded.get("reasoning_effort")
+    if isinstance(effort, str | float | int) and not isinstance(effort, bool):
+        found["reasoning_effort"] = effort
+    metrics = {**_metrics(as_dict(recorded.get("metrics"))), **as_dict(written.get("metrics"))}
+    return found | ({"metrics": metrics} if metrics else {})
+
+
+def _may_have(count: int, merged: dict[str, Json]) -> bool:
+    """Whether a step may say how many calls of a model it took: with metrics or a thought there was one at least."""
+    has_call = not merged.keys().isdisjoint(("metrics", "reasoning_content"))
+    return count >= has_call
 
 
 def embedded(document: RunDocument) -> Iterator[str]:

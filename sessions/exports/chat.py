@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, repeat
 
 from gistpoint.core.text import plural
-from gistpoint.sessions.records.model import Actor, Json, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
@@ -32,7 +33,7 @@ def chat_text(document: RunDocument) -> Iterator[str]:
 
 
 def left_out(document: RunDocument) -> str:
-    """Return in words what of a run its chat lacks; empty if nothing."""
+    """Return in words what of a run its chat leaves out; empty if nothing."""
     kinds: Counter[StepKind] = Counter()
     beside = 0
     for step in document.steps():
@@ -62,28 +63,28 @@ def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
     if step.kind in _LEFT_OUT:
         return
     text = "".join(document.full_text(step.text))
-    if step.actor not in (Actor.AGENT, Actor.PERSON) and not step.calls:
-        role = "user" if step.actor is Actor.USER else "system"
+    is_of_solver = step.actor in (Actor.AGENT, Actor.PERSON)
+    if not is_of_solver and not step.calls:
         answers = ["".join(document.full_text(result.text)) for result in step.results]
-        yield {"role": role, "content": "\n".join([text, *answers]) if text or not answers else "\n".join(answers)}
+        parts = [text, *answers] if text or not answers else answers
+        yield {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
         return
     message: dict[str, Json] = {"role": "assistant", "content": text}
     if step.thought:
         message["reasoning_content"] = "".join(document.full_text(step.thought))
-    ids = [call.id or f"call-{step.index + 1}-{number + 1}" for number, call in enumerate(step.calls)]
+    ids = [call.id or f"call-{step.index + 1}-{number}" for number, call in enumerate(step.calls, start=1)]
     if step.calls:
-        message["tool_calls"] = [
-            {
-                "id": id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": _arguments(call.arguments, call.parsed)},
-            }
-            for call, id in zip(step.calls, ids, strict=True)
-        ]
+        message["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, ids, strict=True)]
     yield message
-    for number, result in enumerate(step.results):
-        id = result.call_id or (ids[number] if number < len(ids) else "")
-        yield {"role": "tool", "tool_call_id": id, "content": "".join(document.full_text(result.text))}
+    # Results without an id are those of the calls in order.
+    for result, id in zip(step.results, chain(ids, repeat("")), strict=False):
+        content = "".join(document.full_text(result.text))
+        yield {"role": "tool", "tool_call_id": result.call_id or id, "content": content}
+
+
+def _call(call: RunCall, id: str) -> Json:
+    arguments = _arguments(call.arguments, call.parsed)
+    return {"id": id, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
 
 
 def _arguments(raw: str, parsed: object) -> str:

@@ -93,7 +93,7 @@ def _positive(value: Json) -> int | None:
 
 
 def broken_at(document: RunDocument) -> int | None:
-    """Return the first line of a journal, from 1, that lacks the hash of the previous line; None without one.
+    """Return the first line of a journal, from 1, without the hash of the previous line; None without one.
 
     Only a journal has such a chain, and a journal of more than 64 MB is not checked.
     """

@@ -159,7 +159,7 @@ class ReplayBatch:
     output: Path | None
     print_line: Callable[[str], None]
     tell: Callable[[str], None] = lambda sentence: None
-    """Is told why a run can't be replayed."""
+    """Gets the reason why a run can't be replayed."""
     reports: dict[str, ReplayReport] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -193,7 +193,10 @@ class ReplayBatch:
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         runs = [self.reports[name].as_json() for name in self.names if name in self.reports]
-        return {"runs": runs, "problems": [{"run": name, "problem": told} for name, told in self.problems.items()]}
+        return {
+            "runs": runs,
+            "problems": [{"run": name, "problem": problem} for name, problem in self.problems.items()],
+        }
 
 
 def replay_each(

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress, product
+from operator import not_
 from typing import TypeAlias
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
+from gistpoint.core.diffs import DiffError, FileDiff, apply, compute, parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.records.model import FileEdit, Json, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
+from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (
+    arguments_of,
     edited_paths,
     path_of,
     restored_paths,
@@ -30,88 +34,147 @@ from gistpoint.sessions.runs.commands import (
 
 _WINDOW = re.compile(r"\[File: ([^\n]{1,500}) \((\d{1,9}) lines total\)\]")
 _OF_WINDOW = frozenset({"edit", "create", "insert"})
+_REFUSED = re.compile("Your proposed edit")
 _REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A file was written whole."""
+class FileChange:
+    """A change of one file."""
 
     path: str
+
+    def part(self, path: str) -> FileDiff | None:
+        """Return the change as a diff of the part of the file `path` that it shows, None if it shows none."""
+        return None
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the file `path` after the change. Raises `NotAppliedError` if it does not fit the text before it."""
+        raise AssertionError(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Written(FileChange):
+    """A file was written whole."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(FileChange):
     """A text in a file was replaced: its one occurrence, or `every`."""
 
-    path: str
     old: str
     new: str
     every: bool = False
 
+    def part(self, path: str) -> FileDiff:
+        """Return the replacement alone."""
+        return compute(self.old, self.new, old_path=path, new_path=path)
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the file with the new text; the old one must be there, and once unless `every` was replaced."""
+        text = before.decode("utf-8", "surrogateescape")
+        count = text.count(self.old) if self.old else 0
+        if not count:
+            raise NotAppliedError(f"The text that was replaced in {path} is not in the file.", is_wrong=True)
+        if count > 1 and not self.every:
+            raise NotAppliedError(f"The text that was replaced in {path} is there {count} times.", is_wrong=True)
+        return _bytes(text.replace(self.old, self.new))
+
 
 @dataclass(frozen=True, slots=True)
-class Inserted:
+class Inserted(FileChange):
     """Lines were inserted after line `after`, 0 for the beginning, None for the end."""
 
-    path: str
     after: int | None
     text: str
 
+    def part(self, path: str) -> FileDiff:
+        """Return the new lines alone."""
+        return compute("", self.text, old_path=path, new_path=path)
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the file with the new lines."""
+        lines = before.decode("utf-8", "surrogateescape").split("\n")
+        after = _line_count(lines) if self.after is None else self.after
+        if not 0 <= after <= len(lines):
+            raise NotAppliedError(f"{path} has no line {after} to insert after.", is_wrong=True)
+        lines[after:after] = self.text.removesuffix("\n").split("\n")
+        return _bytes("\n".join(lines))
+
 
 @dataclass(frozen=True, slots=True)
-class Redefined:
+class Redefined(FileChange):
     """A definition of a file was replaced; `name` is a qualified name or the end of one."""
 
-    path: str
     name: str
     code: str
 
+    def part(self, path: str) -> FileDiff:
+        """Return the new definition alone."""
+        return compute("", self.code, old_path=path, new_path=path)
+
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(FileChange):
     """The last edit of a file was undone by its tool."""
 
-    path: str
-
 
 @dataclass(frozen=True, slots=True)
-class Patched:
+class Patched(FileChange):
     """A file changed according to a recorded diff."""
 
-    path: str
     diff: FileDiff
+
+    def part(self, path: str) -> FileDiff:
+        """Return the recorded diff."""
+        return self.diff
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the file with the diff applied."""
+        return _patched(path, before, self.diff)
 
 
 @dataclass(frozen=True, slots=True)
-class Relined:
+class Relined(FileChange):
     """Lines `first` to `last`, from 1, were replaced; afterwards the file has `total` lines."""
 
-    path: str
     first: int
     last: int
     text: str
     total: int
 
+    def part(self, path: str) -> FileDiff:
+        """Return the new lines alone."""
+        return compute("", self.text, old_path=path, new_path=path)
+
+    def applied(self, path: str, before: bytes) -> bytes:
+        """Return the file with the new lines, if it then has as many as the record says."""
+        lines = before.decode("utf-8", "surrogateescape").split("\n")
+        if not 1 <= self.first <= self.last + 1 <= len(lines) + 1:
+            raise NotAppliedError(f"{path} has no lines {self.first} to {self.last}.", is_wrong=True)
+        lines[self.first - 1 : self.last] = self.text.split("\n") if self.text else []
+        total = _line_count(lines)
+        if total != self.total:
+            raise NotAppliedError(f"{path} has {self.total} lines in the record, but {total} here.", is_wrong=True)
+        return _bytes("\n".join(lines))
+
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(FileChange):
     """A file was restored by git; all of them, if `path` is empty."""
 
-    path: str
-
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class Unrecorded(FileChange):
     """The record of an edit is incomplete; `path` is empty if that is unknown too."""
 
-    path: str
     command: str = ""
 
 
-Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Untold
+Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Unrecorded
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
@@ -121,28 +184,49 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
     """
     if has_failed(step):
         return ()
-    replacement = step.state.get("replacement")
-    if isinstance(replacement, dict):
-        path, name, code = (replacement.get(key) for key in ("path", "qualname", "code"))
-        if isinstance(path, str) and isinstance(name, str) and isinstance(code, str):
-            return (Redefined(path, name, code) if name else Written(path, code),)
+    recorded = _recorded_replacement(step)
+    if recorded is not None:
+        return (recorded,)
     found: list[Change] = []
     made, failed = _made_and_failed(step)
     for call in made:
         found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
-    listed = [change.path for change in found if not isinstance(change, Untold)]
-    edits = edits_made(step)
-    found += [_of_edit(edit) for edit in edits if not any(same_path(edit.path, path) for path in listed)]
-    known = [change.path for change in found if not isinstance(change, Untold)]
-    found += _recorded(step, known)
-    if found or step.kind is not StepKind.EDIT or _was_refused_by_window(step):
+    listed = _known_paths(found)
+    found += [_of_edit(edit) for edit in _edits_made(step, made, failed) if not is_among(edit.path, listed)]
+    found += _recorded(step, _known_paths(found))
+    if found or step.kind is not StepKind.EDIT:
         return tuple(found)
-    return () if failed and kind_of(made) is not StepKind.EDIT else (Untold(""),)
+    the_edit_failed = bool(failed) and kind_of(made) is not StepKind.EDIT
+    if the_edit_failed or _was_refused_by_window(step):
+        return ()
+    return (Unrecorded(""),)
+
+
+def _recorded_replacement(step: Step) -> Change | None:
+    """Return the change that a step of our own journals holds in its state."""
+    match step.state.get("replacement"):
+        case {"path": str(path), "qualname": "", "code": str(code)}:
+            return Written(path, code)
+        case {"path": str(path), "qualname": str(name), "code": str(code)}:
+            return Redefined(path, name, code)
+    return None
+
+
+def _known_paths(changes: list[Change]) -> list[str]:
+    return [change.path for change in changes if not isinstance(change, Unrecorded)]
+
+
+def is_among(path: str, paths: Iterable[str]) -> bool:
+    """Whether a path may name the same file as one of some others."""
+    return any(same_path(path, other) for other in paths)
 
 
 def edits_made(step: Step) -> tuple[FileEdit, ...]:
     """Return the edits of a step without those of calls that failed or were refused."""
-    made, failed = _made_and_failed(step)
+    return _edits_made(step, *_made_and_failed(step))
+
+
+def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     edits, kept = list(step.edits), edits_of(made)
     for edit in edits_of(failed):
         if edits.count(edit) > kept.count(edit):
@@ -155,41 +239,43 @@ def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ..
 
     Results that name no call are those of the calls in order, if there are as many.
     """
-    by_place = len(step.calls) == len(step.results) and not any(result.call_id for result in step.results)
-    failed = [
-        step.results[place].is_error is True if by_place else _has_failed_itself(call, step)
-        for place, call in enumerate(step.calls)
-    ]
-    pairs = list(zip(step.calls, failed, strict=True))
-    return tuple(call for call, bad in pairs if not bad), tuple(call for call, bad in pairs if bad)
+    is_paired = any(result.call_id for result in step.results)
+    if len(step.calls) == len(step.results) and not is_paired:
+        failed = _errors(step.results)
+    else:
+        failed = [_has_failed_itself(call, step) for call in step.calls]
+    return tuple(compress(step.calls, map(not_, failed))), tuple(compress(step.calls, failed))
+
+
+def _errors(results: Iterable[Result]) -> list[bool]:
+    return [result.is_error is True for result in results]
 
 
 def _has_failed_itself(call: RunCall, step: Step) -> bool:
-    own = [result.is_error is True for result in step.results if call.id and result.call_id == call.id]
+    # A call without an id has no result of its own: its results can't be distinguished from the others'.
+    own = _errors(result for result in step.results if call.id and result.call_id == call.id)
     return bool(own) and all(own)
 
 
 def _was_refused_by_window(step: Step) -> bool:
-    return any(call.tool in _OF_WINDOW and call.arguments.startswith(call.tool) for call in step.calls) and any(
-        result.text.startswith("Your proposed edit") for result in step.results
-    )
+    by_window = any(call.tool in _OF_WINDOW and call.arguments.startswith(call.tool) for call in step.calls)
+    return by_window and _first_match(_REFUSED.match, step) is not None
 
 
 def has_failed(step: Step) -> bool:
     """Whether the tools of a step refused or failed, so that nothing changed."""
     if "refused" in step.flags:
         return True
-    return bool(step.results) and all(result.is_error is True for result in step.results)
+    return bool(step.results) and all(_errors(step.results))
 
 
 def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
-    parsed = call.parsed or {}
-    tool = call.tool.lower()
-    redefined = _submitted(call, tool, parsed, target)
+    tool, path = call.tool.lower(), path_of(call)
+    redefined = _submitted(call, tool, arguments_of(call), target)
     if redefined is not None:
         yield redefined
-    elif path_of(call):
-        yield from _by_editor(path_of(call), parsed, tool)
+    elif path:
+        yield from _by_editor(path, arguments_of(call), tool)
     else:
         yield from _by_shell(shell_command(call))
 
@@ -212,83 +298,109 @@ def _by_shell(command: str) -> Iterator[Change]:
     written = written_files(command)
     for path, text in written:
         yield Written(path, text)
+    whole = dict(written)
     for path in edited_paths(command):
-        if not any(path == known for known, _ in written):
-            yield Untold(path, command)
+        if path not in whole:
+            yield Unrecorded(path, command)
 
 
 def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
     """Read the commands of SWE-agent's early tools for the file that is open in their window."""
     path = path_of(call)
     if path:
-        yield from _by_editor(path, call.parsed, call.tool)
+        yield from _by_editor(path, arguments_of(call), call.tool)
         return
-    if _was_refused_by_window(step):
+    window = _first_match(_WINDOW.search, step)
+    if window is None or _was_refused_by_window(step):
         return
-    shown = next((match for result in step.results if (match := _WINDOW.search(result.text))), None)
-    if shown is None:
-        return
-    match = _EDIT_LINES.fullmatch(call.arguments.strip("\n"))
+    shown, total = window[1], int(window[2])
+    lines = _EDIT_LINES.fullmatch(call.arguments.strip("\n"))
     search, replace = _search_and_replace(call)
-    if match:
-        yield Relined(shown[1], int(match[1]), int(match[2]), match[3], int(shown[2]))
+    if lines:
+        yield Relined(shown, int(lines[1]), int(lines[2]), lines[3], total)
     elif call.tool == "create":
-        yield Written(shown[1], "\n")
-    elif call.tool == "insert" and search:
-        yield Inserted(shown[1], int(replace) if replace.isdecimal() else None, search)
-    elif call.tool == "edit" and search and any(_REPLACED.match(result.text) for result in step.results):
-        yield Replaced(shown[1], search, replace, every=True)
+        yield Written(shown, "\n")
+    elif not search:
+        return
+    elif call.tool == "insert":
+        yield Inserted(shown, int(replace) if replace.isdecimal() else None, search)
+    elif _first_match(_REPLACED.match, step):
+        yield Replaced(shown, search, replace, every=True)
+
+
+def _first_match(find: Callable[[str], re.Match[str] | None], step: Step) -> re.Match[str] | None:
+    """Return the first match in the results of a step."""
+    return next(filter(None, (find(result.text) for result in step.results)), None)
 
 
 def _search_and_replace(call: RunCall) -> tuple[str, str]:
-    parsed = call.parsed or {}
-    if "search" in parsed:
-        return _text(parsed["search"]), _text(parsed.get("replace"))
+    arguments = arguments_of(call)
+    if "search" in arguments:
+        return _text(arguments["search"]), _text(arguments.get("replace"))
     try:
         words = shlex.split(call.arguments)
     except ValueError:
         return "", ""
-    return (words[1], words[2] if words[2:] else "") if 2 <= len(words) <= 4 else ("", "")
+    if len(words) > 4:
+        return "", ""
+    _, search, replace, *_ = (*words, "", "", "")
+    return search, replace
 
 
 def window_path(step: Step) -> str:
     """Return the file in an early SWE-agent's window after a step, empty if there is none."""
-    return next((match[1] for result in step.results if (match := _WINDOW.search(result.text))), "")
+    window = _first_match(_WINDOW.search, step)
+    return window[1] if window else ""
 
 
-def _by_editor(path: str, parsed: object, tool: str) -> Iterator[Change]:
-    arguments = parsed if isinstance(parsed, dict) else {}
+def _by_editor(path: str, arguments: Mapping[str, Json], tool: str) -> Iterator[Change]:
     command = arguments.get("command")
+    inserted = _insertion(path, arguments)
+    edits = arguments.get("edits")
+    if "undo_edit" in (command, tool):
+        yield Undone(path)
+    elif inserted is not None:
+        yield inserted
+    elif isinstance(edits, list):
+        for edit in objects(edits):
+            yield from _replaced_by(path, edit)
+    else:
+        yield from _replaced_by(path, arguments)
+        text = arguments.get("file_text")
+        if command == "create" and isinstance(text, str):
+            yield Written(path, text)
+
+
+def _insertion(path: str, arguments: Mapping[str, Json]) -> Inserted | None:
     line = arguments.get("insert_line")
     if isinstance(line, str) and line.isdecimal():
         line = int(line)
-    new = arguments.get("new_str", arguments.get("insert_text"))
-    if command == "undo_edit" or tool == "undo_edit":
-        yield Undone(path)
-    elif command == "insert" and isinstance(line, int) and isinstance(new, str):
-        yield Inserted(path, line, new)
-    elif isinstance(arguments.get("edits"), list):
-        for item in arguments["edits"]:
-            if isinstance(item, dict):
-                yield from _replaced_by(path, item)
-    else:
-        yield from _replaced_by(path, arguments)
-        if command == "create" and isinstance(arguments.get("file_text"), str):
-            yield Written(path, arguments["file_text"])
+    text = arguments.get("new_str", arguments.get("insert_text"))
+    match arguments.get("command"), line, text:
+        case "insert", int(after), str(new):
+            return Inserted(path, after, new)
+    return None
 
 
-def _replaced_by(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
-    for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
-        before, after = arguments.get(old), arguments.get(new, "")
-        if isinstance(before, str) and isinstance(after, str):
-            every = arguments.get("replace_all", arguments.get("replaceAll")) is True
-            yield Replaced(path, before, after, every) if before else Written(path, after)
-            return
+_REPLACING = (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"))
+"""The arguments for the old and the new text, by the names of several tools."""
+
+
+def _replaced_by(path: str, arguments: Mapping[str, Json]) -> Iterator[Change]:
+    every = arguments.get("replace_all", arguments.get("replaceAll")) is True
+    for old, new in _REPLACING:
+        match arguments.get(old), arguments.get(new, ""):
+            case "", str(after):
+                yield Written(path, after)
+                return
+            case str(before), str(after):
+                yield Replaced(path, before, after, every)
+                return
 
 
 def _of_edit(edit: FileEdit) -> Change:
     if edit.new is None:
-        return Untold(edit.path)
+        return Unrecorded(edit.path)
     return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)
 
 
@@ -299,10 +411,10 @@ def _recorded(step: Step, known: list[str]) -> Iterator[Change]:
     try:
         files = parse(step.diff)
     except DiffError:
-        yield Untold("")
+        yield Unrecorded("")
         return
     for diff in files:
-        if not any(same_path(diff.path, path) for path in known):
+        if not is_among(diff.path, known):
             yield Patched(diff.path, diff)
 
 
@@ -372,7 +484,7 @@ class EditedTree:
 
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
-        if isinstance(change, Untold):
+        if isinstance(change, Unrecorded):
             where = change.path or "no file is named"
             raise NotAppliedError(f"An edit is recorded in part only: {where}", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
@@ -415,17 +527,9 @@ class EditedTree:
                 before = b""
         if before is None:
             raise NotAppliedError(f"The text of {path} is not known.", is_wrong=self._tree is not None)
-        if isinstance(change, Patched):
-            return _patched(path, before, change.diff)
         if isinstance(change, Redefined):
             return self._redefined(path, before, change)
-        if isinstance(change, Replaced):
-            return _replaced(path, before, change)
-        if isinstance(change, Inserted):
-            return _inserted(path, before, change)
-        if isinstance(change, Relined):
-            return _relined(path, before, change)
-        raise AssertionError(change)
+        return change.applied(path, before)
 
     def _redefined(self, path: str, before: bytes, change: Redefined) -> bytes:
         if self._tree is None:
@@ -455,31 +559,36 @@ class EditedTree:
         """Return the path in the repository of a recorded path: known files first, then known roots."""
         plain = recorded.replace("\\", "/").removeprefix("./")
         parts = [part for part in plain.split("/") if part not in ("", ".")]
-        if ".." in parts or "\0" in plain or not parts:
+        leaves = ".." in parts or "\0" in plain
+        if leaves or not parts:
             raise NotAppliedError(f"The path {recorded!r} does not stay in the repository.", is_wrong=True)
         joined = "/".join(parts)
         if not plain.startswith("/"):
             return joined
-        for root in self._roots:
-            if plain.startswith(root + "/"):
-                return plain[len(root) + 1 :].lstrip("/")
-        if parts[0] not in _SYSTEM:
-            for found in (self._is_known, self._is_new_in_folder):
-                for start in range(len(parts)):
-                    rest = "/".join(parts[start:])
-                    if found(rest):
-                        self._learn("/" + "/".join(parts[:start]))
-                        return rest
+        root = self._root_of(plain)
+        if root is not None:
+            return plain.removeprefix(root).lstrip("/")
+        if parts[0] in _SYSTEM:
+            return joined
+        for is_found, start in product((self._is_known, self._is_new_in_folder), range(len(parts))):
+            rest = "/".join(parts[start:])
+            if is_found(rest):
+                self._learn("/" + "/".join(parts[:start]))
+                return rest
         return joined
+
+    def _root_of(self, path: str) -> str | None:
+        """Return the known root that an absolute path is below."""
+        return next((root for root in self._roots if path.startswith(root + "/")), None)
 
     def is_outside(self, change: Change) -> bool:
         """Whether a file is not the repository's: in a folder of the system, and below no known root."""
         path = change.path
         if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:
             return False
-        if any(path.startswith(root + "/") for root in self._roots):
+        if self._root_of(path) is not None:
             return False
-        return self._tree is not None or isinstance(change, Untold)
+        return self._tree is not None or isinstance(change, Unrecorded)
 
     def _learn(self, root: str) -> None:
         if root != "/" and root not in self._roots:
@@ -502,33 +611,9 @@ def _patched(path: str, before: bytes, diff: FileDiff) -> bytes:
         raise NotAppliedError(f"{path}: {error}", is_wrong=True) from error
 
 
-def _replaced(path: str, before: bytes, change: Replaced) -> bytes:
-    text = before.decode("utf-8", "surrogateescape")
-    count = text.count(change.old) if change.old else 0
-    if not count or (count > 1 and not change.every):
-        how = "is not in the file" if not count else f"is there {count} times"
-        raise NotAppliedError(f"The text that was replaced in {path} {how}.", is_wrong=True)
-    return _bytes(text.replace(change.old, change.new))
-
-
-def _inserted(path: str, before: bytes, change: Inserted) -> bytes:
-    lines = before.decode("utf-8", "surrogateescape").split("\n")
-    after = len(lines) - (not lines[-1]) if change.after is None else change.after
-    if not 0 <= after <= len(lines):
-        raise NotAppliedError(f"{path} has no line {after} to insert after.", is_wrong=True)
-    lines[after:after] = change.text.removesuffix("\n").split("\n")
-    return _bytes("\n".join(lines))
-
-
-def _relined(path: str, before: bytes, change: Relined) -> bytes:
-    lines = before.decode("utf-8", "surrogateescape").split("\n")
-    if not 1 <= change.first <= change.last + 1 <= len(lines) + 1:
-        raise NotAppliedError(f"{path} has no lines {change.first} to {change.last}.", is_wrong=True)
-    lines[change.first - 1 : change.last] = change.text.split("\n") if change.text else []
-    total = len(lines) - (not lines[-1])
-    if total != change.total:
-        raise NotAppliedError(f"{path} has {change.total} lines in the record, but {total} here.", is_wrong=True)
-    return _bytes("\n".join(lines))
+def _line_count(lines: list[str]) -> int:
+    """Return the number of lines of a text that was split at its newlines: after the last one there is no line."""
+    return len(lines) - (not lines[-1])
 
 
 def _bytes(text: str) -> bytes:

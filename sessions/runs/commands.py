@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from gistpoint.sessions.formats.calls import command_in
-from gistpoint.sessions.records.model import Json, RunCall
+from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
+_WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
+_PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
+"""A word with a slash or a dot that the shell does not expand, and that is neither an option nor a redirection."""
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
 _VIEW_RANGE = re.compile(r"--view_range[ =]\[?(\d{1,9})[, ]+(-?\d{1,9})")
 _REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)([^\s;&|<>()]+)")
 _RESTORING = frozenset({"checkout", "restore"})
+_NOT_RESTORING = frozenset({"-b", "-B", "--staged"})
+"""Options with which git makes a branch, or restores its index alone."""
 _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
+COMMAND_KEYS = ("command", "cmd", "keystrokes")
+"""Arguments that hold a shell command."""
 END = 1 << 40
 """The last line of a file of unknown length."""
 
@@ -37,37 +45,44 @@ class ViewedPart:
         """Whether this part contains all of `other`."""
         if not same_path(self.path, other.path):
             return False
-        whole = self.first <= 1 and self.last == END and not self.name
-        return whole or (self.name == other.name and self.first <= other.first and other.last <= self.last)
+        reaches_from_start_to_end = self.first <= 1 and self.last == END
+        if reaches_from_start_to_end and not self.name:
+            return True
+        holds_lines = self.first <= other.first and other.last <= self.last
+        return holds_lines and self.name == other.name
 
 
 def same_path(recorded: str, path: str) -> bool:
     """Whether two paths may name one file: equal, or one the end of the other, like `/testbed/a/b.py` and `a/b.py`."""
-    one, other = (text.replace("\\", "/").removeprefix("./").strip("/") for text in (recorded, path))
-    return bool(one and other) and (one == other or one.endswith("/" + other) or other.endswith("/" + one))
+    one, other = _plain_path(recorded), _plain_path(path)
+    if not one or not other:
+        return False
+    return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
+
+
+def _plain_path(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./").strip("/")
+
+
+def arguments_of(call: RunCall) -> Mapping[str, Json]:
+    """Return the arguments of a call by name; none if they are not a JSON object."""
+    return call.parsed or {}
 
 
 def path_of(call: RunCall) -> str:
     """Return the path among the arguments of a call, empty if there is none."""
-    for key in _PATH_KEYS:
-        value = (call.parsed or {}).get(key)
-        if isinstance(value, str) and value:
-            return value
-    return ""
+    values = map(arguments_of(call).get, _PATH_KEYS)
+    return next((value for value in values if isinstance(value, str) and value), "")
 
 
 def shell_command(call: RunCall) -> str:
     """Return the shell command of a call, empty if there is none."""
-    parsed = call.parsed
-    if parsed is None:
+    if call.parsed is None:
         return call.arguments
     if path_of(call):
         return ""
-    for key in ("command", "cmd", "keystrokes", "raw_action"):
-        value = parsed.get(key)
-        if isinstance(value, str | list):
-            return command_in(value)
-    return ""
+    values = map(call.parsed.get, (*COMMAND_KEYS, "raw_action"))
+    return next((command_in(value) for value in values if isinstance(value, str | list)), "")
 
 
 def looks_of(call: RunCall) -> tuple[ViewedPart, ...]:
@@ -78,31 +93,33 @@ def looks_of(call: RunCall) -> tuple[ViewedPart, ...]:
     return tuple(_shell_looks(shell_command(call)))
 
 
+def looks_in(step: Step) -> tuple[ViewedPart, ...]:
+    """Return the parts of files that the calls of a step read."""
+    return tuple(chain.from_iterable(map(looks_of, step.calls)))
+
+
 def _argued(path: str, call: RunCall) -> ViewedPart:
-    parsed = call.parsed or {}
-    name = parsed.get("func_name")
+    arguments = arguments_of(call)
+    name = arguments.get("func_name")
     if isinstance(name, str) and name:
         return ViewedPart(path, name=name)
-    span = parsed.get("view_range")
+    span = arguments.get("view_range")
     if isinstance(span, list) and len(span) == 2:
         return _lines(path, span[0], span[1])
     match = _VIEW_RANGE.search(call.arguments)
     if match:
         return _lines(path, int(match[1]), int(match[2]))
-    offset, limit = _int(parsed.get("offset")), _int(parsed.get("limit"))
-    if limit is not None:
-        first = 1 if offset is None else offset
-        return ViewedPart(path, first, first + limit - 1)
-    return ViewedPart(path, 1 if offset is None else offset)
+    first, limit = _int(arguments.get("offset"), 1), _int(arguments.get("limit"), END)
+    return ViewedPart(path, first, END if limit == END else first + limit - 1)
 
 
 def _lines(path: str, first: Json, last: Json) -> ViewedPart:
-    start, end = _int(first), _int(last)
-    return ViewedPart(path, 1 if start is None else start, END if end is None or end < 0 else end)
+    end = _int(last, END)
+    return ViewedPart(path, _int(first, 1), END if end < 0 else end)
 
 
-def _int(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _int(value: Json, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
 @lru_cache(maxsize=32)
@@ -124,8 +141,8 @@ def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
             found[-1][-1].append(word)
         else:
             found.append([[]])
-    filled = (tuple(tuple(words) for words in pipeline if words) for pipeline in found)
-    return tuple(pipeline for pipeline in filled if pipeline)
+    filled = (tuple(map(tuple, filter(None, pipeline))) for pipeline in found)
+    return tuple(filter(None, filled))
 
 
 def _without_heredocs(command: str) -> str:
@@ -144,36 +161,36 @@ def _without_heredocs(command: str) -> str:
 
 def _shell_looks(command: str) -> Iterator[ViewedPart]:
     for pipeline in pipelines(command):
-        words = pipeline[0]
-        if words[0] not in _READERS or any(word.startswith("-i") for word in words[1:]):
+        reader, *operands = pipeline[0]
+        edits_in_place = any(word.startswith("-i") for word in operands)
+        if reader not in _READERS or edits_in_place:
             continue
-        if words[0] == "open":
-            if len(words) > 1:
-                yield ViewedPart(words[1], int(words[2]) if words[2:] and words[2].isdecimal() else 1)
+        if reader != "open":
+            yield from (_piped(word, pipeline) for word in operands if _is_path(word))
             continue
-        for word in words[1:]:
-            if _is_path(word):
-                yield _piped(word, pipeline)
+        path, line = (*operands, "", "")[:2]
+        if path:
+            yield ViewedPart(path, int(line) if line.isdecimal() else 1)
 
 
 def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> ViewedPart:
     """Return the part of a file that a pipeline shows; an unknown part is named by its command."""
-    *_, last = pipeline
-    plain = all(words[0] in ("cat", "nl") for words in pipeline[:-1])
-    if plain and last[0] == "sed":
-        match = next((match for word in last if (match := _SED_LINES.fullmatch(word))), None)
-        if match and "-n" in last:
-            return ViewedPart(path, int(match[1]), int(match[2] or match[1]))
-    if plain and last[0] == "head":
-        match = _COUNT.search(" ".join(last[1:]))
-        return ViewedPart(path, 1, int(match[1]) if match else 10)
-    if plain and last[0] in ("cat", "nl", "less", "more", "bat", "batcat", "view"):
-        return ViewedPart(path)
-    return ViewedPart(path, name=" | ".join(" ".join(words) for words in pipeline))
+    *before, (reader, *arguments) = pipeline
+    if all(words[0] in ("cat", "nl") for words in before):
+        prints_lines = reader == "sed" and "-n" in arguments
+        lines = next(filter(None, map(_SED_LINES.fullmatch, arguments)), None)
+        if prints_lines and lines:
+            return ViewedPart(path, int(lines[1]), int(lines[2] or lines[1]))
+        if reader == "head":
+            count = _COUNT.search(" ".join(arguments))
+            return ViewedPart(path, 1, int(count[1]) if count else 10)
+        if reader in _WHOLE_READERS:
+            return ViewedPart(path)
+    return ViewedPart(path, name=" | ".join(map(" ".join, pipeline)))
 
 
 def _is_path(word: str) -> bool:
-    return not word.startswith(("-", ">", "<")) and ("/" in word or "." in word) and not set(word) & set("*?$(){}\\ ")
+    return _PATH.fullmatch(word) is not None
 
 
 _CAT = re.compile(
@@ -193,9 +210,10 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
         elif line.rstrip() != opened["end"]:
             body.append(line)
         else:
-            path, text = opened["to"] or opened["after"], "".join(f"{kept}\n" for kept in body)
+            path, text = opened["to"] or opened["after"], "\n".join([*body, ""])
             # Without quotes the shell expands $, ` and a backslash with the characters after them.
-            if path and (opened["q"] or not set(text) & set("$`\\")):
+            is_literal = bool(opened["q"]) or set(text).isdisjoint("$`\\")
+            if path and is_literal:
                 found.append((path, text))
             opened = None
     return tuple(found)
@@ -206,27 +224,35 @@ def edited_paths(command: str) -> tuple[str, ...]:
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]
-    for words in (words for pipeline in pipelines(command) for words in pipeline):
-        operands = [word for word in words[1:] if not word.startswith("-")]
-        if words[0] == "sed" and any(word.startswith(("-i", "--in-place")) for word in words):
-            found += operands if "-e" in words else operands[1:]
-        elif words[0] == "tee":
+    for program, *arguments in chain.from_iterable(pipelines(command)):
+        operands = [word for word in arguments if not word.startswith("-")]
+        in_place = any(word.startswith(("-i", "--in-place")) for word in arguments)
+        if program == "sed" and in_place:
+            # Without `-e` the first operand is the script.
+            found += operands if "-e" in arguments else operands[1:]
+        elif program == "tee":
             found += operands
-    return tuple(dict.fromkeys(path for path in found if path))
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def restored_paths(command: str) -> tuple[str, ...]:
     """Return the files that a command restores from git; "" means all."""
     found: list[str] = []
-    for words in (words for pipeline in pipelines(command) for words in pipeline):
-        if words[0] != "git" or len(words) < 2:
-            continue
-        if (words[1] == "reset" and "--hard" in words) or words[1:] == ("stash",):
-            found.append("")
-        elif words[1] in _RESTORING and not {"-b", "-B", "--staged"} & set(words):
-            named = words[words.index("--") + 1 :] if "--" in words else [w for w in words[2:] if _is_file_name(w)]
-            found += ["" if word == "." else word for word in named]
+    for program, *arguments in chain.from_iterable(pipelines(command)):
+        if program == "git":
+            found += _restored_by_git(*arguments)
     return tuple(dict.fromkeys(found))
+
+
+def _restored_by_git(subcommand: str = "", *arguments: str) -> list[str]:
+    resets = subcommand == "reset" and "--hard" in arguments
+    stashes = subcommand == "stash" and not arguments
+    if resets or stashes:
+        return [""]
+    if subcommand not in _RESTORING or not _NOT_RESTORING.isdisjoint(arguments):
+        return []
+    named = arguments[arguments.index("--") + 1 :] if "--" in arguments else filter(_is_file_name, arguments)
+    return ["" if word == "." else word for word in named]
 
 
 def _is_file_name(word: str) -> bool:

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.records.model import Actor, StepKind
+from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepMark, StepMarks
+from gistpoint.sessions.runs.facts import FIRSTS, Goal, Marked, MarkTracker, Spent, StepMark, StepMarks, is_of_solver
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
 
 
@@ -58,27 +58,30 @@ _EVENTS: dict[StepMark, RunMilestone] = dict(
 
 def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
     """Return the milestones of a run in the order in which it reached them; `start` is the solver's first call."""
-    found: list[Reached] = []
-    seen: set[RunMilestone] = set()
     several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
+    found: dict[Milestone, Reached] = {}
     submissions = 0
     for step in marks:
-        if step.index == start:
-            found.append(Reached(Milestone(RunMilestone.START), step.index, step.spent))
-        for item in step.marked:
-            if item.goal is not None:
-                number = item.goal + 1 if several else 0
-                found.append(Reached(Milestone(_EVENTS[item.mark], number), step.index, step.spent))
-        for mark, event in ((StepMark.EDIT, RunMilestone.FIRST_EDIT), (StepMark.TEST_RUN, RunMilestone.FIRST_TEST_RUN)):
-            if mark in step.marks and event not in seen:
-                seen.add(event)
-                found.append(Reached(Milestone(event), step.index, step.spent))
+        reached = [Milestone(RunMilestone.START)] if step.index == start else []
+        reached += [_of_goal(item, item.goal, several) for item in step.marked if item.goal is not None]
+        reached += [Milestone(event) for mark, event in _ONCE.items() if mark in step.marks]
         if StepMark.SUBMISSION in step.marks:
             submissions += 1
-            found.append(Reached(Milestone(RunMilestone.SUBMISSION, submissions), step.index, step.spent))
+            reached.append(Milestone(RunMilestone.SUBMISSION, submissions))
+        for milestone in reached:
+            found.setdefault(milestone, Reached(milestone, step.index, step.spent))
     if marks:
-        found.append(Reached(Milestone(RunMilestone.END), marks[-1].index, marks[-1].spent))
-    return tuple(found)
+        found.setdefault(_END, Reached(_END, marks[-1].index, marks[-1].spent))
+    return tuple(found.values())
+
+
+_ONCE = {StepMark.EDIT: RunMilestone.FIRST_EDIT, StepMark.TEST_RUN: RunMilestone.FIRST_TEST_RUN}
+"""Marks of which only the first counts."""
+_END = Milestone(RunMilestone.END)
+
+
+def _of_goal(item: Marked, goal: int, several: bool) -> Milestone:
+    return Milestone(_EVENTS[item.mark], goal + 1 if several else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,8 @@ def align(
 def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterator[AlignedRow]:
     while left or right:
         one, other = (left[0] if left else None), (right[0] if right else None)
-        if left and right and (one in asides[0]) != (other in asides[1]):
+        is_pair = bool(left) and bool(right)
+        if is_pair and (one in asides[0]) != (other in asides[1]):
             one, other = (one, None) if one in asides[0] else (None, other)
         yield AlignedRow(one, other)
         left, right = left[int(one is not None) :], right[int(other is not None) :]
@@ -186,7 +190,7 @@ def read_side(
     first: dict[bool, int] = {}
     """The solver's first step in which something is called, and its first other one."""
     for step in document.steps():
-        if step.actor in (Actor.AGENT, Actor.PERSON):
+        if is_of_solver(step):
             first.setdefault(step.kind not in _NO_CALL, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
@@ -219,8 +223,9 @@ class RunComparison:
 
     def places(self, row: int) -> tuple[int | None, int | None]:
         """Return the last step of each run up to and including a row, the ones to show; None if a run has not begun."""
-        left = next((found.left for found in self.rows[row::-1] if found.left is not None), None)
-        right = next((found.right for found in self.rows[row::-1] if found.right is not None), None)
+        shown = self.rows[row::-1]
+        left = next((found.left for found in shown if found.left is not None), None)
+        right = next((found.right for found in shown if found.right is not None), None)
         return left, right
 
 

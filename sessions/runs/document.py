@@ -254,7 +254,7 @@ class RunDocument:
             return run if self._finished else replace(run, also=(*run.also, *self._noted_beside(run)))
 
     def _noted_beside(self, run: Run) -> tuple[Noted, ...]:
-        """Return the texts of the run's own members that its header lacks; they are kept once all are known."""
+        """Return the texts of the run's own members that its header does not have; they are kept once all are known."""
         found = self._also if self._also is not None else self._leftovers.of_run(self._reader.facts, run)
         self._also = found if self._finished else None
         return found
@@ -288,7 +288,7 @@ class RunDocument:
     @property
     def changed(self) -> bool:
         """Whether the size changed since the index was finished: the run is still being written. Open it again."""
-        return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
+        return self._finished and self._size() != self._indexed_bytes
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -316,10 +316,14 @@ class RunDocument:
     @property
     def progress(self) -> IndexProgress:
         """How far the index is."""
-        (member, end), blobs = self._position, self._reader.blobs
-        done = sum(blob.size for blob in blobs[:member]) + end
-        total = sum(blob.size for blob in blobs)
-        return IndexProgress(total if self._finished else done, total, self.step_count, self._finished)
+        member, end = self._position
+        total = self._size()
+        done = total if self._finished else self._size(member) + end
+        return IndexProgress(done, total, self.step_count, self._finished)
+
+    def _size(self, members: int | None = None) -> int:
+        """Return the bytes of the first of the files that hold the records; of all of them without a number."""
+        return sum(blob.size for blob in self._reader.blobs[:members])
 
     def ensure(self, index: int) -> bool:
         """Build the index until step `index` is known and complete; False if there is no such step."""
@@ -336,23 +340,28 @@ class RunDocument:
                 self._scan = self._reader.records()
             until = time.monotonic() + _SLICE_S
             for count, record in enumerate(self._scan):
-                count_before = self._index.step_count
-                place = count_before if record.damage else self._reader.place(record.fields, count_before)
-                numbered = False if record.inner else None
-                if place < count_before and not record.inner and self._reader.had_a_step(record.fields):
-                    numbered = True
-                self._index.add(record, place, numbered=numbered)
-                if not record.inner:
-                    self._position = (record.member, record.end)
-                    self._cut_at = record.start if record.damage else None
-                if enough() or (not count % 16 and time.monotonic() > until):
+                self._take(record)
+                is_late = not count % 16 and time.monotonic() > until
+                if is_late or enough():
                     return
             self._finished = True
             self._totals = self._reader.sum_up()
-            self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
+            self._indexed_bytes = self._size()
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
             self._sum_up(until)
+
+    def _take(self, record: RawRecord) -> None:
+        """Add the next record to the index."""
+        known = self._index.step_count
+        place = known if record.damage else self._reader.place(record.fields, known)
+        if record.inner:
+            self._index.add(record, place, numbered=False)
+            return
+        had_a_step = place < known and self._reader.had_a_step(record.fields)
+        self._index.add(record, place, numbered=True if had_a_step else None)
+        self._position = (record.member, record.end)
+        self._cut_at = record.start if record.damage else None
 
     def _sum_up(self, until: float) -> None:
         for _ in self._totals or ():
@@ -370,7 +379,9 @@ class RunDocument:
         A last record that was incomplete before is read again.
         """
         with self._lock:
-            if not self._finished or not self._ending or self._last_bytes() != self._ending:
+            if not self._finished or not self._ending:
+                return False
+            if self._last_bytes() != self._ending:
                 return False
             if self._reader.blobs[0].size <= self._indexed_bytes:
                 return False
@@ -439,7 +450,9 @@ class RunDocument:
         """
         from gistpoint.sessions.records.last import last_records
 
-        if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
+        if self._another is None or self._reader.divided:
+            return None
+        if len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
         with self._lock:
             _, start, end = self._index.records(0)[0]
@@ -504,11 +517,15 @@ class RunDocument:
         old = self._cache.pop(index, None)
         self._cached_bytes += size - (old[1] if old else 0)
         self._cache[index] = (version, size, step)
-        while len(self._cache) > 1 and (
-            len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
-        ):
+        while self._is_cache_full:
             _, (_, gone, _) = self._cache.popitem(last=False)
             self._cached_bytes -= gone
+
+    @property
+    def _is_cache_full(self) -> bool:
+        """Whether a step has to leave the cache; the last one stays, however large it is."""
+        exceeds = len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
+        return exceeds and len(self._cache) > 1
 
     def steps(self) -> Iterator[Step]:
         """Yield every step, in order and complete: the index is built first, because results may come late."""

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import compress
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import DiffLineKind, FileDiff
+from gistpoint.core.diffs import DiffLineKind, FileDiff, Hunk
 from gistpoint.core.kinds.registry import submits
 from gistpoint.core.tasks.model import Answer
-from gistpoint.sessions.records.model import Actor, Json, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, Json, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.runs.changes import (
     Change,
     Inserted,
@@ -22,18 +23,20 @@ from gistpoint.sessions.runs.changes import (
     Replaced,
     Restored,
     Undone,
-    Untold,
+    Unrecorded,
     Written,
     changes_of,
+    is_among,
 )
-from gistpoint.sessions.runs.commands import END, ViewedPart, looks_of, same_path
+from gistpoint.sessions.runs.commands import END, ViewedPart, looks_in, same_path
 from gistpoint.sessions.runs.document import RunDocument
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
-_TELLING = 6
+_DISTINCTIVE = 6
 """Characters from which a line is distinctive enough for a function."""
 
-_TELLING_ALONE = 12
+_DISTINCTIVE_ALONE = 12
+"""Characters from which a single line is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Goal:
 
     def __post_init__(self) -> None:
         lines = {line.strip() for line in self.text.split("\n")}
-        object.__setattr__(self, "_lines", frozenset(line for line in lines if len(line) >= _TELLING))
+        object.__setattr__(self, "_lines", frozenset(line for line in lines if len(line) >= _DISTINCTIVE))
 
     @property
     def ref(self) -> FunctionRef:
@@ -56,9 +59,7 @@ class Goal:
 
     def reads_file(self, step: Step) -> bool:
         """Whether a step reads the file, or a part of it."""
-        return any(same_path(look.path, self.path) for call in step.calls for look in looks_of(call)) and (
-            step.kind in _LOOKING
-        )
+        return step.kind in _LOOKING and any(same_path(look.path, self.path) for look in looks_in(step))
 
     def views_function(self, step: Step) -> bool:
         """Whether a step shows the function itself: requested by name, or its `def` is in the result.
@@ -67,53 +68,62 @@ class Goal:
         """
         if step.kind not in _LOOKING:
             return False
-        for call in step.calls:
-            for look in looks_of(call):
-                if not same_path(look.path, self.path):
-                    continue
-                if look.name:
-                    if self._is_named(look.name):
-                        return True
-                elif step.results:
-                    if any(self._definition.search(result.text) for result in step.results):
-                        return True
-                elif look.first <= 1 and look.last == END:
-                    return True
-        return False
+        looks = (look for look in looks_in(step) if same_path(look.path, self.path))
+        return any(self._is_shown_by(look, step.results) for look in looks)
+
+    def _is_shown_by(self, look: ViewedPart, results: Sequence[Result]) -> bool:
+        if look.name:
+            return self._is_named(look.name)
+        if results:
+            return any(self._defines(result.text) for result in results)
+        return look.first <= 1 and look.last == END
 
     def is_edited_by(self, change: Change) -> bool:
         """Whether a change affects the function, as far as the change itself shows."""
         if not same_path(change.path, self.path):
             return False
-        if isinstance(change, Untold):
-            return bool(self._definition.search(change.command)) or any(
-                line in change.command for line in self._lines if len(line) >= _TELLING_ALONE
-            )
-        if isinstance(change, Redefined):
-            return self._is_named(change.name)
-        if isinstance(change, Replaced):
-            # A replaced text is unique in the file: if it is in the function, it is nowhere else.
-            inside = not change.every and "\n" not in change.old.strip() and change.old.strip() in self.text
-            return inside or self._holds(change.old.split("\n")) or bool(self._definition.search(change.old))
-        if isinstance(change, Patched):
-            return self.is_edited_in(change.diff)
-        if isinstance(change, Relined):
-            return self._holds(change.text.split("\n"))
-        if isinstance(change, Inserted):
-            return bool(self._definition.search(change.text))
-        return isinstance(change, Written) and bool(self._lines) and not self._stands_in(change.text)
+        match change:
+            case Unrecorded():
+                return self._defines(change.command) or self._is_quoted_in(change.command)
+            case Redefined():
+                return self._is_named(change.name)
+            case Replaced():
+                return self._is_replaced_by(change)
+            case Patched():
+                return self.is_edited_in(change.diff)
+            case Relined():
+                return self._holds(change.text.split("\n"))
+            case Inserted():
+                return self._defines(change.text)
+            case Written():
+                return bool(self._lines) and self.text.strip() not in change.text
+        return False
+
+    def _is_replaced_by(self, change: Replaced) -> bool:
+        # A replaced text is unique in the file: if it is in the function, it is nowhere else.
+        old = change.old.strip()
+        is_part_of_line = not change.every and "\n" not in old
+        if is_part_of_line and old in self.text:
+            return True
+        return self._holds(change.old.split("\n")) or self._defines(change.old)
+
+    def _is_quoted_in(self, command: str) -> bool:
+        return any(line in command for line in self._lines if len(line) >= _DISTINCTIVE_ALONE)
 
     def is_edited_in(self, diff: FileDiff) -> bool:
         """Whether a diff of the file removes a line of the function, or changes lines directly below its `def`."""
-        if not same_path(diff.path, self.path):
-            return False
-        for hunk in diff.hunks:
-            removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
-            before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
-            named = self._definition.search(hunk.section) or any(self._definition.search(line) for line in before)
-            if (named and (self._holds(before) or not self._lines)) or (removed and self._holds(removed)):
-                return True
-        return False
+        return same_path(diff.path, self.path) and any(map(self._is_edited_by_hunk, diff.hunks))
+
+    def _is_edited_by_hunk(self, hunk: Hunk) -> bool:
+        removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
+        before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
+        if self._holds(removed):
+            return True
+        is_its_text = not self._lines or self._holds(before)
+        return is_its_text and any(map(self._defines, (hunk.section, *before)))
+
+    def _defines(self, text: str) -> bool:
+        return self._definition.search(text) is not None
 
     @property
     def _definition(self) -> re.Pattern[str]:
@@ -125,12 +135,10 @@ class Goal:
 
     def _holds(self, lines: list[str]) -> bool:
         """Whether some of the lines, and half of the distinctive ones, are the function's."""
-        telling = [text for line in lines if len(text := line.strip()) >= _TELLING]
-        own = sum(text in self._lines for text in telling)
-        return own > 0 and own * 2 >= len(telling)
-
-    def _stands_in(self, text: str) -> bool:
-        return self.text.strip() in text
+        stripped = (line.strip() for line in lines)
+        distinctive = [text for text in stripped if len(text) >= _DISTINCTIVE]
+        own = len([text for text in distinctive if text in self._lines])
+        return own > 0 and own * 2 >= len(distinctive)
 
 
 def goals_of(answer: Answer) -> tuple[Goal, ...]:
@@ -209,13 +217,12 @@ class MarkTracker:
         for number, goal in enumerate(self.goals):
             marked += [Marked(mark, goal=number) for mark in self._firsts(step, changes, number, goal)]
         wasted = self._waste.feed(step, changes)
-        for mark, other in (
-            (StepMark.REPEATED_COMMAND, wasted.repeats),
-            (StepMark.REREAD, wasted.rereads),
-            (StepMark.REVERT, wasted.reverts),
-        ):
-            if other is not None:
-                marked.append(Marked(mark, other))
+        found = {
+            StepMark.REPEATED_COMMAND: wasted.repeats,
+            StepMark.REREAD: wasted.rereads,
+            StepMark.REVERT: wasted.reverts,
+        }
+        marked += [Marked(mark, other) for mark, other in found.items() if other is not None]
         return StepMarks(step.index, step.kind, tuple(marked), self._spending.feed(step))
 
     def _firsts(self, step: Step, changes: tuple[Change, ...], number: int, goal: Goal) -> Iterator[StepMark]:
@@ -230,28 +237,29 @@ def _comes_to(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change])
         return goal.reads_file(step)
     if mark is StepMark.FIRST_VIEW_RIGHT_FUNCTION:
         return goal.views_function(step)
-    return any(goal.is_edited_by(change) for change in changes)
+    return any(map(goal.is_edited_by, changes))
 
 
 def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
-    if submissions_in(step):
-        yield StepMark.SUBMISSION
-    if has_error(step):
-        yield StepMark.ERROR
-    if any(step.kind is StepKind.EDIT or not isinstance(change, Untold) for change in changes):
-        yield StepMark.EDIT
-    if step.kind is StepKind.TEST or "test_run" in step.state:
-        yield StepMark.TEST_RUN
+    certain = [change for change in changes if not isinstance(change, Unrecorded)]
+    applies = {
+        StepMark.SUBMISSION: submissions_in(step) > 0,
+        StepMark.ERROR: has_error(step),
+        # A shell's command may change files by the way: only a step that is an edit may have an uncertain one.
+        StepMark.EDIT: bool(changes if step.kind is StepKind.EDIT else certain),
+        StepMark.TEST_RUN: step.kind is StepKind.TEST or "test_run" in step.state,
+    }
+    return compress(applies.keys(), applies.values())
 
 
 def has_error(step: Step) -> bool:
     """Whether something failed in a step, other than tests or a search without results."""
-    if step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags:
+    is_error = step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags
+    if is_error or any(result.is_error for result in step.results):
         return True
-    if any(result.is_error for result in step.results):
-        return True
-    counts = step.kind not in (StepKind.TEST, StepKind.SEARCH)
-    return counts and any(result.returncode not in (None, 0) for result in step.results)
+    # Failing tests and a search without a match also end with a code other than 0.
+    code_means_error = step.kind not in (StepKind.TEST, StepKind.SEARCH)
+    return code_means_error and any(result.returncode for result in step.results)
 
 
 def marks_of(
@@ -293,54 +301,67 @@ class Spending:
     def feed(self, step: Step) -> Spent:
         """Return the budget used up to and including the next step."""
         before = self._spent
-        solver = step.actor in (Actor.AGENT, Actor.PERSON)
-        calls = before.calls + (len(step.calls) if solver else 0)
-        submissions = before.submissions + (submissions_in(step) if solver else 0)
-        calls_left, submissions_left, derived = self._left(step, calls, submissions)
-        elapsed, summed = self._time(step)
+        calls, submissions = before.calls, before.submissions
+        if is_of_solver(step):
+            calls += len(step.calls)
+            submissions += submissions_in(step)
+        calls_left, submissions_left, counted_down = self._left(step, calls, submissions)
+        elapsed, is_summed = self._time(step)
         self._spent = Spent(
             calls,
             submissions,
             calls_left,
             submissions_left,
             before.tokens + step.tokens,
-            before.cost if step.cost is None else (before.cost or 0.0) + step.cost,
+            _sum(before.cost, step.cost),
             elapsed,
-            derived | ({"elapsed_s"} if summed else set()),
+            counted_down | ({"elapsed_s"} if is_summed else set()),
         )
         return self._spent
 
     def _left(self, step: Step, calls: int, submissions: int) -> tuple[int | None, int | None, frozenset[str]]:
+        """Return the budget that is left, as recorded, else counted down; and which of its fields are counted."""
         spent_so_far = step.state.get("budget")
         if isinstance(spent_so_far, dict):
             self._recorded = True
-            return _whole(spent_so_far.get("tool_uses")), _whole(spent_so_far.get("submissions")), frozenset()
+            return (*_whole_ones(spent_so_far, "tool_uses", "submissions"), frozenset())
         if self._recorded:
             return self._spent.calls_left, self._spent.submissions_left, frozenset()
-        counted = {
-            name for name, known in (("calls_left", self._calls), ("submissions_left", self._submissions)) if known
-        }
-        return (
-            None if self._calls is None else max(0, self._calls - calls),
-            None if self._submissions is None else max(0, self._submissions - submissions),
-            frozenset(counted),
-        )
+        counted = frozenset(compress(("calls_left", "submissions_left"), (self._calls, self._submissions)))
+        return _remaining(self._calls, calls), _remaining(self._submissions, submissions), counted
 
     def _time(self, step: Step) -> tuple[float | None, bool]:
-        spent = [result.duration_s for result in step.results if result.duration_s is not None]
-        if spent:
-            self._durations = (self._durations or 0.0) + sum(spent)
+        """Return the seconds since the start, and whether they are only a sum of durations."""
+        durations = [result.duration_s for result in step.results if result.duration_s is not None]
+        if durations:
+            self._durations = _sum(self._durations, sum(durations))
         at = step.started if step.ended is None else step.ended
-        if at is None:
-            return (self._spent.elapsed_s, False) if self._started is not None else (self._durations, bool(spent))
-        if self._started is None:
-            self._started = at if step.started is None else step.started
-        # A clock that was set back must not reduce the elapsed time.
-        return max(at - self._started, self._spent.elapsed_s or 0.0), False
+        if at is not None:
+            if self._started is None:
+                self._started = at if step.started is None else step.started
+            # A clock that was set back must not reduce the elapsed time.
+            return max(at - self._started, self._spent.elapsed_s or 0.0), False
+        if self._started is not None:
+            return self._spent.elapsed_s, False
+        return self._durations, bool(durations)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    """Return the sum of what is recorded."""
+    return one if other is None else (one or 0.0) + other
+
+
+def _remaining(budget: int | None, used: int) -> int | None:
+    return None if budget is None else max(0, budget - used)
+
+
+def is_of_solver(step: Step) -> bool:
+    """Whether a step is the solver's own: an agent's or a person's."""
+    return step.actor in (Actor.AGENT, Actor.PERSON)
 
 
 class StepClock:
-    """Tells how long each step of a run took, in order."""
+    """Measures how long each step of a run took, in order."""
 
     def __init__(self) -> None:
         self._last_start: float | None = None
@@ -353,7 +374,8 @@ class StepClock:
         before, self._last_start = self._last_start, step.started
         if step.ended is not None and step.ended > step.started:
             return step.ended - step.started
-        return durations or (0.0 if before is None else max(0.0, step.started - before))
+        since_before = 0.0 if before is None else max(0.0, step.started - before)
+        return durations or since_before
 
 
 def submissions_in(step: Step) -> int:
@@ -367,12 +389,18 @@ def submissions_in(step: Step) -> int:
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
     spent_so_far = extra.get("budgets")
     if isinstance(spent_so_far, dict):
-        return _whole(spent_so_far.get("tool_uses")), _whole(spent_so_far.get("submissions"))
-    return _whole(extra.get("tool_uses")), _whole(extra.get("test_runs"))
+        return _whole_ones(spent_so_far, "tool_uses", "submissions")
+    return _whole_ones(extra, "tool_uses", "test_runs")
+
+
+def _whole_ones(values: Mapping[str, Json], one: str, other: str) -> tuple[int | None, int | None]:
+    return _whole(values.get(one)), _whole(values.get(other))
 
 
 def _whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < 1 << 53 else None
 
 
 _REPEATABLE = frozenset({StepKind.VIEW, StepKind.SEARCH, StepKind.EXECUTE, StepKind.TEST, StepKind.TOOL})
@@ -405,7 +433,8 @@ class Waste:
         """Return the steps that the next step repeats; `changes` are its own."""
         repeats, rereads = self._repeated(step)
         reverts = self._reverted(step, changes)
-        if changes or step.kind is StepKind.EDIT or reverts is not None:
+        is_edit = bool(changes) or step.kind is StepKind.EDIT
+        if is_edit or reverts is not None:
             self._calls.clear()
             self._forget(changes)
         return Wasted(repeats if rereads is None else None, rereads, reverts)
@@ -413,26 +442,31 @@ class Waste:
     def _repeated(self, step: Step) -> tuple[int | None, int | None]:
         if step.kind not in _REPEATABLE or not step.calls:
             return None, None
-        earlier = [self._calls.get(_signature(call)) for call in step.calls]
-        looks = [look for call in step.calls for look in looks_of(call)] if step.kind is not StepKind.TEST else []
-        partial = _is_partial(step)
-        read = [next((at for known, at in self._looks if known.covers(look)), None) for look in looks]
-        for call in step.calls:
-            self._calls.setdefault(_signature(call), step.index)
-        for look, at in zip(looks, read, strict=True):
-            if at is None:
-                shown = replace(look, name=look.name or "a part") if partial else look
-                self._looks.append((shown, step.index))
-        return (None if None in earlier else earlier[0]), (read[0] if read and None not in read else None)
+        signatures = [_signature(call) for call in step.calls]
+        earlier = [self._calls.get(signature) for signature in signatures]
+        for signature in signatures:
+            self._calls.setdefault(signature, step.index)
+        # A test names the files that it runs: it does not show them.
+        looks = looks_in(step) if step.kind is not StepKind.TEST else ()
+        read = [self._last_read(look) for look in looks]
+        is_partial = _is_partial(step)
+        for look in compress(looks, (at is None for at in read)):
+            shown = replace(look, name=look.name or "a part") if is_partial else look
+            self._looks.append((shown, step.index))
+        return _first_if_all(earlier), _first_if_all(read)
+
+    def _last_read(self, look: ViewedPart) -> int | None:
+        """Return the earlier step that showed all of a part of a file."""
+        return next((at for known, at in self._looks if known.covers(look)), None)
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
         """Forget the files that were edited, or all if it is unknown which."""
-        if not changes or any(isinstance(change, Untold | Restored) and not change.path for change in changes):
+        may_be_any_file = any(isinstance(change, Unrecorded | Restored) and not change.path for change in changes)
+        if may_be_any_file or not changes:
             self._looks.clear()
             return
-        self._looks = [
-            (look, at) for look, at in self._looks if not any(same_path(look.path, change.path) for change in changes)
-        ]
+        changed = [change.path for change in changes]
+        self._looks = [(look, at) for look, at in self._looks if not is_among(look.path, changed)]
 
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
         found = [self._undone(step.index, change) for change in changes]
@@ -444,18 +478,21 @@ class Waste:
         if isinstance(change, Undone | Restored):
             return self._set_back(change.path)
         self._last_edit[change.path] = index
-        if isinstance(change, Written):
-            return self._state(change.path, sha256_of_text(change.text), index)
-        if isinstance(change, Redefined):
-            return self._state(f"{change.path}::{change.name}", sha256_of_text(change.code.strip()), index)
-        if isinstance(change, Replaced):
-            forth, back = _pair(change.path, change.old, change.new), _pair(change.path, change.new, change.old)
-            found = self._inverse.pop(back, None)
-            if found is None:
-                self._inverse[forth] = index
-            return found
-        assert isinstance(change, Inserted | Relined | Patched | Untold)
+        match change:
+            case Written():
+                return self._state(change.path, sha256_of_text(change.text), index)
+            case Redefined():
+                return self._state(f"{change.path}::{change.name}", sha256_of_text(change.code.strip()), index)
+            case Replaced():
+                return self._replaced_back(index, change)
         return None
+
+    def _replaced_back(self, index: int, change: Replaced) -> int | None:
+        """Return the step that made the opposite replacement, which is taken back with it."""
+        back = self._inverse.pop(_pair(change.path, change.new, change.old), None)
+        if back is None:
+            self._inverse[_pair(change.path, change.old, change.new)] = index
+        return back
 
     def _set_back(self, path: str) -> int | None:
         """Forget the edits of a file, of all files if `path` is empty; return the last of them."""
@@ -465,18 +502,24 @@ class Waste:
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
         """Record a state; return the step that left it, if it existed before and was left since."""
         states = self._edits.setdefault(what, [(first, -1)] if first else [])
-        if states and states[-1][0] == digest:
+        digests = [known for known, _ in states]
+        if digests[-1:] == [digest]:
             return None
-        place = next((place for place, (known, _) in enumerate(states) if known == digest), None)
-        found = None if place is None else states[place + 1][1]
-        if place is None:
+        if digest not in digests:
             states.append((digest, index))
-        else:
-            del states[place + 1 :]
-        return found
+            return None
+        following = digests.index(digest) + 1
+        _, left_at = states[following]
+        del states[following:]
+        return left_at
 
 
 _NO_DIFF = sha256_of_text("")
+
+
+def _first_if_all(steps: Sequence[int | None]) -> int | None:
+    """Return the first of some steps if there are any, and none of them is unknown."""
+    return steps[0] if steps and None not in steps else None
 
 
 def _signature(call: RunCall) -> str:
@@ -488,4 +531,5 @@ def _pair(path: str, old: str, new: str) -> str:
 
 
 def _is_partial(step: Step) -> bool:
-    return any(_PARTIAL.search(result.text[:_ENDS] + "\n" + result.text[-_ENDS:]) for result in step.results)
+    ends = (f"{result.text[:_ENDS]}\n{result.text[-_ENDS:]}" for result in step.results)
+    return any(map(_PARTIAL.search, ends))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Iterator
+from functools import cached_property
 
 from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run, Step, StepTexts
 
@@ -70,7 +71,7 @@ class Leftovers:
         return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
-        """Return the texts of a run's own members that its header lacks."""
+        """Return the texts of a run's own members that its header does not have."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
         shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
         return tuple(_without(self._of_run.below(members), shown))
@@ -98,19 +99,26 @@ class _Texts:
                 if item.__class__ not in _NO_TEXTS:
                     self._walk(path, item, shown, found)
         elif isinstance(value, dict) and id(value) not in shown:
-            known = self._known.get(path)
-            if known is None or len(known) > _MOST_KEYS:
-                known = self._known_below(path)
-            for key, item in value.items():
-                if item.__class__ in _NO_TEXTS or not item:
-                    continue
-                below, label = known.get(key) or self._learn(known, path, key)
-                if not below or (label and _is_text(item)):
-                    continue
-                if isinstance(item, str):
-                    found.append((below, item))
-                else:
-                    self._walk(below, item, shown, found)
+            self._walk_object(path, value, shown, found)
+
+    def _walk_object(
+        self, path: str, value: dict[str, Json], shown: Container[int], found: list[tuple[str, str]]
+    ) -> None:
+        known = self._known.get(path)
+        if known is None or len(known) > _MOST_KEYS:
+            known = self._known_below(path)
+        for key, item in value.items():
+            if item.__class__ in _NO_TEXTS or not item:
+                continue
+            below, label = known.get(key) or self._learn(known, path, key)
+            names_type = label and _is_text(item)
+            if names_type or not below:
+                continue
+            # Most members are texts: they are taken here, without a call for each.
+            if isinstance(item, str):
+                found.append((below, item))
+            else:
+                self._walk(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:
         if len(self._known) > _MOST_KEYS:
@@ -135,37 +143,52 @@ def _is_text(value: Json) -> bool:
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
     """Yield the texts that are not contained in one of those shown, each once."""
     known = set(shown)
-    whole: str | None = None
-    before = 0
+    texts = _ShownTexts(shown)
     for path, text in found:
-        if text in known or text.isspace() or _OPAQUE.match(text):
+        if text in known:
+            continue
+        if text.isspace() or _OPAQUE.match(text):
             continue
         known.add(text)
-        if isinstance(text, CutText):
-            if not any(isinstance(other, CutText) and set(text.pieces) <= set(other.pieces) for other in shown):
-                yield Noted(path, text)
-            continue
-        if whole is None:
-            whole = "\0".join(shown)
-        at = _place_in(whole, text, before)
-        if at < 0 and _ESCAPED.search(text):
-            at = _place_in(whole, json.dumps(text, ensure_ascii=False)[1:-1], before)
-        if at < 0:
+        if not texts.contain(text):
             yield Noted(path, text)
-        before = max(before, at)
 
 
-def _place_in(whole: str, text: str, before: int) -> int:
-    """Return the position of a text, searching from `before` first: texts are mostly shown in their order."""
-    at = _word_in(whole, text, before)
-    return at if at >= 0 or not before else _word_in(whole, text, 0)
+class _ShownTexts:
+    """The texts that a step shows, searched for those of its raw records, which are mostly in the same order."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self._reached = 0
+        """Where the search of the joined texts begins: at the place of the last text that was found."""
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\0".join(self._texts)
+
+    def contain(self, text: str) -> bool:
+        """Whether one of the texts contains another one, as it is or as JSON writes it."""
+        if isinstance(text, CutText):
+            pieces = set(text.pieces)
+            return any(pieces.issubset(other.pieces) for other in self._texts if isinstance(other, CutText))
+        at = self._place_of(text)
+        if at < 0 and _ESCAPED.search(text):
+            at = self._place_of(json.dumps(text, ensure_ascii=False)[1:-1])
+        self._reached = max(self._reached, at)
+        return at >= 0
+
+    def _place_of(self, text: str) -> int:
+        at = _word_in(self._joined, text, self._reached)
+        return at if at >= 0 or not self._reached else _word_in(self._joined, text, 0)
 
 
 def _word_in(whole: str, text: str, at: int) -> int:
     at = whole.find(text, at)
     while at >= 0 and len(text) < _SHORT:
         left, right = whole[at - 1 : at], whole[at + len(text) : at + len(text) + 1]
-        if not (left.isalnum() and text[0].isalnum()) and not (right.isalnum() and text[-1].isalnum()):
+        is_end = left.isalnum() and text[0].isalnum()
+        is_beginning = right.isalnum() and text[-1].isalnum()
+        if not is_end and not is_beginning:
             break
         at = whole.find(text, at + 1)
     return at

@@ -6,9 +6,11 @@ An ID is percent-encoded. In an archive it is the member; for a member with seve
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote, unquote
@@ -68,28 +70,44 @@ def files_of(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    count = 0
+    left = limits.MEMBERS
     for place, folders, files in os.walk(path):
         here = Path(place)
-        folders[:] = sorted(name for name in folders if name not in _IGNORED)
-        if "events" in folders and event_files(here):
-            folders.remove("events")
+        folders[:] = sorted(set(folders) - _IGNORED)
+        if _is_run(here, folders, files):
             yield here
             continue
-        folders[:] = holding_sessions(folders) or folders
-        if is_trial(here, files, folders):
-            folders.clear()
-            yield here
-            continue
-        if {"result.json", "results.json"} & set(files) and holds_trials(here):
-            files = [name for name in files if name not in ("result.json", "results.json")]
-        if "api_conversation_history.json" in files:  # the same task as Cline's window showed it
-            files = [name for name in files if name != "ui_messages.json"]
-        for name in sorted(files):
-            count += 1
-            if count > limits.MEMBERS:
-                return
-            yield here / name
+        names = sorted(set(files) - _repeating_files(here, files))
+        yield from map(here.joinpath, names[:left])
+        left -= len(names)
+        if left < 0:
+            return
+
+
+def _is_run(here: Path, folders: list[str], files: list[str]) -> bool:
+    """Whether a folder is a run itself; of `folders` only those remain in which there may be other runs."""
+    if "events" in folders and event_files(here):
+        folders.remove("events")
+        return True
+    folders[:] = holding_sessions(folders) or folders
+    if is_trial(here, files, folders):
+        folders.clear()
+        return True
+    return False
+
+
+_SUMMARIES = frozenset({"result.json", "results.json"})
+"""Files with the result of a trial, or of several trials in folders beside them."""
+
+
+def _repeating_files(here: Path, files: list[str]) -> set[str]:
+    """Return the files of a folder that only show again what others hold."""
+    found = set[str]()
+    if not _SUMMARIES.isdisjoint(files) and holds_trials(here):
+        found |= _SUMMARIES
+    if "api_conversation_history.json" in files:  # the same task as Cline's window showed it
+        found.add("ui_messages.json")
+    return found
 
 
 def list_runs(
@@ -110,19 +128,26 @@ def list_runs(
         if id:
             yield from _guarded(str(given), partial(_named, path, id))
             continue
-        inside = path.is_dir() and not run_files(path)
+        is_named = not path.is_dir() or bool(run_files(path))
         for file in files_of(path):
             cancel.check()
             for listed in _guarded(str(file), partial(_in_file, file, wants)):
-                if listed.header is not None or not inside or _is_reported(listed):
+                if is_named or _is_reported(listed):
                     yield listed
-                elif tells_unread and (not listed.is_verdict or file.suffix.lower() in _MEANT):
+                elif tells_unread and _seems_meant(listed, file):
                     yield replace(listed, problem=listed.problem.partition(" Known: ")[0])
 
 
 def _is_reported(listed: Listed) -> bool:
-    """Whether to report the problem of a file that was not named: if it is some kind of run, or dangerous."""
-    return listed.problem.startswith(("Refused", "Damaged")) or (listed.is_verdict and _UNKNOWN not in listed.problem)
+    """Whether to list a file that was not named: if it is a run, or some kind of run, or dangerous."""
+    if listed.header is not None or listed.problem.startswith(("Refused", "Damaged")):
+        return True
+    return listed.is_verdict and _UNKNOWN not in listed.problem
+
+
+def _seems_meant(listed: Listed, file: Path) -> bool:
+    """Whether somebody may miss a file that is not listed: it can't be read, or its name is that of a run."""
+    return not listed.is_verdict or file.suffix.lower() in _MEANT
 
 
 def _guarded(name: str, entries: Callable[[], Iterator[Listed]]) -> Iterator[Listed]:
@@ -135,9 +160,9 @@ def _guarded(name: str, entries: Callable[[], Iterator[Listed]]) -> Iterator[Lis
 def _named(path: Path, id: str) -> Iterator[Listed]:
     probe, rest = probe_of(path, id)
     wanted = join_name(str(path), *()) + "#" + id
-    for listed in _runs(probe, wanted if not rest else wanted.removesuffix("#" + rest), probe.blob.size):
-        if not rest or listed.name == wanted:
-            yield listed
+    name = wanted.removesuffix("#" + rest) if rest else wanted
+    found = _runs(probe, name, probe.blob.size)
+    yield from (listed for listed in found if not rest or listed.name == wanted)
 
 
 def _in_file(path: Path, wants: Wants) -> Iterator[Listed]:
@@ -146,9 +171,8 @@ def _in_file(path: Path, wants: Wants) -> Iterator[Listed]:
         yield from _runs(probe, str(path), sum(part.size for part in probe.parts), wants)
         return
     if not path.is_file():
-        yield Listed(
-            str(path), 0, None, f"{path} does not exist." if not path.exists() else f"{path} is not a regular file."
-        )
+        problem = "is not a regular file" if path.exists() else "does not exist"
+        yield Listed(str(path), 0, None, f"{path} {problem}.")
         return
     blob = opened(FileBlob(path))
     if not isinstance(blob, Archive) or is_log(blob):
@@ -176,14 +200,14 @@ def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) ->
     format = recognise(probe)
     if wants is not None and not wants(probe, format):
         return
-    none = True
+    has_runs = False
     for entry in format.runs(probe):
-        none = False
+        has_runs = True
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})
-        yield Listed(join_name(name, entry.id) if entry.id else name, size, header, format=format)
-    if none:
+        yield Listed(join_name(name, entry.id), size, header, format=format)
+    if not has_runs:
         raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")
 
 
@@ -195,16 +219,15 @@ def split_name(name: str) -> tuple[Path, str]:
 
     Characters that are printed as signs, such as control characters, may be given as these signs.
     """
-    if _is_there(name):
-        return Path(name), ""
-    at = name.find("#")
-    while at >= 0:
-        if _is_there(name[:at]):
-            return Path(name[:at]), name[at + 1 :]
-        at = name.find("#", at + 1)
-    for end in (len(name), *(at for at, letter in enumerate(name) if letter == "#")):
-        if not name.isascii() and (printed := _as_printed(Path(name[:end]))) is not None:
-            return printed, name[end + 1 :]
+    ends = (len(name), *(sign.start() for sign in re.finditer("#", name)))
+    for end in ends:
+        if _is_there(name[:end]):
+            return Path(name[:end]), name[end + 1 :]
+    if not name.isascii():
+        for end in ends:
+            printed = _as_printed(Path(name[:end]))
+            if printed is not None:
+                return printed, name[end + 1 :]
     path, _, id = name.partition("#")
     return Path(path), id
 
@@ -283,7 +306,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
-    parts = trial_files(path.parent) if path.name in ("result.json", "results.json") else session_files(path)
+    parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
     if parts:
         return FileProbe(parts[0], name=str(path), parts=parts), id
     blob = opened(FileBlob(path))
@@ -301,17 +324,20 @@ def is_log(archive: Archive) -> bool:
 def _in_archive(path: Path, archive: Archive, id: str) -> tuple[FileProbe, str]:
     if is_log(archive):
         return FileProbe(_nothing(path), name=str(path), archive=archive), id
-    if not id:
-        usable = [member for member in archive.members.values() if not member.refused]
-        if len(usable) != 1:
-            some = ", ".join(join_name(str(path), member.name) for member in usable[:2])
-            refused = next((member for member in archive.members.values() if member.refused), None)
-            if refused is not None and not usable:
-                raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
-            raise RunFileError(f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else "")
-        id = quote(usable[0].name)
-    member, _, rest = id.partition("#")
+    member, _, rest = (id or quote(_only_member(path, archive))).partition("#")
     return member_probe(str(path), archive, unquote(member)), rest
+
+
+def _only_member(path: Path, archive: Archive) -> str:
+    members = archive.members.values()
+    usable = [member for member in members if not member.refused]
+    if len(usable) == 1:
+        return usable[0].name
+    refused = next((member for member in members if member.refused), None)
+    if refused is not None and not usable:
+        raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
+    some = ", ".join(join_name(str(path), member.name) for member in usable[:2])
+    raise RunFileError(f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else "")
 
 
 def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
@@ -341,19 +367,19 @@ def linked_name(name: str, link: str) -> str | None:
         return join_name(str(path), link[1:])
     beside, _, inside = link.partition("/")
     within = path.parent / beside / inside
-    if beside not in ("", ".", "..") and within.name == inside != ".." and within.is_file():
+    is_in_folder = beside not in ("", ".", "..") and within.name == inside != ".."
+    if is_in_folder and within.is_file():
         return str(within)
-    if "/" in link.replace("\\", "/") or link in ("", ".", ".."):
-        link = link.replace("\\", "/").rsplit("/", 1)[-1]
-    exact = path.parent / link
-    if link and exact.is_file():
+    last = link.replace("\\", "/").rpartition("/")[2]
+    if not last:
+        return None
+    exact = path.parent / last
+    if exact.is_file():
         return str(exact)
-    for folder in (path.parent, path.with_suffix("") / "subagents"):
-        if folder.is_dir():
-            for entry in sorted(folder.iterdir()):
-                if link and entry.name.endswith(link) and entry.is_file():
-                    return str(entry)
-    return None
+    folders = filter(Path.is_dir, (path.parent, path.with_suffix("") / "subagents"))
+    entries = chain.from_iterable(sorted(folder.iterdir()) for folder in folders)
+    found = (str(entry) for entry in entries if entry.name.endswith(last) and entry.is_file())
+    return next(found, None)
 
 
 LOOKED_AT = 12

@@ -6,15 +6,16 @@ One pass over the steps; what is kept does not grow with the run beyond stated l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sessions.records.model import Actor, CutText, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import CutText, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepClock, StepMark, StepMarks
+from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepClock, StepMark, StepMarks, is_of_solver
 
 MOST_BINS = 480
 """Bins of the course: when there are more steps, two neighbours become one."""
@@ -23,7 +24,7 @@ MOST_MOVES = 400
 _MOST_NAMED = 20
 """Steps of a kind of waste that are named; all are counted."""
 _TAIL = 4000
-"""Characters at the end of a result in which a test runner tells its counts."""
+"""Characters at the end of a result in which a test runner prints its counts."""
 
 
 class Work(StrEnum):
@@ -245,41 +246,43 @@ class Profiler:
         self._spent = marked.spent
         seconds = self._clock.feed(step)
         self._timed = self._timed or step.started is not None or seconds > 0
-        solver = step.actor in (Actor.AGENT, Actor.PERSON)
-        work = _work_of(step, marked) if solver else None
         found = Bin()
-        if work is not None:
-            found.work[WORKS.index(work)] = 1
-            share = self._shares.setdefault(work, WorkShare())
-            share.steps += 1
-            share.seconds += seconds
-            if len(self._moves) < MOST_MOVES:
-                self._moves.append(SolverMove(step.index, work, _path(step, work)))
-        self._count(step, marked, found, work, solver=solver)
-        if StepMark.TEST_RUN in marked.marks and solver:
-            self._add_test_run(step)
+        if is_of_solver(step):
+            self._count(step, marked, found, seconds)
         if step.kind is StepKind.CONTEXT:
             self._condensed.add(step.index)
-        if solver and step.tokens.prompt:
-            found.context = self._last_context = step.tokens.prompt
-        self._add(found)
-
-    def _count(self, step: Step, marked: StepMarks, found: Bin, work: Work | None, *, solver: bool) -> None:
         for item in marked.marked:
             if item.goal is not None:
                 self._firsts[item.goal, item.mark] = step.index
-        if StepMark.EDIT in marked.marks and self._first_edit is None and solver:
-            self._first_edit = step.index
-        if not solver:
-            return
+        self._add(found)
+
+    def _count(self, step: Step, marked: StepMarks, found: Bin, seconds: float) -> None:
+        """Count a step of the solver, and put it into its bin `found`."""
+        work = _work_of(step, marked)
         marks = marked.marks & self._counted.keys()
         if work is None:
             marks -= {StepMark.ERROR}  # nothing was called: an error of the program or its provider
+        else:
+            found.work[WORKS.index(work)] = 1
+            self._add_work(step, work, seconds)
         for mark in marks:
             self._counted[mark].add(step.index)
         found.failed = int(StepMark.ERROR in marks)
         found.wasted = int(bool(marks - {StepMark.SUBMISSION, StepMark.ERROR}))
         self._wasted += work is not None and bool(marks - {StepMark.SUBMISSION})
+        if StepMark.EDIT in marked.marks and self._first_edit is None:
+            self._first_edit = step.index
+        if StepMark.TEST_RUN in marked.marks:
+            self._add_test_run(step)
+        if step.tokens.prompt:
+            found.context = self._last_context = step.tokens.prompt
+
+    def _add_work(self, step: Step, work: Work, seconds: float) -> None:
+        share = self._shares.setdefault(work, WorkShare())
+        share.steps += 1
+        share.seconds += seconds
+        if len(self._moves) < MOST_MOVES:
+            self._moves.append(SolverMove(step.index, work, _path(step, work)))
 
     def _add_test_run(self, step: Step) -> None:
         if len(self._test_runs) < MOST_TEST_RUNS:
@@ -367,20 +370,19 @@ _UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
 
 def test_run_of(step: Step) -> TestRunCounts:
     """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the end."""
-    recorded = step.state.get("test_run")
-    if isinstance(recorded, dict):
-        passed, failing = recorded.get("passed"), recorded.get("failing")
-        if isinstance(passed, int) and isinstance(failing, list | tuple):
-            return TestRunCounts(step.index, passed, len(failing), not failing and passed > 0)
+    match step.state.get("test_run"):
+        case {"passed": int(passed), "failing": [*failing]}:
+            return _counted_run(step, passed, len(failing))
     for result in reversed(step.results):
         counts = None if isinstance(result.text, CutText) else _counts(result.text[-_TAIL:])
         if counts is not None:
-            passed, failed = counts
-            return TestRunCounts(step.index, passed, failed, not failed and passed > 0)
-    codes = [result.returncode for result in step.results if result.returncode is not None]
-    if any(codes) or any(result.is_error for result in step.results):
-        return TestRunCounts(step.index, went_well=False)
-    return TestRunCounts(step.index)
+            return _counted_run(step, *counts)
+    has_failed = any(result.returncode or result.is_error for result in step.results)
+    return TestRunCounts(step.index, went_well=False if has_failed else None)
+
+
+def _counted_run(step: Step, passed: int, failed: int) -> TestRunCounts:
+    return TestRunCounts(step.index, passed, failed, not failed and passed > 0)
 
 
 test_run_of.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test's
@@ -393,15 +395,17 @@ def _counts(text: str) -> tuple[int, int] | None:
         ended = _UNITTEST_END.search(text, ran.end())
         if ended is None:
             return None
-        counts = {what.strip(): int(count) for what, count in _UNITTEST_COUNT.findall(ended[2] or "")}
-        failed = counts.get("failures", 0) + counts.get("errors", 0) + counts.get("unexpected successes", 0)
-        return max(0, int(ran[1]) - failed - counts.get("skipped", 0)), failed
-    for line in reversed(text.split("\n")):
-        found = _COUNTS.findall(line[:1000])
-        if found:
-            passed = sum(int(count) for count, what in found if what == "passed")
-            return passed, sum(int(count) for count, what in found if what != "passed")
-    return None
+        counts = Counter({what.strip(): int(count) for what, count in _UNITTEST_COUNT.findall(ended[2] or "")})
+        failed = counts["failures"] + counts["errors"] + counts["unexpected successes"]
+        return max(0, int(ran[1]) - failed - counts["skipped"]), failed
+    found = next(filter(None, (_COUNTS.findall(line[:1000]) for line in reversed(text.split("\n")))), None)
+    if found is None:
+        return None
+    counts = Counter()
+    for count, what in found:
+        counts[what] += int(count)
+    passed = counts.pop("passed", 0)
+    return passed, counts.total()
 
 
 # Sets of runs

@@ -7,21 +7,59 @@ from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
 from gistpoint.sessions.formats.calls import command_in, kind_of
-from gistpoint.sessions.records.model import CutText, Run, RunCall, Step, StepKind, TextScope, json_text, parts_of
+from gistpoint.sessions.records.model import (
+    CutText,
+    Json,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    TextScope,
+    json_text,
+    parts_of,
+)
+from gistpoint.sessions.runs.commands import COMMAND_KEYS, arguments_of
 from gistpoint.sessions.runs.document import RunDocument
 
 GLYPHS = {
-    "system": "S", "task": "T", "message": "-", "view": "v", "search": "/", "edit": "e", "execute": "$", "test": "t",
-    "submit": "!", "tool": "*", "delegate": ">", "context": "~", "score": "%", "state": ".", "pause": "=", "note": "n",
-    "error": "x", "end": "#", "unknown": "?", "damaged": "x",
-}  # fmt: skip
+    "system": "S",
+    "task": "T",
+    "message": "-",
+    "view": "v",
+    "search": "/",
+    "edit": "e",
+    "execute": "$",
+    "test": "t",
+    "submit": "!",
+    "tool": "*",
+    "delegate": ">",
+    "context": "~",
+    "score": "%",
+    "state": ".",
+    "pause": "=",
+    "note": "n",
+    "error": "x",
+    "end": "#",
+    "unknown": "?",
+    "damaged": "x",
+}
 """One character for each kind of step, for lists on any terminal."""
 
 SHELLS = frozenset(
-    ("bash", "execute_bash", "sh", "shell", "local_shell", "shell_command", "exec_command", "run_shell_command",
-     "command_execution")
-)  # fmt: skip
-"""Tools that a row does not name: the kind of the step tells what the command does."""
+    (
+        "bash",
+        "execute_bash",
+        "sh",
+        "shell",
+        "local_shell",
+        "shell_command",
+        "exec_command",
+        "run_shell_command",
+        "command_execution",
+    )
+)
+"""Tools that a row does not name: the kind of the step shows what the command does."""
 _WORDS = 160
 """Characters of a step in one line."""
 FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
@@ -59,47 +97,72 @@ def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
 
 def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the known facts about a run with their names; derived values are marked with a tilde."""
-    tokens = " / ".join(str(n) for n in (run.tokens.prompt, run.tokens.completion) if n is not None)
     facts = {
-        "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
-        "agent": run.agent, "actor": run.actor.value, "verdict": run.verdict, "suspicious": ", ".join(run.suspicious),
+        "format": f"{run.format} {run.format_version}".strip(),
+        "id": run.id,
+        "task": run.task,
+        "model": run.model,
+        "agent": run.agent,
+        "actor": run.actor.value,
+        "verdict": run.verdict,
+        "suspicious": ", ".join(run.suspicious),
         "confirmation": run.confirmation,
-        "score": "" if run.score is None else f"{run.score:g}", "exit_status": run.exit_status, "tokens": tokens,
-        "cost": "" if run.cost is None else f"${run.cost:.4f}",
-        "duration_s": "" if run.duration_s is None else f"{run.duration_s:.1f}",
-        "step_count": "" if run.step_count is None else str(run.step_count),
-    }  # fmt: skip
+        "score": _formatted(run.score, "g"),
+        "exit_status": run.exit_status,
+        "tokens": " / ".join(filter(None, map(_formatted, (run.tokens.prompt, run.tokens.completion)))),
+        "cost": _formatted(run.cost, ".4f", before="$"),
+        "duration_s": _formatted(run.duration_s, ".1f"),
+        "step_count": _formatted(run.step_count),
+    }
     for name, value in facts.items():
         if value:
-            yield name.replace("_", " "), f"{'~' if name in run.derived else ''}{value}"
+            yield name.replace("_", " "), f"{about(run, name)}{value}"
     for link in run.links:
         yield "goes on in", link
     for name, fact in run.extra.items():
-        yield name.replace("_", " "), fact if isinstance(fact, str) else json_text(fact, None)
+        yield name.replace("_", " "), _fact_text(fact)
+
+
+def _formatted(value: float | None, form: str = "", *, before: str = "", after: str = "") -> str:
+    """Return a number between two texts; empty if it is None."""
+    return "" if value is None else f"{before}{value:{form}}{after}"
+
+
+def _fact_text(fact: Json) -> str:
+    return fact if isinstance(fact, str) else json_text(fact, None)
 
 
 def header_texts(run: Run) -> list[str]:
     """Return the texts that a run's header has from its file, as its lines and the text of its task show them."""
     recorded = {"task": run.task, "exit_status": run.exit_status}
     texts = [text for name, text in recorded.items() if name not in run.derived]
-    texts += [fact if isinstance(fact, str) else json_text(fact, None) for fact in run.extra.values()]
+    texts += map(_fact_text, run.extra.values())
     return [*texts, *(noted.text for noted in run.also), run.prompt, run.submission]
 
 
 def summary(step: Step, width: int = 100) -> str:
     """Return a step in one line: the call that gives it its kind, or the beginning of its text."""
-    if step.calls:
-        call = _main_call(step)
-        commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
-        shown = next((command_in(command) for command in commands if isinstance(command, str | list)), call.arguments)
-        shown = (shown if shown.split(None, 1)[:1] == [call.tool] else f"{call.tool} {shown}") + (
-            f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
-        )
-    else:
-        shown = step.text or step.thought or (step.results[0].text if step.results else "") or step.label
-    line = " ".join(shown[: width * 4].split())
-    line = line if len(line) <= width else line[: width - 1] + "…"
-    return line + (f"  [{', '.join(sorted(step.flags))}]" if step.flags else "")
+    line = " ".join(_summarised(step)[: width * 4].split())
+    if len(line) > width:
+        line = line[: width - 1] + "…"
+    return f"{line}  [{', '.join(sorted(step.flags))}]" if step.flags else line
+
+
+def _summarised(step: Step) -> str:
+    """Return the call that gives a step its kind, or its first text."""
+    if not step.calls:
+        results = (result.text for result in step.results[:1])
+        return next(filter(None, (step.text, step.thought, *results, step.label)), "")
+    call = _main_call(step)
+    commands = map(arguments_of(call).get, COMMAND_KEYS)
+    shown = next((command_in(command) for command in commands if isinstance(command, str | list)), call.arguments)
+    names_tool = shown.split(None, 1)[:1] == [call.tool]
+    return f"{shown if names_tool else f'{call.tool} {shown}'}{_more_calls(step)}"
+
+
+def _more_calls(step: Step) -> str:
+    more = len(step.calls) - 1
+    return f"  (+{more} more)" if more else ""
 
 
 def _main_call(step: Step) -> RunCall:
@@ -110,29 +173,43 @@ def _main_call(step: Step) -> RunCall:
 
 def row_words(step: Step) -> str:
     """Return a step in one line: the call that gives it its kind, with its object, else its text."""
-    call = _main_call(step) if step.calls else None
-    parsed = (call.parsed or {}) if call is not None else {}
-    path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
-    if call is not None and path is None and len(step.calls) == 1 and (words := _plain_call(call)):
-        return words
-    if call is None or path is None:
-        words = summary(step, _WORDS)
-        return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in SHELLS else words
-    doing = parsed.get("command")
-    more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
-    name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
+    if not step.calls:
+        return summary(step, _WORDS)
+    call = _main_call(step)
+    path = _first_text(call, "path", "file_path")
+    if path is None:
+        return _words_without_path(step, call)
+    doing = _first_text(call, "command")
+    name = _first_text(call, "function_name", "func_name")
     place = f"{path}::{name}" if name else path
-    return f"{doing if isinstance(doing, str) else call.tool} {place}{more}"[:_WORDS]
+    return f"{call.tool if doing is None else doing} {place}{_more_calls(step)}"[:_WORDS]
+
+
+def _first_text(call: RunCall, *names: str) -> str | None:
+    """Return the first of some arguments of a call that is a text."""
+    values = map(arguments_of(call).get, names)
+    return next((value for value in values if isinstance(value, str)), None)
+
+
+def _words_without_path(step: Step, call: RunCall) -> str:
+    plain = "" if _more_calls(step) else _plain_call(call)
+    if plain:
+        return plain
+    words = summary(step, _WORDS)
+    return words.removeprefix(f"{call.tool} ") if call.tool.lower() in SHELLS else words
 
 
 def _plain_call(call: RunCall) -> str:
     """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a text."""
-    values = list((call.parsed or {}).values())
-    if call.arguments.strip() not in ("", "{}") and (len(values) != 1 or not isinstance(values[0], str)):
+    arguments = arguments_of(call)
+    values = list(arguments.values())
+    has_none = call.arguments.strip() in ("", "{}")
+    has_one_text = len(values) == 1 and isinstance(values[0], str)
+    runs_command = call.tool.lower() in SHELLS or not arguments.keys().isdisjoint(COMMAND_KEYS)
+    is_plain = has_none or has_one_text
+    if runs_command or not is_plain:
         return ""
-    if call.tool.lower() in SHELLS or set(call.parsed or {}) & {"command", "cmd", "keystrokes"}:
-        return ""
-    return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
+    return " ".join(f"{call.tool} {next(iter(values), '')}"[: _WORDS * 4].split())[:_WORDS]
 
 
 def money(dollars: float) -> str:
@@ -140,8 +217,8 @@ def money(dollars: float) -> str:
     return f"${dollars:,.2f}" if not dollars or abs(dollars) >= 0.01 else f"${dollars:.4f}"
 
 
-def about(run: Run, field: str) -> str:
-    """Return the tilde of a value of a run's header that its file does not say; empty for any other."""
+def about(run: Run | Step, field: str) -> str:
+    """Return the tilde of a value of a run's header, or of a step, that the file does not hold; else nothing."""
     return "~" if field in run.derived else ""
 
 
@@ -153,37 +230,36 @@ def moment(seconds: float, *, naive: bool) -> str:
 
 def step_facts(step: Step) -> list[str]:
     """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
-    facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))  # some words repeat
+    # The label or the model may be the same word as the kind or the actor.
+    facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))
     if step.started is not None:
-        stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
-        facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))
-    if step.started is not None and step.ended is not None and step.ended > step.started:
-        facts.append(f"{_tilde(step, 'ended')}{step.ended - step.started:.1f} s")
-    tokens = step.tokens
-    counted = [
-        f"{name} {value:,}"
-        for name, value in (("in", tokens.prompt), ("cached", tokens.cached), ("out", tokens.completion))
-        if value is not None
-    ]
-    if counted:
-        facts.append(f"{_tilde(step, 'tokens')}tokens {', '.join(counted)}")
-    if step.cost is not None:
-        facts.append(f"{_tilde(step, 'cost')}${step.cost:.4f}")
+        facts += _times(step, step.started)
+    counts = {"in": step.tokens.prompt, "cached": step.tokens.cached, "out": step.tokens.completion}
+    counted = [_formatted(count, ",", before=f"{name} ") for name, count in counts.items()]
+    if any(counted):
+        facts.append(f"{about(step, 'tokens')}tokens {', '.join(filter(None, counted))}")
+    facts.append(_formatted(step.cost, ".4f", before=f"{about(step, 'cost')}$"))
     facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
-    return [fact for fact in facts if fact]
+    return list(filter(None, facts))
 
 
-def _tilde(step: Step, field: str) -> str:
-    return "~" if field in step.derived else ""
+def _times(step: Step, started: float) -> Iterator[str]:
+    """Yield when a step began, and how long it took, if its end is known."""
+    stamp = moment(started, naive=step.naive)[:19].replace("T", " ")
+    yield f"{about(step, 'started')}{stamp}{' (no zone)' if step.naive else ''}"
+    if step.ended is not None and step.ended > started:
+        yield f"{about(step, 'ended')}{step.ended - started:.1f} s"
 
 
 def language_of(call: RunCall) -> str:
     """Return the language of a call's argument: a shell's command, or the code of a Python file; empty if neither."""
-    parsed = call.parsed or {}
     if call.tool.lower() in SHELLS:
         return "bash"
-    paths = [value for value in parsed.values() if isinstance(value, str) and "\n" not in value]
-    return "python" if any(path.endswith(".py") for path in paths) or "func_code" in parsed else ""
+    arguments = arguments_of(call)
+    # A path has one line: the text of a file may end in `.py` by chance.
+    paths = (value for value in arguments.values() if isinstance(value, str) and "\n" not in value)
+    has_code = "func_code" in arguments or any(path.endswith(".py") for path in paths)
+    return "python" if has_code else ""
 
 
 def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
@@ -201,7 +277,8 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
         if scope is TextScope.CALL and number in silent:
             yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED, limit)
     raw = step.raw
-    yield f"raw: bytes {raw.start:,} to {raw.end:,}" + (f" of {raw.member}" if raw.member else "")
+    member = f" of {raw.member}" if raw.member else ""
+    yield f"raw: bytes {raw.start:,} to {raw.end:,}{member}"
 
 
 EMPTY = {TextScope.RESULT: "(nothing)", TextScope.CALL: "(no arguments)"}
@@ -216,27 +293,34 @@ def unanswered(step: Step) -> frozenset[int]:
 
     A result that names no call of the step counts for the first of the others.
     """
-    ids = {call.id for call in step.calls if call.id}
+    ids = {call.id for call in step.calls} - {""}
     loose = sum(result.call_id not in ids for result in step.results)
-    answered = {result.call_id for result in step.results}
-    left = [number for number, call in enumerate(step.calls) if not call.id or call.id not in answered][loose:]
+    answered = ids.intersection(result.call_id for result in step.results)
+    left = [number for number, call in enumerate(step.calls) if call.id not in answered][loose:]
     return frozenset(number for number in left if kind_of((step.calls[number],)) is not StepKind.SUBMIT)
 
 
 def title_of(step: Step, scope: TextScope, number: int) -> str:
     """Return the heading of a part of a step: its scope, and the facts of a call or a result."""
-    if scope is TextScope.CALL:
-        call = step.calls[number]
-        return f"call {call.tool} {call.id}".rstrip()
-    if scope is TextScope.ALSO:
-        return "also recorded"
-    if scope is not TextScope.RESULT:
-        return scope.value
-    result = step.results[number]
-    facts = [f"returncode {result.returncode}" if result.returncode is not None else ""]
-    facts.append("error" if result.is_error else "")
-    facts.append(f"{result.duration_s:.2f} s" if result.duration_s is not None else "")
-    return f"result {result.call_id}".rstrip() + "".join(f", {fact}" for fact in facts if fact)
+    match scope:
+        case TextScope.CALL:
+            call = step.calls[number]
+            return f"call {call.tool} {call.id}".rstrip()
+        case TextScope.RESULT:
+            return _title_of_result(step.results[number])
+        case TextScope.ALSO:
+            return "also recorded"
+    return scope.value
+
+
+def _title_of_result(result: Result) -> str:
+    facts = (
+        f"result {result.call_id}".rstrip(),
+        _formatted(result.returncode, before="returncode "),
+        "error" if result.is_error else "",
+        _formatted(result.duration_s, ".2f", after=" s"),
+    )
+    return ", ".join(filter(None, facts))
 
 
 def _block(title: str, text: str, limit: int) -> Iterator[str]:

@@ -15,17 +15,12 @@ from gistpoint.sessions.runs.changes import (
     Change,
     EditedTree,
     FileState,
-    Inserted,
     NotAppliedError,
-    Patched,
-    Redefined,
-    Relined,
-    Replaced,
     Restored,
     changes_of,
     window_path,
 )
-from gistpoint.sessions.runs.commands import looks_of
+from gistpoint.sessions.runs.commands import looks_in
 
 
 class Badge(StrEnum):
@@ -104,7 +99,7 @@ class RepositoryHistory:
     def feed(self, step: Step) -> Badge:
         """Follow the next step and return how the state after it is known."""
         self._fed = step.index + 1
-        for look in (look for call in step.calls for look in looks_of(call)):
+        for look in looks_in(step):
             self._edited.look(look.path)
         self._edited.look(window_path(step))
         if step.diff_so_far is not None and self._take_recorded(step.index, step.diff_so_far):
@@ -118,7 +113,9 @@ class RepositoryHistory:
 
     def end(self, submission: str) -> None:
         """Use the diff that a run submitted as the state after its last step, if that is not recorded already."""
-        if self._fed and self._badge is not Badge.RECORDED and _is_diff(submission):
+        if not self._fed or self._badge is Badge.RECORDED:
+            return
+        if _is_diff(submission):
             self._take_recorded(self._fed - 1, submission)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
@@ -179,14 +176,14 @@ class RepositoryHistory:
             return point.known_parts[before.parts_count if same else 0 :]
         old, new = ({part.path: part for part in place.known_parts} for place in (before, point))
         changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
-        return tuple(change for change in changes if change is not None)
+        return tuple(filter(None, changes))
 
     def _whole(self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> tuple[FileDiff, ...]:
         """Return the differences between the files of two points; {} is the start."""
         found: list[FileDiff] = []
         for path in sorted(before.keys() | after.keys()):
-            old = before[path] if path in before else self._edited.original(path)
-            new = after[path] if path in after else self._edited.original(path)
+            start = self._edited.original(path)
+            old, new = before.get(path, start), after.get(path, start)
             if old != new:
                 found.append(_file_diff(path, old, new))
         return tuple(found)
@@ -228,17 +225,22 @@ class RepositoryHistory:
         if self._badge is Badge.RECORDED:
             self._badge = Badge.FROM_EDITS
         if isinstance(change, Restored):
-            place = self._edited.place(change.path) if change.path else ""
-            self._parts = [part for part in self._parts if place and part.path != place]
+            self._drop_parts(change.path)
         try:
             self._edited.apply(change)
         except NotAppliedError as error:
-            part = _part(change, self._edited.place(change.path))
+            part = change.part(self._edited.place(change.path))
             if part is not None and not error.is_wrong:
                 self._parts.append(part)
                 return
             self._badge = Badge.UNKNOWN
             self._problem(index, str(error))
+
+    def _drop_parts(self, path: str) -> None:
+        """Drop the known parts of a file that was restored; those of all files if `path` is empty."""
+        place = self._edited.place(path)
+        # Earlier points share the list: it is replaced, never changed.
+        self._parts = [part for part in self._parts if part.path != place] if path else []
 
     def _problem(self, index: int, text: str) -> None:
         self._problems.append(f"step {index + 1}: {text}")
@@ -258,25 +260,13 @@ def _is_diff(text: str) -> bool:
         return False
 
 
-def _part(change: Change, path: str) -> FileDiff | None:
-    """Return a change as a diff of the part of the file that it shows, None if it shows none."""
-    if isinstance(change, Patched):
-        return change.diff
-    if isinstance(change, Replaced):
-        return compute(change.old, change.new, old_path=path, new_path=path)
-    if isinstance(change, Redefined):
-        return compute("", change.code, old_path=path, new_path=path)
-    if isinstance(change, Inserted | Relined):
-        return compute("", change.text, old_path=path, new_path=path)
-    return None
-
-
 def _file_diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
     old_path, new_path = None if old is None else path, None if new is None else path
-    if b"\0" in (old or b"")[:8000] or b"\0" in (new or b"")[:8000]:
+    before, after = old or b"", new or b""
+    if b"\0" in before[:8000] + after[:8000]:
         return FileDiff(old_path, new_path, binary=True)
-    before, after = ((data or b"").decode("utf-8", "surrogateescape") for data in (old, new))
-    return compute(before, after, old_path=old_path, new_path=new_path)
+    texts = (data.decode("utf-8", "surrogateescape") for data in (before, after))
+    return compute(*texts, old_path=old_path, new_path=new_path)
 
 
 _UNKNOWN_LINE = "\0"
@@ -296,15 +286,23 @@ def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
         return known[-1]
     try:
         start = _start(known)
-        old = start if before is None else apply(start, before)
-        new = start if after is None else apply(start, after)
+        old, new = _applied(start, before), _applied(start, after)
     except DiffError:
         return known[-1]
-    first, last = known[0], known[-1]
-    old_path = first.old_path if before is None else before.new_path
-    new_path = last.old_path if after is None else after.new_path
+    old_path, new_path = _path_after(before, after), _path_after(after, before)
     found = compute(old, new, old_path=old_path, new_path=new_path)
     return found if found.hunks or old_path != new_path else None
+
+
+def _applied(start: str, diff: FileDiff | None) -> str:
+    return start if diff is None else apply(start, diff)
+
+
+def _path_after(diff: FileDiff | None, other: FileDiff | None) -> str | None:
+    """Return the path of a file after a diff; without a diff it is where the other one begins."""
+    if diff is not None:
+        return diff.new_path
+    return None if other is None else other.old_path
 
 
 def _start(diffs: list[FileDiff]) -> str:

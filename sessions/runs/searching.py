@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Iterable, Iterator
+from itertools import chain, product
 from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
@@ -78,10 +79,10 @@ class Query:
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
         word = _longest_word(required_literals(pattern) if regex else [pattern])
+        literal = word if regex else pattern
         self.lower = ignore or not pattern.isascii()
         self.word_form = b"" if word.lower() in _WRITTEN else (word.lower() if self.lower else word).encode()
         """A word that is in the bytes of every match, however they are written; empty if there is none."""
-        literal = word if regex else pattern
         self.forms = _byte_forms(literal, ignore) if literal else None
         self._plain = None if regex else pattern
         self._ignore = ignore
@@ -106,7 +107,9 @@ class Query:
 
     def may_match(self, noted: Noted) -> bool:
         """Whether the pattern matches in the lines that show a text that no field of the step has."""
-        if self._plain is None or "\n" in self._plain or isinstance(noted.text, CutText):
+        if self._plain is None or isinstance(noted.text, CutText):
+            return True
+        if "\n" in self._plain:
             return True
         return next(self._spans(f"{noted.path}: {noted.text}"), None) is not None
 
@@ -117,9 +120,13 @@ class Query:
             yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        if self._plain is not None and (not self._ignore or (text.isascii() and self._plain.isascii())):
-            return _places(text.lower(), self._plain.lower()) if self._ignore else _places(text, self._plain)
-        return self._matches(text)
+        if self._plain is None:
+            return self._matches(text)
+        if not self._ignore:
+            return _places(text, self._plain)
+        # Lower case may have other lengths than the text: the places would be wrong.
+        is_ascii = text.isascii() and self._plain.isascii()
+        return _places(text.lower(), self._plain.lower()) if is_ascii else self._matches(text)
 
     def _matches(self, text: str) -> Iterator[tuple[int, int]]:
         try:
@@ -155,14 +162,19 @@ def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
     """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is unknown."""
-    if (ignore and not pattern.isascii()) or set(pattern) & set("/\x7f") or not pattern.strip():
+    is_folded = ignore and not pattern.isascii()
+    is_written_variously = not set(pattern).isdisjoint("/\x7f")
+    is_unknown = is_folded or is_written_variously
+    if is_unknown or not pattern.strip():
         return None
-    once = [json.dumps(pattern, ensure_ascii=ascii)[1:-1] for ascii in (False, True)]
-    forms = {
-        form for text in once for form in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
-    }
+    once = _in_json(pattern)
+    forms = once.union(*map(_in_json, once))
     encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
-    return tuple(sorted({form.lower() for form in encoded} if ignore or not pattern.isascii() else encoded))
+    return tuple(sorted(map(bytes.lower, encoded) if ignore or not pattern.isascii() else encoded))
+
+
+def _in_json(text: str) -> set[str]:
+    return {json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
 
 
 def _longest_word(literals: Iterable[str]) -> str:
@@ -170,15 +182,16 @@ def _longest_word(literals: Iterable[str]) -> str:
 
     A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants differ.
     """
-    words = {word for text in literals for word in _WORD.findall(text)}
-    return max((word for word in words if word not in _CONSTANTS), key=lambda word: (len(word), word), default="")
+    words = set(chain.from_iterable(map(_WORD.findall, literals))) - _CONSTANTS
+    return max(words, key=lambda word: (len(word), word), default="")
 
 
 def _line(text: str, start: int, end: int) -> str:
     first = max(start - _AROUND, 0)
     left = text.rfind("\n", first, start) + 1
     right = text.find("\n", end, end + _AROUND)
-    return text[left or first : right if right >= 0 else end + _AROUND]
+    last = right if right >= 0 else end + _AROUND
+    return text[left or first : last]
 
 
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:
@@ -241,11 +254,17 @@ def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Ite
     if by_word and not any(map(query.may_be_in, document.blobs)):
         return
     yield None
-    index = 0
-    while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
+    for index in _indexed(document):
         cancel.check()
         if not by_word or any(map(query.may_be_in, document.records(index))):
             yield index
+
+
+def _indexed(document: RunDocument) -> Iterator[int]:
+    """Yield the steps while the index is built ahead of them."""
+    index = 0
+    while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
+        yield index
         index += 1
 
 
@@ -253,7 +272,8 @@ def holds_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
     """Whether every word of a step is in the bytes of its records."""
     if format.texts_in_records or not format.words_in_records:
         return format.texts_in_records
-    return not any(next(search_bytes(blob, (mark,)), None) is not None for mark in format.parted_by for blob in blobs)
+    marked = product(format.parted_by, tuple(blobs))
+    return all(next(search_bytes(blob, (mark,)), None) is None for mark, blob in marked)
 
 
 def _at_places(

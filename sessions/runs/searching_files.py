@@ -24,7 +24,8 @@ class Sieve:
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
         """Whether the file may hold a match. A single run is always wanted: its own search begins with the bytes."""
-        if not self._query.word_form or isinstance(format, SingleRun) or probe.parts:
+        is_single = isinstance(format, SingleRun) or bool(probe.parts)
+        if is_single or not self._query.word_form:
             return True
         try:
             return not holds_its_words(format, [probe.blob]) or any(map(self._query.may_be_in, texts_of(probe)))

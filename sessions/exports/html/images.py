@@ -1,4 +1,4 @@
-"""Images that the records of a step hold as base64: told by their first bytes, never by what they are called."""
+"""Images that the records of a step hold as base64: recognised by their first bytes, never by their names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Image:
 
 
 def names_images(step: Step) -> bool:
-    """Whether a text of the step stands for an image, so that its records are worth a look."""
+    """Whether a text of the step replaces an image, so that its records are worth a look."""
     return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
 
 

@@ -30,24 +30,31 @@ def text_lines(text: str) -> list[str]:
     lines, marked, at, fences = visible(text).split("\n"), list[str](), 0, True
     while at < len(lines):
         here = lines[at]
-        if hunk := _HUNK.match(here):
+        hunk = _HUNK.match(here)
+        fence = _FENCE.match(here) if fences and "```" in here else None
+        if hunk:
             after = _end_of_hunk(lines, at + 1, int(hunk[1] or 1), int(hunk[2] or 1))
-            marked += [_span("gh", here), *(_of_hunk(one) for one in lines[at + 1 : after])]
+            marked += [_span("gh", here), *map(_of_hunk, lines[at + 1 : after])]
             at = after
             continue
-        fence = _FENCE.match(here) if fences and "```" in here else None
-        if fence is not None:
-            end = next((n for n in range(at + 1, len(lines)) if (f := _FENCE.match(lines[n])) and not f[1]), None)
-            fences = end is not None
-            if end is not None:
-                code = (f"<code>{one}</code>" for one in code_lines(lines[at + 1 : end], fence[1]))
-                marked += [escape(here), *code, escape(lines[end])]
-                at = end + 1
-                continue
+        # Without the end of a fence there is none of the ones after it either: no line is searched twice.
+        end = None if fence is None else _end_of_fence(lines, at + 1)
+        fences = fences and (fence is None or end is not None)
+        if fence is not None and end is not None:
+            code = (f"<code>{one}</code>" for one in code_lines(lines[at + 1 : end], fence[1]))
+            marked += [escape(here), *code, escape(lines[end])]
+            at = end + 1
+            continue
         heads = here.startswith("diff --git ") or _begins_file(lines, at)
         marked.append(_span("gh", here) if heads else escape(here))
         at += 1
     return marked
+
+
+def _end_of_fence(lines: Sequence[str], at: int) -> int | None:
+    """Return the first line from `at` on that closes a fence: one that names no language."""
+    matches = ((number, _FENCE.match(lines[number])) for number in range(at, len(lines)))
+    return next((number for number, match in matches if match and not match[1]), None)
 
 
 def _begins_file(lines: Sequence[str], at: int) -> bool:

@@ -167,9 +167,9 @@ class _RunPage:
         answered: set[int] = set()
         silent = unanswered(step)
         for place, call in enumerate(step.calls):
-            told = any(len(step.calls) == 1 or same_path(edit.path, path_of(call)) for edit in drawn)
+            is_in_diff = any(len(step.calls) == 1 or same_path(edit.path, path_of(call)) for edit in drawn)
             title = title_of(step, TextScope.CALL, place)
-            yield _titled("call", title, self._call(call, number, folded=told))
+            yield _titled("call", title, self._call(call, number, folded=is_in_diff))
             for at, result in enumerate(step.results):
                 if call.id and result.call_id == call.id and at not in answered:
                     answered.add(at)
@@ -195,7 +195,7 @@ class _RunPage:
             yield _titled("images", "images", "".join(dict.fromkeys(shown)))
 
     def _call(self, call: RunCall, number: int, *, folded: bool) -> str:
-        """Return the arguments of a call by name, those of one line together; `folded` if a diff tells the same."""
+        """Return the arguments of a call by name, those of one line together; `folded` if a diff shows the same."""
         language = language_of(call)
         if not call.parsed:
             return self._block(call.arguments, number, _as_code(language)) if call.arguments else EMPTY[TextScope.CALL]

@@ -70,7 +70,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
 
 
 def _score(row: AttemptRow) -> float:
-    """Return 1 for a solve only, which is how readers tell one; a pass that no reviewer has accepted has 0."""
+    """Return 1 for a solve only, which is how readers recognise one; a pass that no reviewer has accepted has 0."""
     best = row.best_score or 0.0
     return 1.0 if row.solved else best if best < 1 else 0.0
 

@@ -1,4 +1,4 @@
-"""The calls of an attempt for formats that tell them one by one: with arguments, and what may be told of them."""
+"""The calls of an attempt for formats that list them one by one: with their arguments, as far as these may be shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ExportedCall:
 def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     """Return the calls of an attempt; those of a run without a journal here have no arguments.
 
-    In public data no answer is told, and of the arguments neither code nor another long text: people wrote them.
+    In public data no answer is shown, and of the arguments neither code nor another long text: people wrote them.
     """
     path = export.journals.get(row.attempt)
     recorded = {call.number: call for call in fold(read_journal(path).events).calls} if path is not None else {}
@@ -42,7 +42,7 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
             call.number,
             call.tool,
             call.kind,
-            _told(recorded[call.number].arguments, public=export.public) if call.number in recorded else {},
+            _shown(recorded[call.number].arguments, public=export.public) if call.number in recorded else {},
             (recorded[call.number].text or "") if call.number in recorded and not export.public else "",
             call.at_s,
             call.seconds,
@@ -52,7 +52,7 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     )
 
 
-def _told(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
+def _shown(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
     if not public:
         return arguments
     return {name: value if name in _PLACES and _is_short(value) else LEFT_OUT for name, value in arguments.items()}

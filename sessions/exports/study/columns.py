@@ -86,9 +86,11 @@ def _moment(name: str, meaning: str) -> TidyColumn:
 
 STUDY = _text("study", "The study's id.", required=True)
 SIMULATED = TidyColumn(
-    "simulated", "Whether the data are simulated: made by a program, of no real person or model.", CellType.YES_NO,
+    "simulated",
+    "Whether the data are simulated: made by a program, of no real person or model.",
+    CellType.YES_NO,
     required=True,
-)  # fmt: skip
+)
 _ATTEMPT = _text("attempt", "The attempt's id; of a run of another program, its key.", required=True)
 _OF_ATTEMPT = TidyReference("attempt", "attempts")
 _OF_PERSON = TidyReference("participant", "participants")

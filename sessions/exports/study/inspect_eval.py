@@ -121,7 +121,7 @@ class _Times:
 
     @classmethod
     def of(cls, export: StudyExport, row: AttemptRow) -> _Times:
-        """Read the attempt's journal; without one, active times stand for both."""
+        """Read the attempt's journal; without one, active times are used for both."""
         path = export.journals.get(row.attempt)
         if path is None:
             return cls(
@@ -181,8 +181,19 @@ def _sample(export: StudyExport, row: AttemptRow, model: str, epoch: int) -> dic
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("id", "epoch", "uuid", "input", "target", "scores", "model_usage", "started_at", "completed_at",
-             "total_time", "working_time")  # fmt: skip
+    names = (
+        "id",
+        "epoch",
+        "uuid",
+        "input",
+        "target",
+        "scores",
+        "model_usage",
+        "started_at",
+        "completed_at",
+        "total_time",
+        "working_time",
+    )
     return {name: sample[name] for name in names} | {"completed": True, "message_count": len(sample["messages"])}
 
 
@@ -211,7 +222,7 @@ def _of_submission(made: SubmissionRow) -> dict[str, Any]:
 def _events(
     row: AttemptRow, calls: Sequence[ExportedCall], times: _Times, start: datetime, score: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the events in the order of wall time; what is said of one moment in the order of this function."""
+    """Return the events in the order of wall time; those of one moment in the order of this function."""
     found = list[tuple[float, dict[str, Any]]]()
     for action, at, active in times.clock:
         data = {"action": action, "total_time": active}

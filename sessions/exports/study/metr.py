@@ -62,17 +62,14 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
     """Return an attempt as a run; None where nobody's minutes of its task are known."""
-    people = [one for one in data.counted if not one.solver and one.task == row.task]
-    if row.solver:
-        people = [one for one in people if one.condition == row.condition]
-        minutes, score = _minutes(people), _mean([float(one.solved) for one in people])
-    else:
-        minutes, score = (row.primary_s / 60 if row.primary_s else None), float(row.solved)
+    minutes, score = _of_people(data, row) if row.solver else _own(row)
     if minutes is None:
         return None
     who = row.solver or _people_of(data, row)
-    started = round(datetime.fromisoformat(row.started_utc).timestamp() * 1000) if row.started_utc else None
-    took = round(1000 * sum(getattr(row, name) or 0.0 for name in _ALL_CLOCKS))
+    started = completed = None
+    if row.started_utc:
+        started = round(datetime.fromisoformat(row.started_utc).timestamp() * 1000)
+        completed = started + round(1000 * sum(getattr(row, name) or 0.0 for name in _ALL_CLOCKS))
     task = data.tasks[row.task]
     return {
         "task_id": f"gistpoint/{row.task}",
@@ -89,7 +86,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
         "human_score": score,
         "scaffold": row.scaffold or "gistpoint",
         "started_at": started,
-        "completed_at": started + took if started is not None and took else None,
+        "completed_at": None if completed == started else completed,
         "time_limit": row.time_limit_s,
         "tokens_count": row.tokens,
         "generation_cost": row.cost_usd,
@@ -105,6 +102,16 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
             "condition_key": row.condition_key,
         },
     }
+
+
+def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
+    """Return the minutes and the score of the people who attempted a model's task under the same condition."""
+    people = [one for one in data.counted if not one.solver and (one.task, one.condition) == (row.task, row.condition)]
+    return _minutes(people), _mean([float(one.solved) for one in people])
+
+
+def _own(row: AttemptRow) -> tuple[float | None, float]:
+    return (row.primary_s / 60 if row.primary_s else None), float(row.solved)
 
 
 def _people_of(data: StudyData, row: AttemptRow) -> str:

@@ -224,8 +224,16 @@ def _tasks(data: StudyData) -> Iterator[Cells]:
 
 
 _OF_TASK = (
-    "mode", "source", "revision", "released", "corruptions", "tool_uses", "submissions", "time_limit_s", "template"
-)  # fmt: skip
+    "mode",
+    "source",
+    "revision",
+    "released",
+    "corruptions",
+    "tool_uses",
+    "submissions",
+    "time_limit_s",
+    "template",
+)
 
 
 def _solvers(data: StudyData) -> Iterator[Cells]:

@@ -156,7 +156,7 @@ def _reports(files: list[Path]) -> list[_Report]:
 
 
 def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
-    """Return what the report of a model's run says; None without one, or if it can't be told which is the model's.
+    """Return what the report of a model's run says; None without one, or if it is unknown which one is the model's.
 
     The harness calls a report `MODEL.RUN.json`; a single one may have any name.
     """

@@ -1,7 +1,7 @@
-"""Draws the plots of findings as SVG that stands in a page: no script, no link, no date, the same bytes every time.
+"""Draws the plots of findings as SVG that is part of a page: no script, no link, no date, the same bytes every time.
 
 Series differ by shape as well as by colour. The colours are those of Okabe and Ito (2008), which people with any common
-kind of colour blindness can tell apart.
+kind of colour blindness can distinguish.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Matrix, Plot, Points, Violins
+from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Mark, Matrix, Plot, Points, Violins
 from gistpoint.core.analysis.printing import NOTHING, value_words
 from gistpoint.core.text import visible_line
 
@@ -63,9 +63,19 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
         _Drawing(figure, plot).draw()
         if simulated:
             figure.text(
-                0.5, 0.5, "SIMULATED", rotation=24, fontsize=54, fontweight="bold", color=_RED, alpha=0.2,
-                ha="center", va="center", zorder=100, in_layout=False,
-            )  # fmt: skip
+                0.5,
+                0.5,
+                "SIMULATED",
+                rotation=24,
+                fontsize=54,
+                fontweight="bold",
+                color=_RED,
+                alpha=0.2,
+                ha="center",
+                va="center",
+                zorder=100,
+                in_layout=False,
+            )
         target = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(target, format="svg", metadata=nothing)
@@ -224,23 +234,9 @@ class _Drawing:
         plot, axes = self._plot, self._axes
         bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
         self._scales()
-        swapped = False
-        if bars:
-            swapped = self._bars(bars)
+        swapped = self._bars(bars) if bars else False
         for mark in plot.marks:
-            match mark:
-                case Curve():
-                    self._curve(mark)
-                case Points():
-                    self._points(mark)
-                case Hexagons():
-                    self._hexagons(mark)
-                case Matrix():
-                    self._matrix(mark)
-                case Violins():
-                    self._violins(mark)
-                case _:
-                    pass
+            self._mark(mark)
         across, up = _wrapped(plot.x_label, 80), _wrapped(plot.y_label, 48)
         axes.set_xlabel(up if swapped else across)
         axes.set_ylabel(across if swapped else up)
@@ -250,6 +246,21 @@ class _Drawing:
         self._legend()
         if self._below is not None:
             self._at_risk(self._below)
+
+    def _mark(self, mark: Mark) -> None:
+        match mark:
+            case Curve():
+                self._curve(mark)
+            case Points():
+                self._points(mark)
+            case Hexagons():
+                self._hexagons(mark)
+            case Matrix():
+                self._matrix(mark)
+            case Violins():
+                self._violins(mark)
+            case Bars():
+                pass  # drawn before, all together
 
     def _scales(self) -> None:
         axes, plot = self._axes, self._plot
@@ -283,16 +294,10 @@ class _Drawing:
         named: set[str] = set()
         for place, group in enumerate(groups.values()):
             if not group:
-                where = (0.0, place) if lying else (place, 0.0)
-                side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
-                axes.annotate("no data", where, fontsize=8, color="#555555", **side)
+                self._no_data(place, lying=lying)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
-                options: dict[str, Any] = {
-                    "color": self._colour(mark.series), "edgecolor": "black", "linewidth": 0.6, "ecolor": "black",
-                    "capsize": 3, "hatch": _shape(_HATCHES, self._number(mark.series)),
-                    "label": "_" if mark.series in named else self._entry(mark.series),
-                }  # fmt: skip
+                options = self._bar_options(mark.series, is_named=mark.series in named)
                 named.add(mark.series)
                 if lying:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
@@ -309,6 +314,23 @@ class _Drawing:
             axes.set_xlim(-0.5, len(labels) - 0.5)
         return lying
 
+    def _no_data(self, place: int, *, lying: bool) -> None:
+        """Write that a group of bars has no data, in its place."""
+        where = (0.0, place) if lying else (place, 0.0)
+        side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
+        self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
+
+    def _bar_options(self, series: str, *, is_named: bool) -> dict[str, Any]:
+        return {
+            "color": self._colour(series),
+            "edgecolor": "black",
+            "linewidth": 0.6,
+            "ecolor": "black",
+            "capsize": 3,
+            "hatch": _shape(_HATCHES, self._number(series)),
+            "label": "_" if is_named else self._entry(series),
+        }
+
     def _entry(self, series: str) -> str:
         """Return the words of a series in the legend; a leading underscore would hide it."""
         shown = _wrapped(series, _LEGEND)
@@ -319,9 +341,11 @@ class _Drawing:
         x, y = np.asarray(mark.x, float), np.asarray(mark.y, float)
         step = "post" if mark.steps else None
         options: dict[str, Any] = {
-            "color": colour, "linestyle": (0, (6, 2)) if mark.dashed else "-", "linewidth": 1.8,
+            "color": colour,
+            "linestyle": (0, (6, 2)) if mark.dashed else "-",
+            "linewidth": 1.8,
             "label": self._entry(mark.series),
-        }  # fmt: skip
+        }
         if mark.steps:
             self._axes.step(x, y, where="post", **options)
         else:
@@ -349,10 +373,20 @@ class _Drawing:
             errors = np.concatenate([np.zeros((2, 1)) if pair is None else pair for pair in pairs], axis=1)
         crowded = len(mark.x) > 60
         self._axes.errorbar(
-            mark.x, mark.y, yerr=errors, linestyle="none", marker=_shape(_MARKERS, number), color=colour,
-            markersize=4 if crowded else 7, markeredgecolor="white", markeredgewidth=0.5, capsize=3, elinewidth=1.2,
-            alpha=0.6 if crowded else 1.0, label=self._entry(mark.series),
-        )  # fmt: skip
+            mark.x,
+            mark.y,
+            yerr=errors,
+            linestyle="none",
+            marker=_shape(_MARKERS, number),
+            color=colour,
+            markersize=4 if crowded else 7,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            capsize=3,
+            elinewidth=1.2,
+            alpha=0.6 if crowded else 1.0,
+            label=self._entry(mark.series),
+        )
         if mark.labels and len(mark.labels) <= _MOST_LABELS:
             for x, y, label in zip(mark.x, mark.y, mark.labels, strict=False):
                 if _finite(x) and _finite(y):
@@ -364,10 +398,17 @@ class _Drawing:
     def _hexagons(self, mark: Hexagons) -> None:
         colours = matplotlib.colormaps["cividis"].resampled(10)
         drawn = self._axes.hexbin(
-            mark.x, mark.y, C=mark.z, reduce_C_function=np.mean, gridsize=18, cmap=colours,
-            xscale="log" if self._plot.log_x else "linear", yscale="log" if self._plot.log_y else "linear",
-            linewidths=0.2, edgecolors="white",
-        )  # fmt: skip
+            mark.x,
+            mark.y,
+            C=mark.z,
+            reduce_C_function=np.mean,
+            gridsize=18,
+            cmap=colours,
+            xscale="log" if self._plot.log_x else "linear",
+            yscale="log" if self._plot.log_y else "linear",
+            linewidths=0.2,
+            edgecolors="white",
+        )
         if self._plot.log_x or self._plot.log_y:
             self._scales()
         values = drawn.get_array()
@@ -379,40 +420,61 @@ class _Drawing:
 
     def _matrix(self, mark: Matrix) -> None:
         axes = self._axes
-        values = np.array([[np.nan if not _finite(v) else v for v in row] for row in mark.values], float)
+        values = np.array([[v if _finite(v) else np.nan for v in row] for row in mark.values], float)
         if values.size == 0:
             return
         known = values[~np.isnan(values)]
-        signed = bool(known.size) and float(known.min()) < 0
-        top = max(1.0, float(np.abs(known).max())) if known.size else 1.0
-        names = matplotlib.colormaps["PuOr" if signed else "cividis"].resampled(12)
-        bottom = -top if signed else min(0.0, float(known.min())) if known.size else 0.0
+        low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+        # Values with signs, as correlations, get a colour for each sign.
+        signed = low < 0
+        top = max(1.0, -low, high)
         drawn = axes.pcolormesh(
-            np.ma.masked_invalid(values), cmap=names, vmin=bottom, vmax=top, edgecolors="white", linewidth=1
+            np.ma.masked_invalid(values),
+            cmap=matplotlib.colormaps["PuOr" if signed else "cividis"].resampled(12),
+            vmin=-top if signed else 0.0,
+            vmax=top,
+            edgecolors="white",
+            linewidth=1,
         )
         many = len(mark.columns) > 9
         for row, column in np.ndindex(values.shape):
-            value = values[row, column]
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
-            dark = not math.isnan(value) and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
-            axes.text(
-                column + 0.5, row + 0.5, (NOTHING if math.isnan(value) else f"{value:.2f}") + count, ha="center",
-                va="center", fontsize=5.5 if many else 8, color="white" if dark else "black",
-            )  # fmt: skip
+            self._cell(drawn, (row, column), float(values[row, column]), count, size=5.5 if many else 8)
         axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
-        turned = len(mark.columns) > 5 or any(len(label) > 60 // max(1, len(mark.columns)) for label in mark.columns)
-        axes.set_xticks(
-            np.arange(len(mark.columns)) + 0.5,
-            [_wrapped(label, 60 if many else _LABEL if turned else 14) for label in mark.columns],
-            rotation=90 if many else 40 if turned else 0, fontsize=8 if many else 10,
-            ha="right" if turned else "center", va="center" if many else "top",
-            rotation_mode="anchor" if turned else None,
-        )  # fmt: skip
+        self._name_columns(mark.columns)
         if many:
             axes.tick_params(axis="y", labelsize=8)
         axes.tick_params(length=0)
         axes.invert_yaxis()
         axes.spines[:].set_visible(False)
+
+    def _cell(self, drawn: Any, at: tuple[int, int], value: float, count: str, *, size: float) -> None:
+        """Write a value of a matrix and its count, in white on dark colours."""
+        row, column = at
+        is_known = not math.isnan(value)
+        is_dark = is_known and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
+        self._axes.text(
+            column + 0.5,
+            row + 0.5,
+            (f"{value:.2f}" if is_known else NOTHING) + count,
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if is_dark else "black",
+        )
+
+    def _name_columns(self, columns: Sequence[str]) -> None:
+        """Name the columns of a matrix: level if there is room, slanted for long names, upright for many."""
+        room = 60 // max(1, len(columns))
+        style: dict[str, Any]
+        if len(columns) > 9:
+            width, style = 60, {"rotation": 90, "fontsize": 8, "ha": "right", "va": "center"}
+        elif len(columns) > 5 or any(len(label) > room for label in columns):
+            width, style = _LABEL, {"rotation": 40, "fontsize": 10, "ha": "right", "va": "top"}
+        else:
+            width, style = 14, {"rotation": 0, "fontsize": 10, "ha": "center", "va": "top"}
+        style["rotation_mode"] = "anchor" if style["rotation"] else None
+        self._axes.set_xticks(np.arange(len(columns)) + 0.5, [_wrapped(label, width) for label in columns], **style)
 
     def _violins(self, mark: Violins) -> None:
         axes = self._axes
@@ -450,9 +512,14 @@ class _Drawing:
         if not unique:
             return
         self._figure.legend(
-            unique.values(), unique.keys(), loc="outside upper left", frameon=False, fontsize=9, handlelength=2.8,
+            unique.values(),
+            unique.keys(),
+            loc="outside upper left",
+            frameon=False,
+            fontsize=9,
+            handlelength=2.8,
             ncols=_legend_columns(list(unique)),
-        )  # fmt: skip
+        )
 
     def _at_risk(self, table: Any) -> None:
         """Write the numbers at risk under the time axis, a line for each series."""

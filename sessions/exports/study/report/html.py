@@ -281,7 +281,7 @@ def _extent(extent: Extent) -> str:
 
 
 def _note(note: str) -> str:
-    """Return a note; the settings of the groups stand once on the page, below the methods."""
+    """Return a note; the settings of the groups are once on the page, below the methods."""
     if note.startswith(SETTINGS_BY_GROUP):
         return 'Only attempts under the same settings are pooled: <a href="#settings">settings of the groups</a>.'
     return _line(note)
@@ -293,7 +293,7 @@ def _of_numbers(findings: Findings) -> FindingsTable:
 
 
 class _Rows:
-    """The rows of a table. Notes of its numbers become footnotes, and each number tells what it alone rests on."""
+    """The rows of a table. Notes of its numbers become footnotes, and each number shows what it alone rests on."""
 
     def __init__(self, extent: Extent) -> None:
         """`extent` is what the caption says."""
@@ -301,7 +301,7 @@ class _Rows:
         self._notes: dict[str, str] = {}
 
     def row(self, row: Sequence[Number | Value]) -> str:
-        """Return a row. What most of its numbers rest on stands below its first cell, if the caption says otherwise."""
+        """Return a row. What most of its numbers rest on is below its first cell, if the caption says otherwise."""
         extents = [_extent_of(cell) for cell in row if isinstance(cell, Number)]
         named = bool(extents) and not isinstance(row[0], Number)
         own = Counter(extents).most_common(1)[0][0] if named else self._extent
