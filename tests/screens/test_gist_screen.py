@@ -187,7 +187,7 @@ async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(
         editor.move_cursor((INVENTED.split("\n").index("class Basket:"), 0))
         await driver.pilot.press("alt+o")
         await driver.until(
-            lambda: "shop/prices.py" in driver.text() and "stands in the original block" in driver.text()
+            lambda: "shop/prices.py" in driver.text() and "is in the original block" in driver.text()
         )
         await driver.pilot.press("alt+o")
         assert driver.screen.pane.switcher.current == "gist-writing"
@@ -302,7 +302,7 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
         await pilot.press("enter", "right_square_bracket")
         await driver.until(lambda: "has not" in driver.text())
         await pilot.press("right_square_bracket")
-        await driver.until(lambda: "stands 98.5 %" in driver.text())
+        await driver.until(lambda: "exists 98.5 %" in driver.text())
     assert not app.crashes
 
 

@@ -23,7 +23,7 @@ from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_text
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.starting import go_on_collecting
+from gistpoint.tui.starting import resume_collecting
 
 _HELP = frozenset({"help", "?"})
 """Lines that print the list of tools."""
@@ -32,7 +32,7 @@ _FREE = "Nothing was called, nothing spent."
 
 def solve_by_lines(services: Services, what: Task | str) -> int:
     """Begin a task, or resume an attempt by its id, and answer the lines of standard input; return the exit code."""
-    go_on_collecting()  # it was put off for a screen
+    resume_collecting()  # it was put off for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
         _by_lines(opened)

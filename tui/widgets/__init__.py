@@ -1,1 +1,4 @@
-"""Widgets that several screens share. They draw given values, post messages, and know nothing of the engine."""
+"""Widgets shared by several screens.
+
+They draw the values they are given, post messages, and don't know the engine.
+"""

@@ -151,7 +151,7 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
         await driver.type("model-b")
         await driver.until(lambda: runs.table.count == 1)
         await driver.type(" nowhere")
-        await driver.until(lambda: "Runs 0 of 3: none fits the filter (Esc: all)" in driver.text())
+        await driver.until(lambda: "Runs 0 of 3: none matches the filter (Esc: all)" in driver.text())
         await driver.press("enter", "escape")
         await driver.until(lambda: runs.table.count == 3)
         await driver.press("escape")

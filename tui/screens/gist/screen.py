@@ -379,24 +379,24 @@ class GistPane(EditorPane):
         self.draw_evidence()
         self.draw_frame()
 
-    def action_lack(self) -> None:
+    def action_flaw(self) -> None:
         """Go to the next line that lowers a score, and show why."""
         found = self.missing_lines()
         if not found:
             self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
             return
         here = self.editor.cursor_location[0] + 1
-        at = next((lack for lack in found if lack.line > here), found[0])
+        at = next((flaw for flaw in found if flaw.line > here), found[0])
         self.show_writing()
         self.editor.move_cursor((min(at.line, self.editor.document.line_count) - 1, 0), center=True)
-        same = [lack.words for lack in found if lack.line == at.line]
+        same = [flaw.words for flaw in found if flaw.line == at.line]
         self.app.notify(f"line {at.line}: {', '.join(same)}")
 
-    def action_lacks(self) -> None:
+    def action_flaws(self) -> None:
         """Choose among all lines that lower a score."""
         found = self.missing_lines()
         if not found:
-            self.action_lack()
+            self.action_flaw()
             return
 
         def answered(line: str | None) -> None:
@@ -405,7 +405,7 @@ class GistPane(EditorPane):
                 self.editor.move_cursor((int(line.partition(" ")[0]) - 1, 0), center=True)
                 self.editor.focus()
 
-        choices = [(f"{lack.line} {n}", f"{lack.line:>5}  {lack.words}") for n, lack in enumerate(found)]
+        choices = [(f"{flaw.line} {n}", f"{flaw.line:>5}  {flaw.words}") for n, flaw in enumerate(found)]
         self.app.push_screen(PickDialog(f"What would raise the scores   {LEGEND}", choices), answered)
 
     def action_original(self) -> None:
