@@ -118,7 +118,7 @@ async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> Non
     page = ConsentPage("Study", CODE, texts, "", again=False)
     app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
     async with app.run_test(size=(80, 24)) as pilot:
-        await settling.until(pilot, lambda: "lines more below" in text_of(app) and "Item 0" in text_of(app))
+        await settling.until(pilot, lambda: "more lines below" in text_of(app) and "Item 0" in text_of(app))
         await pilot.press("tab")
         for number in range(9):
             await settling.until(pilot, partial(_in_sight, app, f"[ ] Item {number}", "I agree"))

@@ -143,7 +143,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         question = " ".join(text_of(app).split())
-        assert "no baseline any more" in question
+        assert "no longer a baseline" in question
         assert "15 of 16 tool uses and 4 of 4 submissions" in question
         await pilot.press(*"p07", "enter")
         await until(pilot, lambda: app.taken)
@@ -175,7 +175,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await pilot.press("f6")
         await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
         assert text_of(app).index("── given back to the model") < text_of(app).index("hint")
-        assert any("`agent resume` goes on" in told.message for told in app._notifications)
+        assert any("`agent resume` continues" in told.message for told in app._notifications)
         await pilot.press("escape")
         await until(pilot, lambda: "given back" in text_of(app))
     taken, given = home.attempts.summary(attempt).state.handovers

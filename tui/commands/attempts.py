@@ -84,7 +84,7 @@ class ShowAttempt(Request):
 
 
 def show(wanted: ShowAttempt) -> int:
-    """Print one attempt; return 1 if its journal is damaged."""
+    """Print one attempt. Return 1 if its journal is damaged."""
     summary = attempt_store().summary(wanted.attempt)
     state = summary.state
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
@@ -93,7 +93,7 @@ def show(wanted: ShowAttempt) -> int:
             {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
             for c in state.calls
         ]
-        said = [
+        review_rows = [
             {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
             for g in reviews
         ]
@@ -108,13 +108,13 @@ def show(wanted: ShowAttempt) -> int:
             }
             for s in state.submissions
         ]
-        more = {"reviews": said, "submitted": submitted, "calls": calls, "notes": state.notes}
+        more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
         print_json("gistpoint.attempt/1", {**attempt_row(summary), **more})
         return NEGATIVE if summary.problem else DONE
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        *([["branch", f"of {summary.branch}: another machine went on with the attempt"]] if summary.branch else []),
+        *([["branch", f"of {summary.branch}: another machine continued the attempt"]] if summary.branch else []),
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
@@ -142,7 +142,7 @@ def show(wanted: ShowAttempt) -> int:
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:
-    """Return what came of the confirmation of the pass, and what its text shows where that no longer matters."""
+    """Return the result of the pass's confirmation, and what its text shows if that no longer matters."""
     if state.confirmation is None:
         words = confirmation_words(state)
         return [["confirmation", words]] if words else []
@@ -155,14 +155,14 @@ def _record(summary: AttemptSummary) -> str:
     if summary.problem:
         return f"damaged, for reading only: {summary.problem}"
     if summary.kept is None:
-        return "whole; its head was not kept here: made elsewhere, or by an earlier version"
+        return "intact; its head was not kept here: made elsewhere, or by an earlier version"
     if summary.kept.origin is HeadOrigin.UNSIGNED:
-        return "whole; its head was kept before heads were authenticated, so anybody could have written it"
+        return "intact; its head was kept before heads were authenticated, so anybody could have written it"
     if summary.kept.origin is HeadOrigin.OTHER:
-        return "whole; its head was kept by another machine, which can't be checked here"
+        return "intact; its head was kept by another machine, which can't be checked here"
     if not summary.witnessed:
-        return f"whole; its head is kept here from event {summary.kept.since} on"
-    return "whole; its head was kept here from the start"
+        return f"intact; its head is kept here from event {summary.kept.since} on"
+    return "intact; its head was kept here from the start"
 
 
 def _score(submission: Submission | None) -> str:
@@ -195,7 +195,7 @@ def _verdict_words(given: RunVerdictGiven) -> str:
 
 
 def _actor(summary: AttemptSummary) -> str:
-    """Return who made an attempt; one that a person and a model both worked on counts as neither's."""
+    """Return who made an attempt. One by both a person and a model counts as neither's."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
@@ -213,7 +213,7 @@ def _outcome_in_list(attempt: AttemptSummary) -> str:
 
 
 def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
-    """Return the columns of `gistpoint attempt list`; a task that is gone stands there by its id."""
+    """Return the columns of `gistpoint attempt list`. A task that is gone is shown by its id."""
 
     def titled(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
@@ -242,7 +242,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAttempts(Request):
-    """Attempts to write; none for all."""
+    """The attempts to write; none for all."""
 
     attempts: tuple[str, ...] = ()
     to: str
@@ -250,7 +250,7 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Write attempts, all of them if none is named; return 1 if one is damaged, which is still written."""
+    """Write attempts, all if none is named. Return 1 if one is damaged, which is still written."""
     store = attempt_store()
     chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:
@@ -274,7 +274,9 @@ def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
     from gistpoint.tui.commands.runs import ConvertRun, convert
 
     if wanted.to in NAMES and len(chosen) > 1:
-        raise UserError(f"{wanted.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
+        raise UserError(
+            f"{wanted.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
+        )
     exporter(wanted.to)
     return convert(ConvertRun(recorded=chosen[0].attempt_id, to=wanted.to, output=wanted.output))
 
@@ -283,7 +285,7 @@ _ATTEMPT = argument("ATTEMPT", "id or its beginning")
 _SETTLED = Words(
     {
         "attempt": _ATTEMPT,
-        "why": option("what was seen in it", metavar="TEXT"),
+        "why": option("what you saw in it", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
@@ -301,6 +303,6 @@ EXPORT = Face(
         "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
         "output": option("the file to write", "-o", "--output", metavar="PATH"),
     },
-    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is written all "
-    "the same.",
+    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is still "
+    "written.",
 )

@@ -1,4 +1,4 @@
-"""`gistpoint doctor`: which isolation works here, why the others don't, how to fix them, and what each holds."""
+"""`gistpoint doctor`: which isolation works here, why others don't, how to fix them, and what each withstands."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
 _CONSENTED = (
-    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."
+    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` withdraws that."
 )
-_NOT_CONSENTED = "Nobody agreed to run code without isolation on this machine."
+_NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest(Request):
-    """What is looked at beside the isolation."""
+    """What to check besides the isolation."""
 
     self_test: bool = False
     withdraw_consent: bool = False
@@ -41,7 +41,10 @@ class DiagnoseRequest(Request):
 
 
 def doctor(wanted: DiagnoseRequest) -> int:
-    """Probe, report, and try the attacks on request; return 1 if none works, or one holds less than it promises."""
+    """Probe, report, and try the attacks on request.
+
+    Return 1 if none works, or one withstands less than promised.
+    """
     locations = Locations.of_user()
     if wanted.withdraw_consent:
         withdraw_consent(locations.config)
@@ -119,9 +122,9 @@ def _document(
 
 
 def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
-    told = versions()
-    print(f"gistpoint {__version__}, Python {told['python']}, {told['system']}, as {_who()}")
-    print(f"pytest {told['pytest']}, uv {told['uv']}, Docker's SDK {told['docker']}\n")
+    found = versions()
+    print(f"gistpoint {__version__}, Python {found['python']}, {found['system']}, as {_who()}")
+    print(f"pytest {found['pytest']}, uv {found['uv']}, Docker's SDK {found['docker']}\n")
     rows = []
     for d in found:
         word = "works" if d.isolates else "no isolation" if d.probe.works else "does not work"
@@ -135,7 +138,7 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
             print(visible(f"{d.name}: {d.probe.warning}."))
     for d in found:
         if not d.probe.works and d.probe.mend:
-            print(visible(f"To mend {d.name}: {d.probe.mend}"))
+            print(visible(f"To fix {d.name}: {d.probe.mend}"))
     for plugin in _plugins():
         why_not = _why_not(plugin)
         broken = f" can't be loaded: {why_not}. {MEND}" if why_not else ""
@@ -144,16 +147,14 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
     if wished is not None and not any(d.name == wished for d in found):
         known = ", ".join(d.name for d in found)
         print(
-            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is asked for.")
+            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is requested.")
         )
     elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
-        print(
-            visible(f"\n{wished} is asked for and does not work here: nothing runs until it does, or is not asked for.")
-        )
+        print(visible(f"\n{wished} is requested and does not work here: nothing runs until it does."))
     elif chosen is None:
         print("\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own rights.")
     else:
-        why = "asked for" if wished else "the strongest that works"
+        why = "as requested" if wished else "the strongest that works"
         print(visible(f"\nTests run in {chosen}, {why}."))
 
 
@@ -209,10 +210,10 @@ DOCTOR = Face(
     doctor,
     {
         "self_test": option("try the list of attacks against each that works"),
-        "withdraw_consent": option("take back the consent to run code without isolation"),
-        "sandbox": sandbox_word("as if it were asked for"),
+        "withdraw_consent": option("withdraw the consent to run code without isolation"),
+        "sandbox": sandbox_word("as if requested"),
         "json": JSON,
     },
     about="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also 1 if an "
-    "attack did not come out as promised.",
+    "attack had another outcome than promised.",
 )

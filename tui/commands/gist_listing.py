@@ -27,7 +27,7 @@ from gistpoint.tui.tables import Column
 
 
 def shown_reference(reference: ReferenceGist) -> str:
-    """Return in words what came of the reference gist."""
+    """Return the result of the reference gist in words."""
     if not reference.faithful:
         return f"none: {' '.join(reference.reason.split())[:200]} ({reference.seconds:.0f} s)"
     rates = (reference.line_execution or 0, reference.line_existence or 0)
@@ -54,7 +54,7 @@ def _of(name: str) -> Callable[[_Row], str]:
     return lambda row: str(getattr(row.figures.difficulty, name))
 
 
-def _told(row: _Row) -> str:
+def _reference_words(row: _Row) -> str:
     return "not tried" if row.figures.reference is None else shown_reference(row.figures.reference)
 
 
@@ -68,17 +68,17 @@ COLUMNS: tuple[Column[_Row], ...] = (
     Column("depth", _of("depth")),
     Column("lines %", lambda row: f"{100 * row.figures.difficulty.lines_covered:.1f}"),
     Column("hard by", lambda row: ", ".join(row.hard)),
-    Column("reference", _told),
+    Column("reference", _reference_words),
 )
 """The columns of `gistpoint gist list`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGists(Request):
-    """Which gist tasks are listed, and how."""
+    """The gist tasks to list, and how."""
 
     hard: Count = 0
-    """As many of each axis of the hard subset; 0 for all tasks."""
+    """How many of each axis of the hard subset; 0 for all tasks."""
     json: bool = False
 
 
@@ -152,7 +152,7 @@ def conditions(wanted: WriteConditions) -> int:
         path = folder / f"{name}.toml"
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:
-            raise UserError(f"{path} is there already, with other settings.", hint="Name another folder, or move it.")
+            raise UserError(f"{path} already exists, with other settings.", hint="Name another folder, or move it.")
     for path, text in texts.items():
         write_whole(path, [text])
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
@@ -170,8 +170,8 @@ LIST = Face(
         ),
         "json": JSON,
     },
-    about="Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
-    "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here.",
+    about="Calls, functions, files, depth and lines of each gist task, the result of its reference gist, and the hard "
+    "subset: the tasks with the most calls and those that touch the most files, ranked over all tasks here.",
 )
 WRITE_CONDITIONS = Face(
     WriteConditions,

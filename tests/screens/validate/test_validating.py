@@ -205,11 +205,11 @@ async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
         def refuse(task: object) -> NoReturn:
             raise SandboxUnavailableError("No isolation.", hint="Get one.")
 
-        driver.screen.bench._judge_for = refuse
+        driver.screen.trial_queue._judge_for = refuse
         await driver.press("R")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         await driver.press("escape")
-        assert not driver.screen.bench.busy
+        assert not driver.screen.trial_queue.busy
         assert len(driver.said.trials) == 1
 
 
@@ -401,7 +401,7 @@ async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Pa
         def broken(task: object) -> NoReturn:
             raise KeyError("a bug")
 
-        driver.screen.bench._judge_for = broken
+        driver.screen.trial_queue._judge_for = broken
         driver.screen.action_trial("original", 1)
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         assert "Something unexpected" in driver.text()
