@@ -35,6 +35,10 @@ class NamedPlace:
         """The function as `path::qualname`; empty for none."""
         return f"{self.path}::{self.qualname}" if self.qualname else ""
 
+    def line_in(self, path: str) -> int | None:
+        """Return its line if it is in the file with this path and names one."""
+        return self.line or None if self.path == path else None
+
     @property
     def name(self) -> str:
         """Its name on the screen."""

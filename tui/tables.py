@@ -124,22 +124,12 @@ def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
 def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     match = _COMPARISON.fullmatch(word)
     if match is None:
-        negated = word.startswith("-") and len(word) > 1
-        plain = word[negated:].lower()
-        own = [column.words[plain] for column in columns if plain in column.words]
-        if own:
-            return lambda row: any(test(row) for test in own) is not negated
-        return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+        return _word_test(word, columns)
     sign, name, way, wanted = match.groups()
-    column = next((column for column in columns if column.name.lower().startswith(name.lower())), None)
-    if column is None:
-        from difflib import get_close_matches
-
-        names = [one.name for one in columns if one.name]
-        near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
-        raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
+    column = _column_named(name, columns)
     number = number_of(wanted)
-    if way == ":" or (way == "=" and (column.value is None or number is None)):
+    comparable = column.value is not None and number is not None
+    if way == ":" or (way == "=" and not comparable):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
@@ -151,6 +141,28 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     if way == "=":
         return lambda row: (column.number(row) == number or column.shown(row) == wanted) is not bool(sign)
     return lambda row: compare(column.number(row), number) is not bool(sign)
+
+
+def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
+    """Return the test for a word in any cell; a column's own word only tests that column."""
+    negated = word.startswith("-") and len(word) > 1
+    plain = word[negated:].lower()
+    own = [column.words[plain] for column in columns if plain in column.words]
+    if own:
+        return lambda row: any(test(row) for test in own) is not negated
+    return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+
+
+def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
+    """Return the first column whose name begins with `name`. Raises `QueryError`."""
+    for column in columns:
+        if column.name.lower().startswith(name.lower()):
+            return column
+    from difflib import get_close_matches
+
+    names = [column.name for column in columns if column.name]
+    near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
+    raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
 
 
 _SPACED = re.compile(r"\b([a-z_]\w*)\s*(<=|>=|<|>|=(?!=))\s*(?=\S)", re.IGNORECASE)

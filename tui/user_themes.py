@@ -63,7 +63,12 @@ def _read(file: Path) -> Theme:
     if "primary" not in values:
         raise ThemeError("'primary' is missing, the one colour that every theme needs")
     theme = Theme(name=name, **{key: value for key, value in _checked(values) if key != "name"})
-    variables = values.get("variables", {})
+    theme.variables = _variables(values.get("variables", {}), theme)
+    return theme
+
+
+def _variables(variables: object, theme: Theme) -> dict[str, str]:
+    """Return the variables of a theme after checking that each is a colour. Raises `ThemeError`."""
     if not isinstance(variables, dict):
         raise ThemeError("'variables' must be a table")
     known = theme.to_color_system().generate()
@@ -72,8 +77,7 @@ def _read(file: Path) -> Theme:
             raise ThemeError(f"'variables.{key}' is not a colour of a theme.{did_you_mean(key, known)}".rstrip("."))
         if not _is_colour(value):
             raise ThemeError(f"'variables.{key}' must be a colour such as \"#6FA8DC\"")
-    theme.variables = variables
-    return theme
+    return variables
 
 
 def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -288,8 +288,8 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     settings = found.settings
     about = {"run": found.name, "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip()}
     messages = Counter(row.message for row in figures.attempts if row.message)
-    said = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
-    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *said])
+    message_rows = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
+    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *message_rows])
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:

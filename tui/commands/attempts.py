@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import ClockActivity, SystemTime
@@ -86,32 +87,47 @@ class ShowAttempt(Request):
 def show(wanted: ShowAttempt) -> int:
     """Print one attempt. Return 1 if its journal is damaged."""
     summary = attempt_store().summary(wanted.attempt)
-    state = summary.state
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
     if wanted.json:
-        calls = [
-            {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
-            for c in state.calls
-        ]
-        review_rows = [
-            {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
-            for g in reviews
-        ]
-        submitted = [
-            {
-                "number": s.number,
-                "passed": s.solved,
-                "solved": s.solved and not s.doubts and not summary.problem,
-                "score": s.score,
-                "suspicious": [*s.doubts],
-                "flags": [*s.flags],
-            }
-            for s in state.submissions
-        ]
-        more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
-        print_json("gistpoint.attempt/1", {**attempt_row(summary), **more})
+        print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
-    rows = [
+    calls = summary.state.calls
+    print_table(["what", "value"], _attempt_rows(summary, reviews))
+    print_table(
+        ["call", "tool", "refused", "answer begins"],
+        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in calls],
+    )
+    return NEGATIVE if summary.problem else DONE
+
+
+def _attempt_values(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> dict[str, Any]:
+    state = summary.state
+    calls = [
+        {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
+        for c in state.calls
+    ]
+    review_rows = [
+        {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
+        for g in reviews
+    ]
+    submitted = [
+        {
+            "number": s.number,
+            "passed": s.solved,
+            "solved": s.solved and not s.doubts and not summary.problem,
+            "score": s.score,
+            "suspicious": [*s.doubts],
+            "flags": [*s.flags],
+        }
+        for s in state.submissions
+    ]
+    more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
+    return {**attempt_row(summary), **more}
+
+
+def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> list[list[str]]:
+    state = summary.state
+    return [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
         *([["branch", f"of {summary.branch}: another machine continued the attempt"]] if summary.branch else []),
@@ -133,12 +149,6 @@ def show(wanted: ShowAttempt) -> int:
         ["best score", _score(state.best)],
         *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.extra.get("gist_settings", {}).items()],
     ]
-    print_table(["what", "value"], rows)
-    print_table(
-        ["call", "tool", "refused", "answer begins"],
-        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
-    )
-    return NEGATIVE if summary.problem else DONE
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
@@ -16,6 +17,7 @@ from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
+from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
@@ -28,6 +30,8 @@ _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` withdraws that."
 )
 _NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
+_Tried = tuple[Attack, Mapping[str, AttackFinding]]
+"""An attack with its outcome on each backend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,28 +56,34 @@ def doctor(wanted: DiagnoseRequest) -> int:
     found, working = diagnose()
     wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
-    tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
-    if wanted.self_test:
-        with ProgressLine(quiet=wanted.json) as progress:
-            for attack, findings in self_test(working, locations.cache):
-                progress.stage(attack.what)
-                tried.append((attack, findings))
+    tried = _self_tested(working, locations.cache, quiet=wanted.json) if wanted.self_test else []
     broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
+    isolated = any(d.isolates for d in found)
+    usable = isolated and (wished is None or wished in working)
+    code = DONE if usable and not broken else NEGATIVE
     if wanted.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
-    else:
-        _print_diagnosis(found, chosen, wished)
-        print(_CONSENTED if consented else _NOT_CONSENTED)
-        if tried:
-            _print_attacks(tried, list(working), broken)
-    usable = any(d.isolates for d in found) and (wished is None or wished in working)
-    return DONE if usable and not broken else NEGATIVE
+        return code
+    _print_diagnosis(found, chosen, wished)
+    print(_CONSENTED if consented else _NOT_CONSENTED)
+    if tried:
+        _print_attacks(tried, list(working), broken)
+    return code
+
+
+def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:
+    tried: list[_Tried] = []
+    with ProgressLine(quiet=quiet) as progress:
+        for attack, findings in self_test(working, cache):
+            progress.stage(attack.what)
+            tried.append((attack, findings))
+    return tried
 
 
 def _document(
     found: tuple[Diagnosis, ...],
     chosen: str | None,
-    tried: list[tuple[Attack, Mapping[str, AttackFinding]]],
+    tried: list[_Tried],
     consented: bool,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
@@ -122,9 +132,15 @@ def _document(
 
 
 def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
-    found = versions()
-    print(f"gistpoint {__version__}, Python {found['python']}, {found['system']}, as {_who()}")
-    print(f"pytest {found['pytest']}, uv {found['uv']}, Docker's SDK {found['docker']}\n")
+    used = versions()
+    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_who()}")
+    print(f"pytest {used['pytest']}, uv {used['uv']}, Docker's SDK {used['docker']}\n")
+    _print_backends(found)
+    _print_plugins()
+    _print_choice(found, chosen, wished)
+
+
+def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     rows = []
     for d in found:
         word = "works" if d.isolates else "no isolation" if d.probe.works else "does not work"
@@ -139,11 +155,17 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
     for d in found:
         if not d.probe.works and d.probe.mend:
             print(visible(f"To fix {d.name}: {d.probe.mend}"))
+
+
+def _print_plugins() -> None:
     for plugin in _plugins():
         why_not = _why_not(plugin)
         broken = f" can't be loaded: {why_not}. {MEND}" if why_not else ""
         package = f" from {package_of(plugin)}" if plugin.dist is not None else ""
         print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
+
+
+def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
     if wished is not None and not any(d.name == wished for d in found):
         known = ", ".join(d.name for d in found)
         print(

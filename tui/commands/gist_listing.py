@@ -84,20 +84,16 @@ class ListGists(Request):
 
 def listing(wanted: ListGists) -> int:
     """Print the gist tasks with their difficulty."""
-    locations = Locations.of_user()
-    stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
-    tasks = [task for task in stored if isinstance(task, Task) and is_gist(task)]
-    known = {task.id: figures for task in tasks if (figures := read_figures(task)) is not None}
+    measured = _measured_gists()
     by_calls, by_files = hard_subset(
-        {id: float(figures.difficulty.calls) for id, figures in known.items()},
-        {id: float(figures.difficulty.files) for id, figures in known.items()},
+        {task.id: float(figures.difficulty.calls) for task, figures in measured},
+        {task.id: float(figures.difficulty.files) for task, figures in measured},
         wanted.hard or TOP,
     )
     axes = {"calls": by_calls, "files": by_files}
     rows = [
-        _Row(task, known[task.id], tuple(name for name, chosen in axes.items() if task.id in chosen))
-        for task in tasks
-        if task.id in known
+        _Row(task, figures, tuple(name for name, chosen in axes.items() if task.id in chosen))
+        for task, figures in measured
     ]
     shown = [row for row in rows if row.hard or not wanted.hard]
     if wanted.json:
@@ -113,6 +109,14 @@ def listing(wanted: ListGists) -> int:
             f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and by files."
         )
     return DONE
+
+
+def _measured_gists() -> list[tuple[Task, GistFigures]]:
+    """Return the stored gist tasks that have figures, with these."""
+    locations = Locations.of_user()
+    stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
+    gists = [task for task in stored if isinstance(task, Task) and is_gist(task)]
+    return [(task, figures) for task in gists if (figures := read_figures(task)) is not None]
 
 
 def _record(row: _Row) -> dict[str, Any]:

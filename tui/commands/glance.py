@@ -170,18 +170,24 @@ def _chosen(wanted: ReadGlances) -> _Chosen:
     names = [name for name in wanted.set if not (path_of(name) / STUDY_FILE).is_file()]
     tasks: dict[str, Task] = {}
     if names or wanted.all:
-        found = read_set(names, store, distinct=True)
-        if names and not found.tasks and found.problems:
-            raise UserError(
-                f"There is no task in {', '.join(names)}: {found.problems[0]}",
-                hint="A set is a file with the id of a task on each line: gistpoint task list --ids > FILE.",
-            )
-        _print_problems(found.problems)
-        tasks.update((task.id, task) for task in found.tasks)
+        tasks.update((task.id, task) for task in _tasks_of_set(names, store))
     for study in studies:
         _print_problems(study.read.problems)
         tasks.update((identity, study.task(identity)) for identity in study.tasks)
     return _Chosen(tuple(tasks.values()), tuple(studies))
+
+
+def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
+    """Return the tasks of a set, all of them if there are no names. Raises `UserError` if no name leads to a task."""
+    found = read_set(names, store, distinct=True)
+    is_empty = bool(names) and not found.tasks
+    if is_empty and found.problems:
+        raise UserError(
+            f"There is no task in {', '.join(names)}: {found.problems[0]}",
+            hint="A set is a file with the id of a task on each line: gistpoint task list --ids > FILE.",
+        )
+    _print_problems(found.problems)
+    return found.tasks
 
 
 def _items(tasks: Iterable[Task]) -> list[BlindItem]:

@@ -83,19 +83,16 @@ class ListRuns(Request):
 def listing(wanted: ListRuns) -> int:
     """Print the runs of files, folders and archives. Each is read to its end, so that the row is complete."""
     read_files_as(wanted.read_as)
-    problems: list[Listed] = []
     if wanted.profile:
-        from gistpoint.tui.commands.profiles import print_profiles, profiled
-
-        runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
-        print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
-        return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
+        return _print_profiles(wanted)
+    problems: list[Listed] = []
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
     for listed, document, run in _read(wanted.paths, problems):
         found.append((listed.name, listed.size, run))
         damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
-    not_read = len({item.name for item in problems} - {name for name, _, _ in found})
+    read = {name for name, _, _ in found}
+    not_read = len({item.name for item in problems} - read)
     if wanted.json:
         rows = [_row(name, size, run) for name, size, run in found]
         unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
@@ -106,10 +103,25 @@ def listing(wanted: ListRuns) -> int:
         print(f"There is no recorded run in {visible_line(', '.join(wanted.paths))}.")
     for text in damaged:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
-    code = _print_problems(problems, wanted.paths, NEGATIVE if problems and not found else DONE)
-    if not_read > 1 or (not_read and found):
-        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
+    nothing_read = bool(problems) and not found
+    code = _print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
+    # a single unread file without any run was named just before
+    _print_count(0 if nothing_read and not_read == 1 else not_read)
     return code
+
+
+def _print_count(not_read: int) -> None:
+    if not_read:
+        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
+
+
+def _print_profiles(wanted: ListRuns) -> int:
+    from gistpoint.tui.commands.profiles import print_profiles, profiled
+
+    problems: list[Listed] = []
+    runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
+    print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
+    return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:

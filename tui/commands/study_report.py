@@ -169,6 +169,6 @@ REPORT = StudyFace(
     },
     json=option("print which files were written as JSON", "--json"),
     about="Writes one page with all tables and figures, the methods and the checklist, and next to it every number by "
-    "its key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
-    "code 1 if an analysis failed; the page says which.",
+    "its key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. "
+    "Exit code 1 if an analysis failed; the page says which.",
 )

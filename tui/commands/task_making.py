@@ -274,20 +274,26 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
     for result in results:
-        if result.refused is not None:
-            print_text(f"{result.spec.source}: {result.refused[1]}")
-        for comparison in result.comparisons:
-            if not comparison["agrees"]:
-                print_text(f"{result.spec.source}: probe and suite differ on {', '.join(comparison['targets'])}")
-        seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
-        if seen and result.kept < count:
-            print_text(
-                f"{result.spec.source}: reading gives away each corruption of {seen} functions, so none was tried. "
-                "A higher --max-glance tries them: 0.5, or above the given one."
-            )
+        _print_notes(result, count)
     for result in results:
         for id in result.tasks:
             print(id)
+
+
+def _print_notes(result: SourceResult, count: int) -> None:
+    """Print why a source was refused, where probe and suite differ, and how to have more tasks."""
+    source = result.spec.source
+    if result.refused is not None:
+        print_text(f"{source}: {result.refused[1]}")
+    for comparison in result.comparisons:
+        if not comparison["agrees"]:
+            print_text(f"{source}: probe and suite differ on {', '.join(comparison['targets'])}")
+    seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
+    if seen and result.kept < count:
+        print_text(
+            f"{source}: reading gives away each corruption of {seen} functions, so none was tried. "
+            "A higher --max-glance tries them: 0.5, or above the given one."
+        )
 
 
 def _print_confirmable(results: Sequence[SourceResult]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import nan
 from typing import Any
@@ -82,25 +82,29 @@ def listing(wanted: ListTasks) -> int:
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
     entries = list(_store().tasks())
-    tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
+    tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
     if wanted.json:
         same = {id: earlier.id for id, earlier in repeated(tasks).items()}
-        rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
+        json_rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
-        print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
+        print_json("gistpoint.tasks/1", {"tasks": json_rows, "broken": problems})
         return DONE
     if wanted.ids:
         print("".join(f"{task.id}\n" for task in tasks), end="")
     elif not entries:
         print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
     else:
-        print_records(columns, tasks)
-        for id, earlier in repeated(tasks).items():
-            print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
+        _print_tasks(columns, tasks)
     for item in broken:
         print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
     return DONE
+
+
+def _print_tasks(columns: Sequence[Column[Task]], tasks: list[Task]) -> None:
+    print_records(columns, tasks)
+    for id, earlier in repeated(tasks).items():
+        print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
 
 
 _BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")

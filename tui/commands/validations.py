@@ -125,8 +125,8 @@ def _print_as_json(tasks: TaskSet, table: tuple[TaskProgress, ...], agreed: Verd
     }
     if agreed is not None:
         shares = {"observed": agreed.observed, "observed_accept": agreed.observed_accept}
-        told = {key: value for key, value in asdict(agreed).items() if key != "tasks"}
-        values["agreement"] = {**told, **shares, "both_judged": agreed.tasks}
+        figures = {key: value for key, value in asdict(agreed).items() if key != "tasks"}
+        values["agreement"] = {**figures, **shares, "both_judged": agreed.tasks}
     print_json("gistpoint.validations/1", values)
 
 

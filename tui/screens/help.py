@@ -179,17 +179,22 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
 
     def _show(self, wanted: str) -> None:
         parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
-        shown_before: set[HelpRow] = set()
         every = [row for _, rows in self._known for row in rows]
         widths = _widest(row.spelt for row in every), _widest(row.name for row in every if row.words)
-        for title, rows in (*self._known, *(self._elsewhere if wanted else ())):
-            fitting = [row for row in rows if not wanted or (row.fits(wanted) and row not in shown_before)]
-            shown_before.update(fitting)
-            if fitting:
-                parts += [Text(title, style="bold underline"), _table(fitting, *widths), Text("")]
+        for title, rows in self._matching(wanted) if wanted else self._known:
+            if rows:
+                parts += [Text(title, style="bold underline"), _table(rows, *widths), Text("")]
         self.keys.update(Group(*parts) if parts else Text("No key here does this."))
         for page in self.query(Markdown):
             page.display = not wanted
+
+    def _matching(self, wanted: str) -> Iterator[tuple[str, list[HelpRow]]]:
+        """Yield the sections with the rows that match, each row only in the first of its sections."""
+        shown_before: set[HelpRow] = set()
+        for title, rows in (*self._known, *self._elsewhere):
+            matching = [row for row in rows if row.fits(wanted) and row not in shown_before]
+            shown_before.update(matching)
+            yield title, matching
 
     def on_key(self, event: events.Key) -> None:
         """Scroll. The focus stays in the filter."""

@@ -129,21 +129,9 @@ def _submitted(submission: Submission, accepted: bool | None) -> str:
 
 def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     rows: Rows = [("Task", f"{revealed_title(task, target_names(task))}, {mode_words(task)}")]
-    ending = state.ending
-    if ending is not None:
-        rows.append(("End", end_words(ending, attempt_result(state, accepted))))
-        if ending.code:
-            rows.append(("Reason", ending.code.replace("_", " ")))
-        if ending.text:
-            rows.append(("In your words", ending.text))
+    rows += _end(state, accepted)
     rows += _confirmation(state)
-    if state.suspicious:
-        rows.append(("Suspicious", ", ".join(state.suspicious)))
-        if accepted is None:
-            settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
-            rows.append(("To be read", f"it counts as solved after {settled}"))
-        else:
-            rows.append(("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count"))
+    rows += _suspicion(state, accepted)
     if kind_of(task).start(task) is None and state.last is not None:
         rows.append(("Corrupted functions changed", str(len(state.last.changed))))
     best = state.best
@@ -158,6 +146,29 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
         rows.append(("Isolation", warning))
     rows.append(("Ids", f"task {task.short_id}, attempt {state.attempt_id}"))
     return rows
+
+
+def _end(state: AttemptState, accepted: bool | None) -> Rows:
+    ending = state.ending
+    if ending is None:
+        return []
+    rows = [("End", end_words(ending, attempt_result(state, accepted)))]
+    if ending.code:
+        rows.append(("Reason", ending.code.replace("_", " ")))
+    if ending.text:
+        rows.append(("In your words", ending.text))
+    return rows
+
+
+def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
+    if not state.suspicious:
+        return []
+    if accepted is None:
+        settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
+        review = ("To be read", f"it counts as solved after {settled}")
+    else:
+        review = ("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count")
+    return [("Suspicious", ", ".join(state.suspicious)), review]
 
 
 def _confirmation(state: AttemptState) -> Rows:

@@ -69,7 +69,8 @@ def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) ->
 def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console) -> Strip:
     """Return a row of `room` cells, whose text is scrolled by `left` cells."""
     text, places, cut = row.text, None, 0
-    if len(text) > LONGEST_LINE or (text.isascii() and text.isprintable()):
+    has_one_cell_each = text.isascii() and text.isprintable()
+    if has_one_cell_each or len(text) > LONGEST_LINE:
         # this costs only as much as the visible part
         cut, text = min(left, len(text)), visible_line(text[left : left + room + 1])
         length = len(row.text)
@@ -94,8 +95,13 @@ def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console
         shown.stylize(styles.cursor, place(row.cursor), place(row.cursor) + 1)
     base = styles.line if row.at_cursor else styles.base
     strip = Strip(shown.render(console)).crop(left - cut, left - cut + room).extend_cell_length(room)
+    return _with_ends(strip, left, room, length, styles).apply_style(base)
+
+
+def _with_ends(strip: Strip, left: int, room: int, length: int, styles: RowStyles) -> Strip:
+    """Return a row with marks where a line of `length` cells continues beyond it."""
     if length > left + room:
         strip = Strip([*strip.crop(0, room - 1), Segment(BEHIND, styles.more)], room)
     if left and length:
         strip = Strip([Segment(BEFORE, styles.more), *strip.crop(1, room)], room)
-    return strip.apply_style(base)
+    return strip

@@ -512,8 +512,8 @@ class FunctionEditor(WritingArea):
         if self._place_now() != self._drawn_as:
             self._drawn_as = self._place_now()
             self._strips.clear()
-            # the text area's own method would look up its styles again
-            return ScrollView.render_lines(self, crop)
+        # the text area's own method would look up its styles again
+        return ScrollView.render_lines(self, crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row. Equal rows are drawn once."""

@@ -71,14 +71,8 @@ def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
         return NewLine(0, 0, f"\n{indent}")
     before, after = len(head) - len(head.rstrip(" \t")), len(tail) - len(rest)
     if at.bracket:
-        level = level_of(lines)
-        outer = _indent(at.opened_by)
-        closes = rest.startswith(_CLOSES[at.bracket])
-        if closes and at.opened_by == head and head.rstrip().endswith(at.bracket):
-            return NewLine(before, after, f"\n{outer}{level}\n{outer}", len(outer) + 1)
-        if closes:
-            return NewLine(before, after, f"\n{outer}")
-        return NewLine(before, after, f"\n{outer}{level}" if at.opened_by == head else f"\n{indent}")
+        text, back = _in_bracket(at, head, rest, level_of(lines))
+        return NewLine(before, after, text, back)
     outer = _indent(at.statement) if at.statement.strip() else indent
     statement = at.statement.strip()
     if head.endswith("\\"):
@@ -158,6 +152,16 @@ def _read(text: str) -> _Read:
             first = min(first, text.rfind("\n", 0, start) + 1)
     found.statement = text[first:end].rstrip()
     return found
+
+
+def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
+    """Return the text that Enter inserts within a bracket, and how many of its characters follow the cursor."""
+    outer, opened_here = _indent(at.opened_by), at.opened_by == head
+    if not rest.startswith(_CLOSES[at.bracket]):
+        return (f"\n{outer}{level}" if opened_here else f"\n{_indent(head)}"), 0
+    if opened_here and head.rstrip().endswith(at.bracket):
+        return f"\n{outer}{level}\n{outer}", len(outer) + 1
+    return f"\n{outer}", 0
 
 
 def _line(text: str, offset: int) -> str:

@@ -243,20 +243,27 @@ class Table(Fitted, RecordList, Generic[Row]):
 
         Of the columns with a position in narrow terminals, those that don't fit are dropped, the last first.
         """
-        found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
-        keeps = self.HEAD and not self.SPARING
-        found = [(column, cells) for column, cells in found if cells or keeps or column is self.columns[-1]]
-        if found and all(column.rank for column, _ in found) and not self.SIDEWAYS:
+        found = self._candidates(width)
+        if not found:
+            return found
+        if all(column.rank for column, _ in found) and not self.SIDEWAYS:
             room = width - self.MARGIN + self.GAP
             while len(found) > 1 and self._least(found) > room:
                 found.pop()
-        if self._wanted and found:
+        if self._wanted:
             found = self._grown(found, width)
-        if found and found[-1][0].width and not self.SIDEWAYS:
+        if found[-1][0].width and not self.SIDEWAYS:
             column, cells = found[-1]
             room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
             found[-1] = (column, max(1, min(cells, room)))
         return found
+
+    def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
+        """Return the columns for a screen of this width with their own widths, without empty ones that take no room."""
+        found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
+        if self.HEAD and not self.SPARING:
+            return found
+        return [(column, cells) for column, cells in found if cells or column is self.columns[-1]]
 
     def _grown(self, found: list[tuple[Column[Row], int]], width: int) -> list[tuple[Column[Row], int]]:
         """Return columns grown into the remaining room.

@@ -71,11 +71,11 @@ class AlignedList(RecordList):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.comparison: RunComparison | None = None
-        self._words: tuple[list[str], list[str]] = ([], [])
+        self._step_words: tuple[list[str], list[str]] = ([], [])
 
     def show(self, comparison: RunComparison, words: tuple[list[str], list[str]]) -> None:
         """Show an alignment; `words` are the steps of both runs, one line each."""
-        self.comparison, self._words = comparison, words
+        self.comparison, self._step_words = comparison, words
         self.set_count(len(comparison.rows), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
@@ -95,7 +95,7 @@ class AlignedList(RecordList):
         ]
 
     def _words(self, side: int, step: int | None) -> str:
-        return "" if step is None else self._words[side][step]
+        return "" if step is None else self._step_words[side][step]
 
 
 def _padded(text: str, width: int, *, centred: bool = False) -> str:

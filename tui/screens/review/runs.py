@@ -268,31 +268,38 @@ class RunsScreen(BaseScreen[None]):
     @on(Table.Arranged)
     def draw_title(self) -> None:
         """Show the number of runs, how many were solved, and how they are arranged."""
-        table, shown = self.table, self.table.shown
+        table = self.table
         if self._wrong is not None:
             framed(table, self._wrong.message, self._wrong.hint)
             return
-        count = f"{len(shown):,} of {len(self._rows):,}" if len(shown) != len(self._rows) else f"{len(shown):,}"
         ways = [
             f"by {table.group.name} (medians, Σ in all)" if table.group is not None else "",
             f"sorted by {table.column.name}" if table.column is not None else "",
             f"{len(table.picked)} picked" if table.picked else "",
         ]
+        framed(table, "  ".join([self._count_words(), *filter(None, ways)]), self._note())
+        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
+        self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
+
+    def _note(self) -> str:
+        """Return what others do, how many runs were solved, and how many are unread or damaged."""
         unread, damaged = len(self._unread), sum(bool(fault_of(row)) for row in self._rows.values())
         notes = [
-            solved(shown),
+            solved(self.table.shown),
             f"{plural(unread, 'file')} not read" if unread else "",
             f"{damaged:,} damaged" if damaged else "",
         ]
         note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
-        note = "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
-        none_fits = self._listed and bool(self._rows) and not shown and bool(self.words.value)
-        found = f"Runs {count}" + (
-            ": none matches the filter (Esc: all)" if none_fits else "" if self._listed else " …"
-        )
-        framed(table, "  ".join([found, *filter(None, ways)]), note)
-        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
-        self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
+        return "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
+
+    def _count_words(self) -> str:
+        """Return the number of displayed runs, and whether more may come or the filter hides all."""
+        shown, known = len(self.table.shown), len(self._rows)
+        count = f"Runs {shown:,} of {known:,}" if shown != known else f"Runs {shown:,}"
+        if not self._listed:
+            return f"{count} …"
+        filtered_out = known > 0 and shown == 0
+        return f"{count}: none matches the filter (Esc: all)" if filtered_out and self.words.value else count
 
     def _place(self) -> str:
         """Return the place of the runs, by the name of the last folder."""

@@ -165,11 +165,7 @@ class Console(Vertical):
     def explain_line(self, value: str) -> None:
         """Show the price of the call in a line."""
         if self.searching:
-            tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
-            refused = self._refused(self.line.value)
-            takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
-            what = f"{refused}.{takes}" if refused else "Search the repository:"
-            self.say(f"{what} {self._price(tool)}. Esc goes back")
+            self._explain_search()
             return
         if not value:
             self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
@@ -186,6 +182,13 @@ class Console(Vertical):
         call = spelled(tool.name, arguments)
         refused = self._refused(arguments["pattern"]) if tool.name == SEARCH else ""
         self.say(f"{refused or (tool.usage() if call == value else call)}  {self._price(tool)}")
+
+    def _explain_search(self) -> None:
+        tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
+        refused = self._refused(self.line.value)
+        takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
+        what = f"{refused}.{takes}" if refused else "Search the repository:"
+        self.say(f"{what} {self._price(tool)}. Esc goes back")
 
     def _refused(self, pattern: str) -> str:
         fault = pattern_fault(pattern)

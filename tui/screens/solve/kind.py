@@ -229,7 +229,11 @@ class SolvingKind:
             self._refuse(f"{tool.name} needs {' and '.join(missing)} as well: type the call in the console.")
             return None
         arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
-        stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
+        return self._question(tool, arguments)
+
+    def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
+        """Return the question before a submission, with the change, the price and what is wrong with the code."""
+        stays = "\nIts changes stay for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code

@@ -194,22 +194,27 @@ class PaneArea(Splits):
     def lay_out(self) -> None:
         """Show as many panes as fit, always including the one shown last."""
         size = self.app.size
-        wide, very_wide = size.width >= WIDE and not self.brief_alone, size.width >= VERY_WIDE and not self.brief_alone
+        width = 0 if self.brief_alone else size.width
+        wide, very_wide = width >= WIDE, width >= VERY_WIDE
         self._files.display = wide or self._region == "files"
         with_editor = very_wide and self.editing
         self._editor.display = with_editor or self._region == "editor"
         self._column.display = very_wide or self._region == "reading" or (wide and self._region == "files")
-        both = wide and size.height >= HIGH
-        results = self._read[-1]
-        for widget in self._read:
-            shown = self._upper if both and widget is not results else self.current
-            widget.display = widget.id == self.id_of(shown) or (both and widget is results)
+        self._lay_out_reading(with_results=wide and size.height >= HIGH)
         for name, needed in (("-wide", wide), ("-very-wide", with_editor)):
             if self.has_class(name) != needed:
-                self.set_class(needed, name, update=self.is_mounted)  # otherwise everything below would be styled twice
+                # without an update while unmounted, since everything below would be styled twice
+                self.set_class(needed, name, update=self.is_mounted)
         if self.is_mounted:
             self._column.fit()
             self.fit()
+
+    def _lay_out_reading(self, *, with_results: bool) -> None:
+        """Show the current reading pane alone, or above the results."""
+        results = self._read[-1]
+        shown = self.id_of(self._upper if with_results else self.current)
+        for widget in self._read:
+            widget.display = with_results if with_results and widget is results else widget.id == shown
 
     def on_resize(self) -> None:
         """Arrange the regions for another size."""

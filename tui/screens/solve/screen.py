@@ -412,10 +412,8 @@ class SolveScreen(BaseScreen[How]):
     async def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
         """Show an answer, in another pane than the current one only with `moves`."""
         call = call_of(self._attempt.state, call_id)
-        if call is None:
-            return
-        place = self.kind.in_place.get(call.tool)
-        if place == "":
+        place = self.kind.in_place.get(call.tool) if call is not None else None
+        if call is None or place == "":
             return
         asked = self._asking.asked_for()
         await self.area.make("results")
@@ -425,18 +423,18 @@ class SolveScreen(BaseScreen[How]):
         shown = shown_sources(call)
         if shown is not None:
             await self.area.make("code")
-            wanted = asked is not None and asked.path == shown.path
-            self.code.show(shown, line=asked.line or None if wanted and asked is not None else None)
-        if not moves or (place == self._pane and not call.refused):
+            self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)
+        already_in_place = place == self._pane and not call.refused
+        if already_in_place or not moves:
             self.area.lay_out()
             return
         pane = "results" if shown is None else "code"
         if self.focused is self.console.line:
             await self._show_pane(pane)
-        else:
-            await self.action_pane(pane)
-            if call.tool == SEARCH:
-                self.results.read_hits()
+            return
+        await self.action_pane(pane)
+        if call.tool == SEARCH:
+            self.results.read_hits()
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:

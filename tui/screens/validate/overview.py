@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -236,22 +236,29 @@ def _subtlety(known: Known) -> list[Line]:
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
     scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]
-    scores = [item["subtlety"] for item in scored]
-    glances = [item.get("glance") for item in scored]
     lines: list[Line] = []
-    for number, score in enumerate(scores):
-        several = len(scores) > 1 and number < len(targets)
-        lines += [line(targets[number], MUTED)] if several else []
-        glance = glances[number]
-        if isinstance(glance, Mapping) and (seen := _number(glance.get("value"))) is not None:
-            lines.append(_share("seen at a glance", seen, "bold"))
-        if (value := _number(score.get("value"))) is not None:
-            lines.append(_share("in all", value, "bold"))
-        of = score.get("parts")
-        for name, part in of.items() if isinstance(of, Mapping) else ():
-            if (share := _number(part)) is not None:
-                lines.append(_share(str(name).replace("_", " "), share))
+    for number, item in enumerate(scored):
+        if len(scored) > 1 and number < len(targets):
+            lines.append(line(targets[number], MUTED))
+        lines += _scored_lines(item)
     return [*_heading("Subtlety"), *lines] if lines else []
+
+
+def _scored_lines(scored: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the lines of one corruption: how often it is seen at a glance, its score, and the parts of that."""
+    glance, score = scored.get("glance"), scored["subtlety"]
+    parts = score.get("parts")
+    shares = [
+        ("seen at a glance", glance.get("value") if isinstance(glance, Mapping) else None, "bold"),
+        ("in all", score.get("value"), "bold"),
+        *(
+            (str(name).replace("_", " "), part, "")
+            for name, part in (parts if isinstance(parts, Mapping) else {}).items()
+        ),
+    ]
+    for name, value, style in shares:
+        if (share := _number(value)) is not None:
+            yield _share(name, share, style)
 
 
 def _number(value: object) -> float | None:

@@ -32,7 +32,7 @@ from gistpoint.tui.screens.validate.pages import TaskPages
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
 from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.screens.validate.tests_page import TestsPage
-from gistpoint.tui.screens.validate.trial_queue import EvidenceRun, RunEnded, RunMoved, TrialQueue
+from gistpoint.tui.screens.validate.trials import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.tables import QueryError
 from gistpoint.tui.titles import title_of
 from gistpoint.tui.widgets.frames import framed
