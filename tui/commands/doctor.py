@@ -57,18 +57,25 @@ def doctor(wanted: DiagnoseRequest) -> int:
     wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
     tried = _self_tested(working, locations.cache, quiet=wanted.json) if wanted.self_test else []
-    broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
-    isolated = any(d.isolates for d in found)
-    usable = isolated and (wished is None or wished in working)
-    code = DONE if usable and not broken else NEGATIVE
+    broken = _broken(tried)
     if wanted.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
-        return code
-    _print_diagnosis(found, chosen, wished)
-    print(_CONSENTED if consented else _NOT_CONSENTED)
-    if tried:
-        _print_attacks(tried, list(working), broken)
-    return code
+    else:
+        _print_diagnosis(found, chosen, wished)
+        print(_CONSENTED if consented else _NOT_CONSENTED)
+        if tried:
+            _print_attacks(tried, list(working), broken)
+    return DONE if _is_usable(found, working, wished) and not broken else NEGATIVE
+
+
+def _broken(tried: list[_Tried]) -> list[AttackFinding]:
+    """Return the findings other than promised."""
+    return [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
+
+
+def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], wished: str | None) -> bool:
+    isolated = any(d.isolates for d in found)
+    return isolated and (wished is None or wished in working)
 
 
 def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:

@@ -94,9 +94,7 @@ def listing(wanted: ListRuns) -> int:
     read = {name for name, _, _ in found}
     not_read = len({item.name for item in problems} - read)
     if wanted.json:
-        rows = [_row(name, size, run) for name, size, run in found]
-        unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
-        print_json("gistpoint.runs/1", {"runs": rows, **unread})
+        _print_as_json(found, problems, not_read)
     elif found:
         print_records(COLUMNS, found)
     elif not problems:
@@ -105,14 +103,15 @@ def listing(wanted: ListRuns) -> int:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
     nothing_read = bool(problems) and not found
     code = _print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
-    # a single unread file without any run was named just before
-    _print_count(0 if nothing_read and not_read == 1 else not_read)
+    if not_read > (1 if nothing_read else 0):  # a single one, without any run, was named just before
+        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
 
 
-def _print_count(not_read: int) -> None:
-    if not_read:
-        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
+def _print_as_json(found: list[tuple[str, int, Run]], problems: list[Listed], not_read: int) -> None:
+    rows = [_row(name, size, run) for name, size, run in found]
+    unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
+    print_json("gistpoint.runs/1", {"runs": rows, **unread})
 
 
 def _print_profiles(wanted: ListRuns) -> int:

@@ -200,7 +200,7 @@ def test_without_consent_nothing_of_a_repository_is_built(home, only, tmp_path, 
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     monkeypatch.setattr("sys.stderr", screen)
     assert cli.main(["task", "new", str(folder)]) == 2
-    assert "and so would the builds of it and of what it needs" in screen.getvalue()
+    assert "and so would the builds of it and of its dependencies" in screen.getvalue()
     assert "\x1b[2J" not in screen.getvalue()
     assert not (tmp_path / "ran").exists()
 
