@@ -190,9 +190,17 @@ def _understood(given: Sequence[str]) -> list[str]:
     return [*before, *(_ALIASES.get(name[0], name) if name else ()), *rest]
 
 
-_OF_THE_USER = frozenset({
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT,
-})  # fmt: skip
+_OF_THE_USER = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOTDIR,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.EDQUOT,
+    }
+)
 """System errors that are not the program's fault: missing permissions, and a full disk."""
 
 

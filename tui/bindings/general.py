@@ -68,7 +68,7 @@ GLANCE_KEYS: tuple[Key, ...] = (
     Key("verdict.borderline", "2", "judge('borderline')", "Borderline", "Doubted at its place", "Verdict", _GD, True),
     Key("verdict.glance", "3", "judge('at a glance')", "At a glance", "Seen by reading alone", "Verdict", _GD, True),
     Key("verdict.none", "4", "judge('not a fault')", "No fault", "Nobody can call it wrong", "Verdict", _GD, True),
-    Key("verdict.undo", "backspace", "take_back", "Take back", "Take back the verdict in sight", "Verdict", _GD),
+    Key("verdict.undo", "backspace", "take_back", "Take back", "Take back the current verdict", "Verdict", _GD),
     Key("verdict.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous diff", "Verdict", _GD, True),
     Key("verdict.forward", "right_square_bracket", "turn(1)", "On", "Go to the next diff", "Verdict", _GD, True),
     Key("verdict.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", "Verdict", _GD, True),

@@ -25,7 +25,7 @@ GROUPS = Words(
         "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
         "chain": option("each near the previous one, rather than every two"),
         "distance": option("the most calls between near functions (default: {default})", metavar="N"),
-        "tell_count": option("the brief tells how many functions are corrupted"),
+        "tell_count": option("the brief says how many functions are corrupted"),
     },
     title="groups of --mode multi",
 )

@@ -16,10 +16,10 @@ from gistpoint.tui.commands.command import DONE, CommandParser
 from gistpoint.tui.commands.options import Face, argument
 
 _SHELLS = {
-    "bash": "eval \"$(gistpoint completion bash)\" in ~/.bashrc",
-    "zsh": "eval \"$(gistpoint completion zsh)\" in ~/.zshrc, after compinit",
+    "bash": 'eval "$(gistpoint completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(gistpoint completion zsh)" in ~/.zshrc, after compinit',
     "fish": "gistpoint completion fish > ~/.config/fish/completions/gistpoint.fish",
-}  # fmt: skip
+}
 """How to enable the completion in each shell."""
 
 

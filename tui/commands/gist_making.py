@@ -132,7 +132,7 @@ def new(wanted: NewGists) -> int:
 
 
 def _fetching(spec: SourceSpec, image: ImageSpec | None, backend: BackendRecord) -> FetchRepository:
-    """Return what fetches the source or the image, and tells what the tasks' provenance says of the image."""
+    """Return the function that fetches the source or image and describes the image for the tasks' provenance."""
 
     def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]]:
         from gistpoint.sandbox.environments.images import fetch_image

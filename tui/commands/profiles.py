@@ -12,6 +12,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Goal
 from gistpoint.sessions.runs.profile import (
     Counted,
+    Parting,
     Profile,
     cost_of,
     missing_in,
@@ -53,20 +54,21 @@ def print_profiles(runs: list[ProfiledRun], problems: list[dict[str, Any]], *, o
     for task, rows in by_task(runs, order).items():
         found = parting_of([row.profile for row in rows])
         names = [row.name for row in rows]
-        parting = None if found is None else {
-            "call": found.place + 1,
-            "ways": [
-                {
-                    "work": None if move is None else move.work.value,
-                    "path": None if move is None else move.path,
-                    "runs": [names[number] for number in numbers],
-                }
-                for move, numbers in found.ways
-            ],
-        }  # fmt: skip
+        parting = None if found is None else {"call": found.place + 1, "ways": _ways(found, names)}
         profiles = [{"run": row.name, **profile_record(row.run, row.profile)} for row in rows]
         tasks.append({"task": task, "runs": profiles, "parting": parting})
     print_json("gistpoint.profiles/1", {"tasks": tasks, "problems": problems})
+
+
+def _ways(parting: Parting, names: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "work": None if move is None else move.work.value,
+            "path": None if move is None else move.path,
+            "runs": [names[number] for number in numbers],
+        }
+        for move, numbers in parting.ways
+    ]
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:

@@ -106,6 +106,6 @@ IMPORT = Face(
         "isolation": ISOLATION,
     },
     about="Makes tasks of the public data set's records: each repository is fetched, its suite run three times, and "
-    "every record proven on it. A record whose repository can't be had is kept, and tried again by the next call. "
+    "every record proven on it. A record whose repository is not available is kept, and tried again by the next call. "
     "Exit code 1 if a record was refused or waits.",
 )

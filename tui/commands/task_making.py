@@ -247,9 +247,19 @@ def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
 
 
 COLUMNS = (
-    "source", "functions", "candidates", "tried", "kept", "learning s", "making s", "probes", "median/suite",
-    "confirming s", "saved s", "control",
-)  # fmt: skip
+    "source",
+    "functions",
+    "candidates",
+    "tried",
+    "kept",
+    "learning s",
+    "making s",
+    "probes",
+    "median/suite",
+    "confirming s",
+    "saved s",
+    "control",
+)
 
 
 SAVED = (

@@ -153,12 +153,14 @@ class AttemptServer(Server[None]):
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
 
-_BRIEF_TOOL = types.Tool.model_validate({
-    "name": READ_BRIEF,
-    "description": "Read what the task is, and how many calls you have. Free: it costs no tool use.",
-    "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
-    "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
-})  # fmt: skip
+_BRIEF_TOOL = types.Tool.model_validate(
+    {
+        "name": READ_BRIEF,
+        "description": "Read what the task is, and how many calls you have. Free: it costs no tool use.",
+        "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+        "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+    }
+)
 
 
 @asynccontextmanager

@@ -162,13 +162,15 @@ class ParticipantServer(Server):
 
     async def _make_app(self) -> web.Application:
         app = web.Application(client_max_size=1024, middlewares=[self._door])
-        app.add_routes([
-            web.get("/p/{token}", self._come),
-            web.get(ROOM, self.handle_index),
-            web.get(SOCKET, self.handle_websocket),
-            web.get("/page/{name}", self._own_file),
-            web.static("/static", Path(textual_serve.__file__).parent / "static"),
-        ])  # fmt: skip
+        app.add_routes(
+            [
+                web.get("/p/{token}", self._come),
+                web.get(ROOM, self.handle_index),
+                web.get(SOCKET, self.handle_websocket),
+                web.get("/page/{name}", self._own_file),
+                web.static("/static", Path(textual_serve.__file__).parent / "static"),
+            ]
+        )
         app.on_shutdown.append(self.on_shutdown)
         return app
 

@@ -29,10 +29,30 @@ _SLICE_BYTES = 8 * 1024
 MOST_CELLS, FEWEST_CELLS = 500, 20
 """The limits to which a window's columns and lines are clipped."""
 _PASSED_ON = (
-    "PATH", "HOME", "GISTPOINT_HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "DOCKER_HOST",
-    "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE",
-    "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "GISTPOINT_HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "DOCKER_HOST",
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGUSER",
+    "PGPASSFILE",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGSSLROOTCERT",
+    "PGSSLCERT",
+    "PGSSLKEY",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+)
 """The variables of the server's environment that the program gets: locations, but no keys."""
 _MODE_BYTES = 10
 """The longest output that only sets a terminal's mode. A frame is longer."""
@@ -101,9 +121,12 @@ class ParticipantSession(AppService):
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         process = self._process = await asyncio.create_subprocess_exec(
             *self.command_line(),
-            stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment_of_session(os.environ, width, height),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment_of_session(os.environ, width, height),
             start_new_session=True,  # Ctrl+C at the server's terminal is for the server, which ends its sessions
-        )  # fmt: skip
+        )
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.transport.set_write_buffer_limits(high=MOST_UNREAD_BYTES - _SLICE_BYTES)

@@ -227,8 +227,12 @@ class LineView(LineCanvas):
             found = self._styles[key] = RichStyle(
                 color=full.color if style.foreground is not None else None,
                 bgcolor=full.bgcolor if style.background is not None else None,
-                bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline, reverse=style.reverse,
-            )  # fmt: skip
+                bold=style.bold,
+                dim=style.dim,
+                italic=style.italic,
+                underline=style.underline,
+                reverse=style.reverse,
+            )
         return found
 
     def render_line(self, y: int) -> Strip:

@@ -16,9 +16,20 @@ LARGEST = 300_000
 """The most lines; longer texts are not coloured."""
 
 KINDS = (
-    "plain", "comment", "keyword", "constant", "string", "docstring", "number", "builtin", "class", "function",
-    "decorator", "operator", "error",
-)  # fmt: skip
+    "plain",
+    "comment",
+    "keyword",
+    "constant",
+    "string",
+    "docstring",
+    "number",
+    "builtin",
+    "class",
+    "function",
+    "decorator",
+    "operator",
+    "error",
+)
 """The kinds of tokens, by number."""
 
 STYLES = {

@@ -163,8 +163,11 @@ class Survey:
         if kind in ("all", "unseen"):
             left_out = {FAMILIES.index(family) + 1 for family in hidden}
             before = seen if kind == "unseen" else ()
-            known = [step for step, family in enumerate(self.families[:count])
-                     if family not in left_out and step not in before]  # fmt: skip
+            known = [
+                step
+                for step, family in enumerate(self.families[:count])
+                if family not in left_out and step not in before
+            ]
             return [*known, *(step for step in range(len(self), count) if step not in before)]
         bit = _BITS[StepMark.EDIT.value if kind == "edits" else StepMark.ERROR.value]
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]

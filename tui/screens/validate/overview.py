@@ -37,8 +37,15 @@ _METRIC = 20
 """Cells for the name of a metric."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
-    "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
-)  # fmt: skip
+    "code_lines",
+    "cyclomatic",
+    "nesting",
+    "halstead_difficulty",
+    "degree",
+    "harmonic_out",
+    "pagerank",
+    "betweenness",
+)
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SIGNS = {DiffLineKind.ADDED: ("+", GOOD), DiffLineKind.REMOVED: ("-", BAD), DiffLineKind.CONTEXT: (" ", MUTED)}
 
