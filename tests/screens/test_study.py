@@ -164,7 +164,7 @@ async def test_the_brief_stands_alone_until_it_was_read(machine: Machine, tmp_pa
         await driver.until_page("SolveScreen")
         await driver.press("f5", "f3", "colon", "tab")
         text = driver.text()
-        assert "Read what is asked" in text
+        assert "Read the task" in text
         assert "F3 Files" not in text
         assert "a tool call" not in text
         machine.clock.advance(7_000)  # type: ignore[attr-defined]
@@ -287,9 +287,9 @@ async def test_pasting_and_copying_that_are_switched_off(machine: Machine, tmp_p
         driver.app.post_message(events.Paste("search_code total"))
         await driver.pilot.pause()
         assert driver.solve.query_one("#console-line", WritingLine).value == ""
-        assert "Pasting is switched off" in driver.text()
+        assert "Pasting is disabled" in driver.text()
         await driver.press("f2", "y")
-        assert "Copying is switched off" in driver.text()
+        assert "Copying is disabled" in driver.text()
         assert driver.app.clipboard == ""
 
 

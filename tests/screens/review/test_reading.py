@@ -87,7 +87,7 @@ async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
         await driver.until(lambda: driver.review.query_one("#diff", DiffView).files)
         assert "sum(values) / len(values)" in driver.text()
         await driver.press("f4")
-        await driver.until(lambda: "worked out from the edits" in driver.text())
+        await driver.until(lambda: "derived from the edits" in driver.text())
         await driver.press("v")
         await driver.until(lambda: "stats.py" in driver.text() and "worked out" in driver.text())
         await driver.press("right_square_bracket", "f5")

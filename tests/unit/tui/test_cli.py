@@ -200,7 +200,7 @@ def test_without_a_terminal_nothing_is_begun_unless_lines_is_said(
         assert cli.main(command) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert "nothing was begun" in captured.err
+        assert "nothing was started" in captured.err
         assert "--lines" in captured.err
     assert not list((home / "data" / "attempts").rglob("journal.jsonl"))
     assert cli.main(["solve", task.id, "--lines"]) == 1
