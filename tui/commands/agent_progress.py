@@ -105,7 +105,7 @@ def _line(row: JobRow, jobs: int) -> str:
 
 
 class JobTable:
-    """A table on the terminal, redrawn several times a second: the jobs at work, and the number in each state."""
+    """A table on the terminal, redrawn several times a second: jobs at work, and numbers by state."""
 
     def __init__(self, run: AgentRun) -> None:
         self._run = run

@@ -1,4 +1,4 @@
-"""`gistpoint doctor`: which isolation works here, why others don't, how to fix them, and what each withstands."""
+"""`gistpoint doctor`: which isolation works here, how to fix the others, and what each withstands."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def new(wanted: NewGists) -> int:
 
 
 def _fetching(spec: SourceSpec, image: ImageSpec | None, backend: BackendRecord) -> FetchRepository:
-    """Return the function that fetches the source or image and describes the image for the tasks' provenance."""
+    """Return the function that fetches the source or image, and the image's record for the provenance."""
 
     def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]]:
         from gistpoint.sandbox.environments.images import fetch_image

@@ -178,7 +178,7 @@ def _chosen(wanted: ReadGlances) -> _Chosen:
 
 
 def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
-    """Return the tasks of a set, all of them if there are no names. Raises `UserError` if no name leads to a task."""
+    """Return the tasks of a set, all of them if there are no names. Raises `UserError` without any."""
     found = read_set(names, store, distinct=True)
     is_empty = bool(names) and not found.tasks
     if is_empty and found.problems:

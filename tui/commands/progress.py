@@ -1,4 +1,4 @@
-"""Long work of a command: stages, counts and times on standard error, and Ctrl+C, which stops it without loss."""
+"""Long work of a command: its progress on standard error, and Ctrl+C, which stops it without loss."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
 
 
 def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
-    """Return what happened to somebody's data, and where copies may remain that deleting files doesn't reach."""
+    """Return what happened to somebody's data, and where copies may remain."""
     if left.erasure is None:
         return [f"{left.code} has withdrawn. Their data so far are kept."]
     sentences = [f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."]

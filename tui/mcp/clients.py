@@ -12,7 +12,7 @@ from typing import Any
 
 NAME = "gistpoint"
 _MARGIN_S = 120
-"""Seconds on top of the time limit of the tests, for a call that waits for isolation and environment to be set up."""
+"""Seconds on top of the time limit of the tests, for setting up isolation and environment."""
 _TO_START_S = 60
 
 

@@ -93,7 +93,7 @@ class Guard:
             self._last = time.monotonic()
 
     def _taken(self, kind: str) -> bool:
-        """Whether a client of the other kind has the session; the SDK itself refuses a second opened session."""
+        """Return whether a client of the other kind has the session. The SDK refuses a second opened one."""
         if self._holder in ("", kind):
             return False
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
@@ -106,7 +106,7 @@ _OPENED, _ALONE = "opened", "alone"
 
 
 def _kind(headers: Mapping[str, bytes]) -> str:
-    """Return whether a request belongs to an opened session, or is independent (since protocol 2026-07-28)."""
+    """Return whether a request is of an opened session, or independent (since protocol 2026-07-28)."""
     version = headers.get("mcp-protocol-version", b"").decode("latin-1")
     return _OPENED if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else _ALONE
 

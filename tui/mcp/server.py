@@ -91,7 +91,7 @@ class AttemptServer(Server[None]):
                 beats.cancel_scope.cancel()
 
     async def _as_sent(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Prepare for calls, notice cancelled ones, and pass on those that the protocol's own check would refuse."""
+        """Prepare for calls, notice cancelled ones, and pass on those that the protocol would refuse."""
         params = ctx.params or {}
         if ctx.method == "notifications/cancelled":
             if (token := self._calls.get(str(params.get("requestId")))) is not None:

@@ -26,7 +26,7 @@ class ServedDriver(WebDriver):
     _posted = 0
 
     def send_message(self, message: Message) -> None:
-        """Post a message from the thread that reads the input. Wait if the app has not handled the earlier ones.
+        """Post a message from the input thread. Wait if the app has not handled the earlier ones.
 
         Textual's version makes a coroutine for the event loop, which nobody awaits after the loop is closed.
         Python then warns about it in the server's log. It also posts without a limit: a pasted megabyte would
@@ -45,7 +45,7 @@ class ServedDriver(WebDriver):
             self._wait_for_app()
 
     def _wait_for_app(self) -> None:
-        """Wait until a message posted now has reached the widget that gets the keys, or until the app ends."""
+        """Wait until a message posted now has reached the focused widget, or until the app ends."""
         handled = Event()
         while not self.exit_event.is_set() and self._app.call_later(self._pass_on, handled):
             if handled.wait(_ASK_AGAIN_S):

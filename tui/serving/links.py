@@ -72,7 +72,7 @@ class LinkBook:
         return found.links
 
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
-        """Assign tasks or a study to participants. Return the tokens of new links, which can't be recovered later.
+        """Assign tasks or a study. Return the tokens of new links, which can't be recovered later.
 
         Participants keep the link they have, unless it is to be renewed.
         """
@@ -113,7 +113,7 @@ def hash_of(token: str) -> str:
 
 
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the participants with the names of their tasks, from a file with lines like `P01 = ["TASK", "TASK"]`.
+    """Return participants with the names of their tasks, from lines like `P01 = ["TASK", "TASK"]`.
 
     Raises `LinksError`.
     """

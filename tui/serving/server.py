@@ -136,7 +136,7 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` are those of `gistpoint` for a participant, `sessions` is the most programs, `log` takes lines.
+        """`arguments` are a participant's for `gistpoint`, `sessions` limits programs, `log` takes lines.
 
         Only the links of `people` are accepted.
         """
@@ -385,7 +385,7 @@ class ParticipantServer(Server):
     # The server
 
     async def run(self, listening: Callable[[str], None]) -> None:
-        """Serve until SIGINT or SIGTERM. `listening` is called with the address as soon as the server listens.
+        """Serve until SIGINT or SIGTERM. `listening` is called with the address when the server listens.
 
         Raises `UserError` if the address is not available.
         """

@@ -185,7 +185,7 @@ class ParticipantSession(AppService):
                 self._write_meta("focus")
 
     def _write_meta(self, kind: str) -> None:
-        """Send the program a message without waiting until it is read: the program may itself wait for us to read."""
+        """Send a message without waiting until it is read: the program may itself wait for us to read."""
         with suppress(RuntimeError, ConnectionError):
             self.stdin.write(self.encode_packet(b"M", json.dumps({"type": kind}).encode()))
 

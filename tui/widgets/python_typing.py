@@ -155,7 +155,7 @@ def _read(text: str) -> _Read:
 
 
 def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
-    """Return the text that Enter inserts within a bracket, and how many of its characters follow the cursor."""
+    """Return the text that Enter inserts in a bracket, and the number of characters after the cursor."""
     outer, opened_here = _indent(at.opened_by), at.opened_by == head
     if not rest.startswith(_CLOSES[at.bracket]):
         return (f"\n{outer}{level}" if opened_here else f"\n{_indent(head)}"), 0

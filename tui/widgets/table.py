@@ -259,7 +259,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns for a screen of this width with their own widths, without empty ones that take no room."""
+        """Return the columns for this width with their own widths, without empty ones that take no room."""
         found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
         if self.HEAD and not self.SPARING:
             return found

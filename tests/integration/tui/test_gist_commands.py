@@ -261,7 +261,7 @@ def test_a_task_that_is_there_with_other_settings_says_so(home: Path, capsys: Ca
     task = capsys.readouterr().out.split()[0]
     before = (home / "data" / "tasks" / task / "task.toml").read_bytes()
     assert main([*new, "--tool", "trace"]) == 0
-    assert "is there already" not in capsys.readouterr().err
+    assert "already exists" not in capsys.readouterr().err
     assert main([*new, "--steps", "7", "--strategy", "tracing"]) == 0
     told = capsys.readouterr()
     assert told.out.split()[0] == task

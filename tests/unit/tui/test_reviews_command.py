@@ -82,7 +82,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
         (["export", "--reviewer", "nobody"], "no review by 'nobody'"),
         (["export", "--output", "/dev/null/x"], "can't be written"),
         (["merge", "/nowhere.jsonl"], "can't be read"),
-        (["agreement"], "Two reviewers"),
+        (["agreement"], "two reviewers"),
         (["agreement", "r1", "nobody"], "no review by 'nobody'"),
     ],
 )

@@ -169,7 +169,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def __init__(
         self, follower: JournalFollower, clock: TimeSource, runs: AgentRunStore, *, ask_back: bool = False
     ) -> None:
-        """With `ask_back`, a person has just left the attempt, and is asked at once whether to give it back."""
+        """With `ask_back`, a person has just left the attempt and is asked whether to give it back."""
         super().__init__()
         self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
         self._asking: Asking | None = None
@@ -385,7 +385,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to give an attempt back only while a person has it, and to take it over only before it ends."""
+        """Offer giving back only while a person has the attempt, and taking over only before it ends."""
         state = self._follower.state
         if action == "give":
             return has_person(state)

@@ -126,7 +126,7 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """A gist: one text, saved by a step before each call, scored if scores may be shown, and handed in once."""
+    """A gist: one text, saved by a step before each call, scored if allowed, and handed in once."""
 
     in_place: Mapping[str, str] = {"list_directory": "files", TRACE.name: "trace", SCORE_GIST.name: ""}
     has_suspects = False
@@ -172,7 +172,7 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether the call is a score without a limit, for which a line would move the text during typing."""
+        """Return whether the call is a score without a limit: a line would move the text during typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 

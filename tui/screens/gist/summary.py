@@ -1,4 +1,4 @@
-"""The summary of a gist: its scores, the evidence line by line, and the reference gist of the same command."""
+"""The summary of a gist: its scores, the evidence by line, and the reference gist of the command."""
 
 from __future__ import annotations
 

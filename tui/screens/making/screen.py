@@ -1,4 +1,4 @@
-"""Tasks being made: current trials, rejections with reasons, and the kept tasks, which can be opened at once."""
+"""Tasks being made: current trials, rejections with reasons, and the kept tasks, which can be opened."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class VerdictDialog(Dialog[Given]):
         self._words = words
 
     def body(self) -> list[Widget]:
-        """Return the verdicts, reasons, and fields for a time and a note, hiding what a verdict doesn't need."""
+        """Return verdicts, reasons, and fields for a time and a note, hiding what a verdict doesn't need."""
         return [
             Options(list(_WORDS.values()), id="verdicts"),
             Options(list(_REASONS.values()), several=True, id="reasons"),

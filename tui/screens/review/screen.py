@@ -463,7 +463,7 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.want(self.steps.cursor)
 
     async def action_back(self) -> None:
-        """Go back to the step, to the list of steps, or to the previous screen, but never out of the program."""
+        """Go back to the step, the list of steps, or the previous screen, but never out of the program."""
         if self.pages.current != "step":
             await self.action_page("step")
             self.steps.focus()

@@ -1,4 +1,4 @@
-"""The chat with the assistant of a study's condition: conversation, line for questions, what the assistant saw."""
+"""The chat with the assistant of a study's condition, and what the assistant has seen."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record an answer to the question next to the code, unless the key was pressed too early to have read it."""
+        """Record an answer to the question next to the code, unless it came too early to have read it."""
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))

@@ -1,4 +1,4 @@
-"""The solver's writing and calls: the editor, the submission of a kind of task, and the question before a call."""
+"""The solver's writing and calls: the editor, the submission, and the question before a call."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class SolvingKind:
         return self._question(tool, arguments)
 
     def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
-        """Return the question before a submission, with the change, the price and what is wrong with the code."""
+        """Return the question before a submission, with the change, the price and faults of the code."""
         stays = "\nIts changes stay for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
@@ -259,7 +259,7 @@ class SolvingKind:
         self.editor.app.notify(notice, severity="warning")
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Return whether calls of a tool run in the background, without a line or a question before cancelling."""
+        """Return whether a tool's calls run in the background, without a line or a question on cancelling."""
         return False
 
 

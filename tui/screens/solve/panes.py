@@ -69,7 +69,7 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks to read a file or a function (`path::qualname`), free of charge if shown before, else by a call."""
+    """Asks to read a file or function (`path::qualname`), free of charge if shown before, else by a call."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class SourceAsked(Message):
 
 
 class FunctionAsked(Message):
-    """Asks to edit a function (`path::qualname`), at a line of its file if known, or to mark it as suspect."""
+    """Asks to edit a function (`path::qualname`), at a line of its file if known, or to suspect it."""
 
     def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class PaneArea(Splits):
             self.lay_out()
 
     def text_meant(self, focused: Widget | None) -> CodeView | None:
-        """Return the text that a key applies to: the focused one, else visible code, else any visible text."""
+        """Return the text that a key applies to: the focused one, else visible code, else visible text."""
         if isinstance(focused, CodeView):
             return focused
         shown = [view for view in self.query(CodeView) if view.is_on_screen]

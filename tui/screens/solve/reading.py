@@ -227,7 +227,7 @@ class CodePane(StatePane):
         self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
 
     def action_definition(self) -> None:
-        """Go to the definition of the name at the cursor, else of a name on its line, if results have shown it."""
+        """Go to the shown definition of the name at the cursor, else of a name on its line."""
         if self._shown is None:
             return
         path, word = self._shown.path, self.view.word_at_cursor()
@@ -269,7 +269,7 @@ class CodePane(StatePane):
         self.app.push_screen(PickDialog(title, choices), answered)
 
     def go_to(self, name: str) -> bool:
-        """Show a file or function for free if its source was shown, else ask to read it. Return whether it is shown.
+        """Show a file or function for free if shown before, else ask to read it. Return whether it is shown.
 
         `name` is a path or `path::qualname`.
         """

@@ -403,7 +403,7 @@ class SolveScreen(BaseScreen[How]):
         self.controller.came_back()
 
     def _writes(self) -> bool:
-        """Whether the solver has begun to write during the call, so that the answer must not take the focus."""
+        """Return whether the solver writes during the call, so that the answer must not take the focus."""
         area = self.focused
         if not isinstance(area, WritingArea):
             return False

@@ -1,4 +1,4 @@
-"""The pages of a sitting except its forms: consent, before and between tasks, a break, the end, and leaving."""
+"""The pages of a sitting except its forms: consent, between tasks, a break, the end, and leaving."""
 
 from __future__ import annotations
 

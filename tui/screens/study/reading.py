@@ -31,7 +31,7 @@ WORDS: Mapping[MergeDecision, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change with what a reader may know about it: the code and the tests that failed before, but not its author."""
+    """A change with what a reader may know: the code and the tests that failed, but not its author."""
 
     library: str
     failing: Sequence[str]

@@ -88,7 +88,7 @@ def overview(known: Known, width: int) -> list[Line]:
 
 
 def _check_and_subtlety(known: Known, width: int) -> list[Line]:
-    """Return the findings of the check, next to the subtlety if there is room: only lines at the left have links."""
+    """Return the findings of the check, next to the subtlety if there is room. Only the left has links."""
     check, subtlety = about_check(known.validation.check), _subtlety(known)
     room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
     if subtlety and room >= _BETWEEN * 10:
@@ -252,7 +252,7 @@ def _subtlety(known: Known) -> list[Line]:
 
 
 def _scored_lines(scored: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the lines of one corruption: how often it is seen at a glance, its score, and the parts of that."""
+    """Yield the lines of one corruption: its visibility at a glance, its score, and the parts of that."""
     glance, score = scored.get("glance"), scored["subtlety"]
     parts = score.get("parts")
     shares = [

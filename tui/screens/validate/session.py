@@ -125,7 +125,7 @@ class ValidationSession:
     # Evidence
 
     def standings(self, dossier: Dossier, function: str) -> tuple[MetricRank, ...]:
-        """Return the ranks of a function in its library, from the task's answer or measured in this session."""
+        """Return the ranks of a function in its library, from the answer or measured in this session."""
         known = standings_from_json(dossier.answer.metrics, function)
         study = self._studies.get(_library(dossier.task))
         if study is not None and not any(standing.percentile is not None for standing in known):
