@@ -33,7 +33,7 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         assert "phone" in text
         assert "discount" not in text
         assert "def " not in text
-        await driver.until(lambda: driver.text().splitlines()[-1].strip().startswith("Enter Go on"))
+        await driver.until(lambda: driver.text().splitlines()[-1].strip().startswith("Enter Continue"))
         driver.clock.advance(60_000)
         await driver.press("ctrl+p")
         await driver.pilot.pause()

@@ -18,7 +18,7 @@ def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool =
             key,
             f"run.go('{action}', 1)",
             f"Next {name}",
-            f"Go on to the next {words}",
+            f"Go to the next {words}",
             "Going",
             _RV,
             show,

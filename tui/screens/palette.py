@@ -154,7 +154,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
         self.query_one(CommandRows).action_move(-1)
 
     def key_pagedown(self) -> None:
-        """Go on by a screenful."""
+        """Go forward by a screenful."""
         self.query_one(CommandRows).action_page(1)
 
     def key_pageup(self) -> None:

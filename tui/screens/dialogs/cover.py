@@ -36,7 +36,7 @@ class PauseCover(BaseScreen[bool]):
             if self._text:
                 yield Plain(self._text)
             yield Plain("The clock is stopped. Code and instructions are hidden until you continue.")
-            yield Button("Go on", id="yes", variant="primary", compact=True)
+            yield Button("Continue", id="yes", variant="primary", compact=True)
             yield Button("Leave, and continue another time", id="no", compact=True)
         yield KeyBar()
 

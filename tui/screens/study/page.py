@@ -42,7 +42,7 @@ class StudyPage(BaseScreen[str]):
     AUTO_FOCUS = ""
     HELP_PAGE = "study"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.STUDY,)
-    BUTTONS: ClassVar[tuple[tuple[str, str], ...]] = (("next", "Go on"),)
+    BUTTONS: ClassVar[tuple[tuple[str, str], ...]] = (("next", "Continue"),)
     """The answers and their labels. F9 gives the first."""
     MAY_WITHDRAW = True
     """Whether the person takes part and can stop."""

@@ -100,7 +100,7 @@ class BetweenPage(StudyPage):
         look = (("look", "Look at the answer"),) if self._look else ()
         rest = (("break", "A break"),) if self._break else ()
         stop = (("stop", "Stop for today"),) if self._more else ()
-        return (("next", "Go on"), *look, *rest, *stop)
+        return (("next", "Continue"), *look, *rest, *stop)
 
 
 class BreakPage(StudyPage):
