@@ -66,7 +66,7 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")
         await driver.press("f9")
-        assert "An item that is needed is not ticked" in driver.text()
+        assert "A required item is not ticked" in driver.text()
         await driver.press("space", "f9")
         await driver.until_page("FormPage")
         await driver.press("f9")
