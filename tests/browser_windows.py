@@ -108,7 +108,7 @@ class BrowserWindow:
 
     async def said(self) -> str:
         """What the page says in place of the terminal."""
-        return await self.page.inner_text("#said")
+        return await self.page.inner_text("#notice")
 
     async def picture(self, path: Path) -> None:
         """Take a picture."""

@@ -32,7 +32,7 @@ class ServedWindow:
         async for message in self._socket:
             if message.type is aiohttp.WSMsgType.BINARY:
                 self._stream.feed(message.data)
-            elif message.json()[0] == "said":
+            elif message.json()[0] == "notice":
                 self.said = message.json()[1]
 
     @property

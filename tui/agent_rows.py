@@ -1,4 +1,4 @@
-"""The table of a run's jobs: the same columns while it runs, printed, and on the screen that watches it."""
+"""The table of a run's jobs, with the same columns during the run, in print, and on the watching screen."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gistpoint.tui.view_models import TO_BE_READ
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job with its number in the run, and its attempt as far as it is known."""
+    """A job with its number in the run, and its attempt if known."""
 
     number: int
     job: JobState
     state: AttemptState = field(default_factory=AttemptState)
     live: bool = False
-    """Whether a process works on it."""
+    """Whether a process is working on it."""
     sent: bool = False
     """Whether a worker of a cluster has it."""
 
@@ -52,7 +52,7 @@ def _cost(row: JobRow) -> str:
 
 
 def doing(row: JobRow) -> str:
-    """Return what becomes of a job, in a few words."""
+    """Return the state of a job in a few words."""
     state = row.state
     if state.ending is not None:
         return _ended(state) + (", mixed" if state.mixed else "")
@@ -61,7 +61,7 @@ def doing(row: JobRow) -> str:
     if row.sent:
         return "on the cluster"
     if has_person(state):
-        return "! a person has it"
+        return "! taken over by a person"
     if row.job.problem == HANDED_OVER and row.begun:
         return "given back"
     if row.job.status is JobStatus.HALTED:
@@ -72,7 +72,7 @@ def doing(row: JobRow) -> str:
         return "left"
     if state.pause is not None:
         waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
-        return "waits for the endpoint" if waits else "paused"
+        return "waiting for the endpoint" if waits else "paused"
     return "tool at work" if state.pending is not None else "model at work"
 
 

@@ -1,4 +1,4 @@
-"""The app of `gistpoint agent watch`: a run, or one attempt, drawn as another process carries it out."""
+"""The app of `gistpoint agent watch`: a run or an attempt, shown while another process carries it out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 
 
 class AgentWatchApp(BaseApp):
-    """Shows a run, or the attempt that was named; ends with `taken` set where a person takes an attempt over."""
+    """Shows a run or a single attempt. Ends with `taken` set if a person takes an attempt over."""
 
     def __init__(
         self,
@@ -34,24 +34,24 @@ class AgentWatchApp(BaseApp):
         services: Callable[[], Services],
         left: bool = False,
     ) -> None:
-        """`services` are asked for when an attempt is taken over or given back.
+        """`services` is called when an attempt is taken over or given back.
 
-        With `left` a person has just left the attempt, and is asked whether to give it back.
+        With `left`, a person has just left the attempt and is asked whether to give it back.
         """
         super().__init__(locations, "screens/agents/agents.tcss")
         self._run, self._attempt, self._services, self._left = run, attempt, services, left
         self._runs = AgentRunStore(locations.runs)
         self.taken = ""
-        """The id of the attempt that a person goes on with."""
+        """The id of the attempt that a person continues."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the table of the run, or the attempt."""
+        """Return the table of the run or the attempt."""
         if self._run is not None:
             return RunWatchScreen(RunFollower(self._run, self.locations.attempts))
         return self._screen_of(self._attempt)
 
     def on_mount(self) -> None:
-        """Show the attempt above the table of its run; every app of ours shows the first screen."""
+        """Show the attempt on top of the table of its run. The base class shows the first screen."""
         if self._run is not None and self._attempt:
             self.push_screen(self._screen_of(self._attempt))
 
@@ -62,14 +62,14 @@ class AgentWatchApp(BaseApp):
 
     @on(RunWatchScreen.AttemptAsked)
     def attempt_asked(self, message: RunWatchScreen.AttemptAsked) -> None:
-        """Look on at an attempt of the run."""
+        """Watch an attempt of the run."""
         self.push_screen(self._screen_of(message.attempt_id))
 
     # Stepping in
 
     @on(TakeAsked)
     def take_asked(self, message: TakeAsked) -> None:
-        """Close for the solve screen, with the attempt in the person's name."""
+        """Close to make way for the solve screen, with the attempt in the person's name."""
         self.in_thread(lambda: self._take(message.attempt_id, message.by))
 
     def _take(self, attempt: str, by: str) -> None:
@@ -89,18 +89,18 @@ class AgentWatchApp(BaseApp):
     def _give(self, attempt: str, note: str) -> None:
         state = self._hand_over(attempt, MODEL, note=note)
         run = run_to_take_from(state, self._runs, live=False)
-        words = "goes on with it when a place is free" if run.worked_on else "does not work now: `agent resume` goes on"
+        words = "continues it when a slot is free" if run.worked_on else "is not running: `agent resume` continues it"
         self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
 
     def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:
-        """Journal who goes on; a call that a process left unanswered is finished by whoever does."""
+        """Record in the journal who continues. They also finish a call that a process left unanswered."""
         services = self._services()
         services.consent.asker = ConsentPrompt(self).ask
         opened = services.resume(attempt)
         try:
             opened.attempt.resume()
             if opened.attempt.state.driver == to:
-                raise AttemptError("The attempt has changed hands meanwhile.")
+                raise AttemptError("The attempt has changed hands in the meantime.")
             opened.attempt.hand_over(to, by=by, note=note)
             return opened.attempt.state
         finally:

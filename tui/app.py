@@ -1,6 +1,7 @@
-"""The app: which screen is shown, and what happens when something goes wrong.
+"""The app: which screen is shown, and what happens after an error.
 
-Its first screen is drawn before the engine is imported, which takes as long: whatever needs it is imported in methods.
+Its first screen is drawn before the engine is imported, which takes as long. Methods import whatever needs
+it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServicesMaker:
-    """Services that are made later."""
+    """Makes the services later."""
 
     locations: Locations
     make: Callable[[], Services]
@@ -55,13 +56,13 @@ class GistpointApp(BaseApp):
         play: Play | None = None,
         alone: bool = False,
     ) -> None:
-        """`services` may be a function that makes them: it is called off the event loop, once something is drawn.
+        """`services` may be a function that makes them, called off the event loop after the first drawing.
 
-        `open` is the id of a task or an attempt to open at once, or finds a task or the id of an attempt: what that
+        `open` is the id of a task or attempt to open at once, or a function that finds a task or attempt id; what it
         raises ends the program. `play` are recorded steps, and how fast.
 
-        With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
-        when that is left, in place of showing home.
+        With `new`, another attempt of the task begins even if one is unfinished. With `alone`, the program closes
+        when it is left, instead of showing home.
         """
         super().__init__(services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss")
         self._services = services
@@ -72,9 +73,9 @@ class GistpointApp(BaseApp):
         self._alone = alone
         self._held: OpenAttempt | None = None
         self._not_found: UserError | None = None
-        """Why there was nothing to open."""
+        """Why nothing could be opened."""
         self._opening: Opening | None = None
-        """The opening under way: there is at most one."""
+        """The opening under way, of which there is at most one."""
 
     @property
     def services(self) -> Services:
@@ -92,7 +93,7 @@ class GistpointApp(BaseApp):
         return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
-        """Show home once no screen is above the opening line and nothing is being opened."""
+        """Show home when no screen is above the opening line and nothing is being opened."""
         if self._opening is None:
             self._show_first()
 
@@ -100,15 +101,15 @@ class GistpointApp(BaseApp):
         if self._alone:
             self.exit()
         else:
-            self.begin_anew()
+            self.begin_again()
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True for the line that is shown until something is open."""
+        """True for the line shown until something is open."""
         return isinstance(self.screen, OpeningScreen)
 
     def on_mount(self) -> None:
-        """Open what was requested; every app of ours shows home."""
+        """Open what was requested. The base class shows home."""
         if not isinstance(self._services, ServicesMaker):
             self._services.consent.asker = ConsentPrompt(self).ask
         wanted, self._open = self._open, None
@@ -120,7 +121,7 @@ class GistpointApp(BaseApp):
 
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
-        """Begin an attempt, after a question if one of that task has not ended."""
+        """Begin an attempt. Ask first if one of that task has not ended."""
         if self._free:
             self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
@@ -136,7 +137,7 @@ class GistpointApp(BaseApp):
         return self._opening is None and isinstance(self.screen, HomeScreen)
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
-        """Open something in a thread; show the progress meanwhile, and accept no other request."""
+        """Open something in a thread. Show the progress meanwhile, and accept no other request."""
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -152,7 +153,7 @@ class GistpointApp(BaseApp):
             raise
 
     def _show_task(self, opening: Opening, title: str, mode: str) -> None:
-        """Show what is being opened, if nothing else is in sight."""
+        """Show what is being opened, unless another screen is visible."""
         if opening is self._opening and isinstance(self.screen, OpeningScreen):
             self.screen.show(title, mode)
 
@@ -161,7 +162,7 @@ class GistpointApp(BaseApp):
             self.screen.say(f"{words[0].upper()}{words[1:]}")
 
     def _opened(self, opening: Opening) -> bool:
-        """Remove the progress display; return False if the opening is no longer wanted."""
+        """Remove the progress display. Return False if the opening is no longer wanted."""
         if opening is not self._opening:
             return False
         self._opening = None
@@ -173,7 +174,7 @@ class GistpointApp(BaseApp):
             self.pop_screen()
 
     def cancel_opening(self) -> None:
-        """Cancel the opening, unless the attempt exists already."""
+        """Cancel the opening unless the attempt already exists."""
         opening = self._opening
         if opening is not None and opening.cancel():
             self._opened(opening)
@@ -236,7 +237,7 @@ class GistpointApp(BaseApp):
             self.push_screen(MessageDialog("This attempt can only be read", problem))
 
     def _find(self, find: Callable[[Services], Task | str], opening: Opening) -> None:
-        """Open what was asked for; without it the program is of no use."""
+        """Open what was requested. Without it, the program can do nothing."""
         try:
             found = find(self.services)
         except UserError as error:
@@ -250,7 +251,7 @@ class GistpointApp(BaseApp):
             self._choose_for(found, opening)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves; raise `UserError` if there was nothing to open."""
+        """Run until the user leaves. Raises `UserError` if nothing could be opened."""
         code = super().run_to_exit_code()
         if self._not_found is not None:
             raise self._not_found
@@ -270,7 +271,7 @@ class GistpointApp(BaseApp):
 
         self.call_from_thread(self._show_task, opening, title_of(task), mode_words(task))
         if self._play is not None or self._new:
-            self._new = False  # later openings of the same window ask again
+            self._new = False  # later openings in the same window ask again
             self._start(task, opening)
             return
         opening.step("looking for attempts of this task")
@@ -279,7 +280,7 @@ class GistpointApp(BaseApp):
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
         latest = next((summary for summary in unfinished if not summary.problem), None)
         if latest is None or any(summary.open for summary in unfinished):
-            self._start(task, opening)  # which refuses a second one beside one that is open
+            self._start(task, opening)  # which refuses a second one while one is open
         else:
             self.call_from_thread(self._ask_which, task, latest, opening)
 
@@ -292,7 +293,7 @@ class GistpointApp(BaseApp):
 
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
         spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"
-        choices = [("resume", f"Go on with the attempt of {begun}: {spent}"), ("start", "Start a new attempt")]
+        choices = [("resume", f"Resume the attempt of {begun}: {spent}"), ("start", "Start a new attempt")]
 
         def answered(choice: str | None) -> None:
             if choice == "resume":
@@ -310,7 +311,7 @@ class GistpointApp(BaseApp):
         self.call_from_thread(self._solve, self.services.resume(attempt_id, opening=opening), opening)
 
     def _open_attempt(self, attempt_id: str, opening: Opening) -> None:
-        """Resume or show an attempt; runs in a thread, for it reads the journal and the task."""
+        """Resume or show an attempt. Runs in a thread, since it reads the journal and the task."""
         from gistpoint.core.kinds.folder import read_answer
 
         opening.step("reading the attempt")
@@ -321,9 +322,9 @@ class GistpointApp(BaseApp):
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.state.driver != PERSON:
-            why = "A recorded attempt was played in it: it can't be resumed."
+            why = "A recorded attempt was played in it, so it can't be resumed."
             if summary.actor == MODEL:
-                why = f"A model works on it. `gistpoint agent watch {attempt_id}` takes it over."
+                why = f"A model is working on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)
         else:
             self._resume(summary.attempt_id, opening)
@@ -370,7 +371,7 @@ class GistpointApp(BaseApp):
 
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
-            self.screen.action_reload()  # it may have read while the attempt was open
+            self.screen.action_reload()  # it may have loaded while the attempt was open
         if how == "ended":
             from gistpoint.core.kinds.folder import read_answer
 
@@ -381,7 +382,7 @@ class GistpointApp(BaseApp):
     # Program
 
     def action_leave_program(self) -> None:
-        """Close the program, after a question if an attempt is under way."""
+        """Close the program. Ask first if an attempt is under way."""
         if self._held is None:
             self.exit()
             return
@@ -409,7 +410,7 @@ class GistpointApp(BaseApp):
     # Unexpected errors
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the attempt that is open."""
+        """Return the id of the open attempt."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
@@ -424,5 +425,5 @@ class GistpointApp(BaseApp):
 
 
 def _load_solve_screen() -> None:
-    """Import the screen while the attempt is being opened in a thread, which mostly waits for the disk."""
+    """Import the screen while a thread opens the attempt, mostly waiting for the disk."""
     import gistpoint.tui.screens.solve.screen  # noqa: F401

@@ -1,4 +1,4 @@
-"""An attempt as charts: its time by kind, its budgets, and the score of each submission; lines, no widgets."""
+"""Charts of an attempt: time by kind, budgets, and the score of each submission. Lines, no widgets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
     (ClockActivity.IDLE, "idle", "$foreground 60%"),
 )
 _WIDEST = 60
-"""Cells that a chart takes at most, with its names and numbers."""
+"""The most cells of a chart with its names and numbers."""
 _GAUGE = 20
 _SHORTEST_MS = 1000
 
@@ -31,7 +31,7 @@ def score_cell(submission: Submission | None) -> str:
 
 
 def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = False) -> list[Line]:
-    """Return the time by kind as bars, without kinds that took none; `apart` adds the time out of the program."""
+    """Return the time by kind as bars, without zeros. `apart` adds the time outside the program."""
     clock = state.clock
     spans = [(word, clock.of(activity), style) for activity, word, style in _TIMES]
     if apart:
@@ -47,7 +47,7 @@ def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = Fal
 
 
 def score_lines(state: AttemptState) -> list[Line]:
-    """Return the scores of the submissions that count as one chart; nothing without any."""
+    """Return one chart with the scores of the submissions that count; nothing if there are none."""
     made = state.counted_submissions
     if not made:
         return []
@@ -58,7 +58,7 @@ def score_lines(state: AttemptState) -> list[Line]:
 
 
 def budget_lines(state: AttemptState) -> list[Line]:
-    """Return what was used of all, as bars and in words."""
+    """Return how much of each budget was used, as bars and in words."""
     budgets, left = state.budgets, state.remaining
     rows = [(f"{state.of_kind.unit}s", budgets.tool_uses - left.tool_uses, budgets.tool_uses)]
     if not state.of_kind.hands_in_once:

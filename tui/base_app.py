@@ -17,7 +17,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import actions, events, work
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # what a terminal's bytes stand for; there is no public way
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the meaning of a terminal's bytes; there is no public way
 from textual._callback import invoke
 from textual._context import active_message_pump  # names the widget whose handler raised; there is no public way
 from textual._time import get_time  # the clock of the events' own times
@@ -41,7 +41,7 @@ from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
-from gistpoint.tui.starting import START_S, go_on_collecting
+from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.widgets.frames import pane_around
 from gistpoint.tui.widgets.key_bar import WAYS_OUT
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
-    # For one terminal on macOS, Textual takes Escape and a digit for a sign that is typed; all others mean Alt+digit.
+    # For a terminal on macOS, Textual reads Escape and a digit as a typed character. Others mean Alt+digit.
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS).pop(f"\x1b{_digit}", None)
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
-    """Write the traceback into a file below `logs` and return it."""
+    """Write the traceback to a file below `logs` and return its path."""
     logs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     path = logs / f"crash-{stamp}.log"
@@ -66,7 +66,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 
 def read_settings(config: Path) -> UserSettings:
-    """Read the settings from a folder; raises `SettingsError`, for an unknown binding too."""
+    """Read the settings from a folder. Raises `SettingsError`, also for an unknown binding."""
     from gistpoint.core.user_settings import read_user_settings
 
     settings = read_user_settings(config)
@@ -80,13 +80,13 @@ def read_settings(config: Path) -> UserSettings:
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
-"""Seconds after which a toast has no part in a change of the screen, and goes with it."""
+"""Seconds after which a toast is unrelated to a change of screen, and closes with the old screen."""
 
 
 class BaseApp(App[object]):
-    """An app that survives unexpected exceptions: it logs them and starts again at the first screen.
+    """An app that survives unexpected exceptions: it logs them and restarts at the first screen.
 
-    Its first screen is the bottom of the stack, and the theme is chosen before the style sheets are read, so that
+    Its first screen is the bottom of the stack. The theme is chosen before the style sheets are read, so that
     nothing is laid out or styled twice before the first frame.
     """
 
@@ -94,14 +94,14 @@ class BaseApp(App[object]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ALLOW_IN_MAXIMIZED_VIEW = "HeaderBar, BudgetBar, KeyBar, FindBar, SearchBar, RunLine, IdleQuestion"
-    """The lines of a screen that stay in sight while one pane is shown alone."""
+    """The lines of a screen that stay visible while a single pane is zoomed."""
     kept = ""
-    """What is said of the work that was open when an unexpected exception is reported."""
-    ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is an action of the same name
+    """The sentence about the open work in the report of an unexpected exception."""
+    ENABLE_COMMAND_PALETTE = False  # Textual's palette; ours is an action of the same name
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
-        """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
+        """`styles` is the path of the first screen's style sheet, which is read together with the app's."""
         theme, keys, self._unusable = _settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
@@ -113,23 +113,26 @@ class BaseApp(App[object]):
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
         self._given_up: Sequence[Screen[Any]] | None = None
-        """The screens that an unexpected exception takes away, until the user has read of it; None at other times."""
+        """The screens closed by an unexpected exception, until the user has read about it.
+
+        None at other times.
+        """
         self._input_counts_from = 0.0
-        """Input before this time was meant for a screen that is gone; on the clock of Textual's events."""
+        """Earlier input was meant for a screen that is gone; on the clock of Textual's events."""
         self._ground: Screen[Any] | None = None
         self.add_mode(self.DEFAULT_MODE, self._lay_ground)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """All themes by name, ours among Textual's."""
+        """All themes by name, Textual's and ours."""
         return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by its name; asked for with every line that is drawn."""
+        """Return a theme by its name. Called for every line that is drawn."""
         return _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
 
     def _theme_at_start(self, wanted: str) -> str:
-        """Return the name of the theme that the settings name; the default, and a word about it, if there is none."""
+        """Return the theme named in the settings. If it doesn't exist, note that and return the default."""
         name = theme_named(wanted)
         if is_built_in(name):
             return name
@@ -151,7 +154,7 @@ class BaseApp(App[object]):
         self._odd_themes = []
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return the key of a binding as it is spelt everywhere."""
+        """Return the key of a binding in our spelling."""
         return binding.key_display or shown_key(binding.key)
 
     def first_screen(self) -> Screen[None]:
@@ -159,14 +162,14 @@ class BaseApp(App[object]):
         raise NotImplementedError
 
     def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
-        """Make a screen, which is about to be shown, the bottom of the stack."""
+        """Make a screen that is about to be shown the bottom of the stack."""
         self._ground = screen
         if isinstance(screen, BaseScreen):
             screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
-            """Draw, unless nothing is to be shown now: Textual would draw the whole screen all the same."""
+            """Draw, unless drawing is suspended: Textual would draw the whole screen even then."""
             if not self._batch_count:
                 draw()
                 self.ground_drawn()
@@ -175,16 +178,16 @@ class BaseApp(App[object]):
         return screen
 
     def ground_drawn(self) -> None:
-        """Go on, now that the screen at the bottom was drawn; called each time."""
+        """Continue after the bottom screen was drawn; called each time."""
 
     def _lay_ground(self) -> Screen[Any]:
         ground = self.lay_ground(self.first_screen())
-        # Textual would parse every style sheet a second time, for variables that have not changed.
+        # Textual would parse every style sheet again, for variables that have not changed.
         ground._css_update_count = self._css_update_count
         return ground
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top screen; closing the first one ends the program."""
+        """Close the top screen. Closing the first one ends the program."""
         if self.screen is self._ground:
             self.exit()
             return AwaitComplete()
@@ -192,7 +195,7 @@ class BaseApp(App[object]):
         return super().pop_screen()
 
     def switch_screen(self, screen: Screen[Any] | str) -> AwaitComplete:
-        """Put a screen in the place of the top one."""
+        """Replace the top screen."""
         self._leave(self.screen)
         return super().switch_screen(screen)
 
@@ -203,18 +206,18 @@ class BaseApp(App[object]):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """Whether the bottom screen shows the first one by itself when it is on top again."""
+        """Whether the bottom screen opens the first one on its own when it is on top again."""
         return False
 
-    def begin_anew(self) -> AwaitMount:
-        """Show the first screen again, as the new bottom of the stack."""
+    def begin_again(self) -> AwaitMount:
+        """Show the first screen again as the new bottom of the stack."""
         return self.push_screen(self._lay_ground())
 
     def on_mount(self) -> None:
-        """Apply the user's keys; report what is wrong with the settings."""
+        """Apply the user's keys, and report errors in the settings."""
         if self.keymap:
             self.set_keymap(dict(self.keymap))
-        self.set_timer(START_S, go_on_collecting)
+        self.set_timer(START_S, resume_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
@@ -226,28 +229,28 @@ class BaseApp(App[object]):
             self._heed_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Let no toast lie over another screen than its own, but for one that tells why the screen has changed."""
+        """Remove toasts of a screen that has closed, except one that explains why the screen has changed."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
-                self._unnotify(shown)  # private, but nothing public takes a single one back
+                self._unnotify(shown)  # private, but there is no public way to remove a single one
 
     def _colour_around(self, theme: Theme) -> None:
-        """Give the margin of a browser's terminal, where no cell fits, the screen's colour; xterm, "OSC 11"."""
-        if theme.background and self._driver is not None:  # Textual has no way to send a sequence to the terminal
+        """Give the margin of a browser's terminal the screen's colour (xterm's "OSC 11")."""
+        if theme.background and self._driver is not None:  # Textual has no method to send a sequence to the terminal
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
-        """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
+        """Leave properly, saving everything typed, when the terminal is closed or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
-            with suppress(RuntimeError, ValueError):  # the loop of another thread than the first
+            with suppress(RuntimeError, ValueError):  # the loop runs in a thread other than the main one
                 asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
 
     def _leave_at(self, number: signal.Signals) -> None:
-        """Leave at a signal; what is drawn once the terminal is gone is written nowhere."""
+        """Leave on a signal. Drawing is discarded when the terminal is gone."""
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
-            # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for it for ever.
-            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would begin to draw again
+            # Writing to a closed terminal ends Textual's thread, and its driver would wait for it forever.
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would start to draw again
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
             self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
@@ -255,11 +258,11 @@ class BaseApp(App[object]):
         self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
-        """Note that the user is there if the screen takes the event, before passing the event on."""
+        """Note the user's activity if the screen takes the event, then pass the event on."""
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            event.character = None  # a terminal sends Escape and the letter, which fields would take for typing
+            event.character = None  # a terminal sends Escape and the letter, which fields would take as typing
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, BaseScreen):
@@ -269,12 +272,12 @@ class BaseApp(App[object]):
         await super().on_event(event)
 
     def on_exit_app(self) -> None:
-        """Leave every screen, however the program is ended: by a key, by a signal, or as the browser is gone."""
+        """Leave every screen, whether a key, a signal or a closed browser ends the program."""
         for screen in self.screen_stack:
             self._leave(screen)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves; return 0, or 1 if an error ended the app."""
+        """Run until the user leaves. Return 0, or 1 if an error ended the app."""
         self.run()
         return self.return_code or 0
 
@@ -287,18 +290,18 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
+        """Show a toast. Its text is literal by default, with visible control characters."""
         super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
 
     def on_notify(self, event: Notify) -> None:
-        """Let a toast take the place of one that says the same."""
+        """Let a toast replace one with the same text."""
         new = event.notification
         for shown in [old for old in self._notifications if (old.title, old.message) == (new.title, new.message)]:
-            self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
+            self._unnotify(shown, refresh=False)  # private, but there is no public way to remove a single one
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
-        """Run a function that may take a while; the screen gets whatever it raises."""
+        """Run a function that may take a while. The screen gets whatever it raises."""
         try:
             body()
         except UserError as error:
@@ -327,7 +330,7 @@ class BaseApp(App[object]):
             self.push_screen(HelpScreen(page, known, about, rest))
 
     def action_command_palette(self) -> None:
-        """Show what can be done now, the most used first."""
+        """Show the possible commands, the most used first."""
         from gistpoint.tui.possible import in_order, possible_now
         from gistpoint.tui.screens.palette import PaletteEntry, uses
 
@@ -349,7 +352,7 @@ class BaseApp(App[object]):
         )
 
     def action_change_theme(self) -> None:
-        """Offer the themes, from the one in use on."""
+        """Offer the themes, starting with the current one."""
         from gistpoint.tui.screens.palette import PaletteEntry
 
         self._read_themes()
@@ -390,7 +393,7 @@ class BaseApp(App[object]):
         self.push_screen(Palette(title, commands, at=at), chosen)
 
     def action_zoom(self) -> None:
-        """Show the pane of the focus alone, or all panes again."""
+        """Show only the focused pane, or all panes again."""
         screen = self.screen
         pane = pane_around(screen.focused)
         if screen.maximized is not None:
@@ -399,7 +402,7 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
 
     def action_jump(self) -> None:
-        """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
+        """Show a letter on everything visible that takes the focus, and go to the one pressed."""
         from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
         def chosen(target: JumpTarget | None) -> None:
@@ -409,15 +412,15 @@ class BaseApp(App[object]):
         self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
-        """Tell the ways out: Ctrl+C copies and ends nothing."""
+        """Show how to leave, since Ctrl+C only copies."""
         from gistpoint.tui.possible import possible_now
 
         ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
-        said = ", ".join(f"{one.spelt}: {one.key.description}" for one in ways)
-        self.app.notify(f"Ctrl+C copies what is selected. {said}".strip())
+        keys = ", ".join(f"{one.spelt}: {one.key.description}" for one in ways)
+        self.app.notify(f"Ctrl+C copies what is selected. {keys}".strip())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to show a pane alone only where there is one."""
+        """Offer to zoom a pane only if there is one."""
         if action == "zoom":
             return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
         return super().check_action(action, parameters)
@@ -434,9 +437,9 @@ class BaseApp(App[object]):
         default_namespace: DOMNode,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> tuple[DOMNode, str, tuple[object, ...]]:
-        """Leave the path to a part of a screen in the action's name, as in `run.navigation.play`.
+        """Keep the path to a part of a screen in the action's name, as in `run.navigation.play`.
 
-        Textual knows no other targets than widgets, and has no public way to add some.
+        Textual knows no targets other than widgets, and has no public way to add any.
         """
         path, name, given = actions.parse(action) if isinstance(action, str) else action
         if path and path not in self._action_targets and path not in (namespaces or ()):
@@ -444,7 +447,7 @@ class BaseApp(App[object]):
         return super()._parse_action(action, default_namespace, namespaces)
 
     async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Call the method of a part of a screen that an action names, else the action's own method."""
+        """Call the method of the screen part that an action names, else the action's own method."""
         if "." not in action_name:
             return await super()._dispatch_action(namespace, action_name, params)
         await invoke(attrgetter(action_name)(namespace), *params)
@@ -456,7 +459,7 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; the app runs the actions of all keys, and one that raises must not end it."""
+        """Run an action. The app runs the actions of all keys, and one that raises must not end it."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -464,10 +467,10 @@ class BaseApp(App[object]):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Handle an exception of a handler: Textual has no public hook for it.
+        """Handle an exception of a handler. Textual has no public hook for it.
 
         A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, or the screen
-        that tells of the first exception, nothing is left that could draw, and the app ends as Textual does.
+        that reports the first exception, nothing is left to draw, and the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
         follows = self._is_given_up(raised_in)
@@ -477,15 +480,15 @@ class BaseApp(App[object]):
             super()._handle_exception(error)
 
     def _is_given_up(self, widget: MessagePump | None) -> bool:
-        """Whether a widget belongs to a screen that is being taken away after an unexpected exception."""
+        """Return whether a widget belongs to a screen that is being closed after an unexpected exception."""
         while widget is not None and widget not in (self._given_up or ()):
-            widget = widget._parent  # a widget that is removed has no `screen` any more
+            widget = widget._parent  # a removed widget no longer has a `screen`
         return widget is not None
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception, and report the first one; all of them end up here.
+        """Log an unexpected exception, and report the first one. All of them end up here.
 
-        Those that follow until the user has read of the first come of it, and are in the logs alone.
+        Those that follow before the user has read about the first result from it, and only go to the logs.
         """
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
@@ -495,13 +498,13 @@ class BaseApp(App[object]):
         for screen in self.screen_stack:
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
-        told = f"The details are in {log}." if not self.is_web else "Tell who gave you the link."
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{told}{kept}"
+        where = f"The details are in {log}." if not self.is_web else "Please inform the person who gave you the link."
+        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{where}{kept}"
         if recover:
             self.call_later(self._recover, text)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen write what was typed; one that can't must not keep the others from it."""
+        """Have a screen save what was typed. One that can't must not keep the others from doing so."""
         try:
             if isinstance(screen, BaseScreen):
                 screen.stop()
@@ -514,11 +517,11 @@ class BaseApp(App[object]):
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Save what is open after an unexpected exception; return a sentence that says so."""
+        """Save what is open after an unexpected exception. Return a sentence about it."""
         return self.kept
 
     async def _recover(self, text: str) -> None:
-        """Start again at the first screen and report what happened."""
+        """Restart at the first screen and report what happened."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
         above, closing = self.screen_stack[:0:-1], []
@@ -530,18 +533,18 @@ class BaseApp(App[object]):
         if self.ground_renews_itself:
             self._given_up = above
         else:
-            await self.begin_anew()
+            await self.begin_again()
         message = MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint.")
-        message.when_left(self._told_of_crash)
+        message.when_left(self._crash_reported)
         await self.push_screen(message)
         self._input_counts_from = get_time()
 
-    def _told_of_crash(self) -> None:
+    def _crash_reported(self) -> None:
         self._given_up = None
 
 
 class OneScreenApp(BaseApp):
-    """Shows one screen, and those that it opens; the program ends with it."""
+    """Shows one screen, and those that it opens. The program ends with it."""
 
     def __init__(self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = "") -> None:
         """`first` makes the screen, `styles` is the path of its style sheet."""
@@ -554,7 +557,7 @@ class OneScreenApp(BaseApp):
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
-    """Return the theme, the keys and what is wrong; nothing is imported for settings that nobody wrote."""
+    """Return the theme, the keys and the errors. Nothing is imported if there are no settings."""
     if not (locations.config / SETTINGS_FILE).exists():
         return "", {}, None
     try:

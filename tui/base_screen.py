@@ -1,4 +1,4 @@
-"""The base of every gistpoint screen: it closes nothing but itself, and leaves in one way, whatever takes it away."""
+"""The base of every gistpoint screen: it closes only itself, and is left in one way, whatever closes it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 
 class BaseScreen(Screen[ScreenResultType]):
-    """A screen that is dismissed at most once, and that lets go of what it holds however it is taken away.
+    """A screen that is dismissed at most once, and releases what it holds however it is closed.
 
-    A modal screen names `ModalScreen` before this class: Textual takes styles from the first base alone.
+    A modal screen names `ModalScreen` before this class: Textual takes styles only from the first base.
     """
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
@@ -26,41 +26,41 @@ class BaseScreen(Screen[ScreenResultType]):
         self._last_steps: list[Callable[[], object]] = []
 
     def fit_width(self, width: int) -> None:
-        """Set the width class before the screen is shown; set later, the class would restyle the whole screen."""
+        """Set the width class before the screen is shown. Later, the class would restyle the whole screen."""
         self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
     # Input
 
     def input_happened(self, at: float) -> None:
-        """Take note that a key or the mouse was used, on the clock of Textual's events."""
+        """Note that a key or the mouse was used, on the clock of Textual's events."""
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Whether the screen accepts an event; it may refuse input that was meant for the screen before it."""
+        """Return whether the screen accepts an event. It may refuse input meant for the previous screen."""
         return True
 
     # Leaving
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close the screen with a result, if it is on top; otherwise do nothing.
+        """Close the screen with a result if it is on top; otherwise do nothing.
 
-        Textual's own method closes whatever is on top. Two keys that wait in one queue would answer a dialog, and
-        then take away the screen below it.
+        Textual's method closes whatever is on top. Two keys waiting in one queue would answer a dialog, and
+        then close the screen below it.
         """
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def when_left(self, do: Callable[[], object]) -> None:
-        """Have something done once, after `stop`, when the screen is left: what it works on is let go of here."""
+        """Call a function once after `stop` when the screen is left, to release what it works on."""
         self._last_steps.append(do)
 
     def stop(self) -> None:
-        """Write what waits to be written; nothing is recorded afterwards. May be called more than once."""
+        """Save what is pending. Nothing is recorded afterwards. May be called more than once."""
 
     def leave(self) -> None:
-        """Stop, and let go of everything.
+        """Stop, and release everything.
 
-        The app calls it when the screen is dismissed, popped or replaced, and when the program ends or fails; only the
-        first call counts.
+        The app calls it when the screen is dismissed, popped or replaced, and when the program ends or fails.
+        Only the first call counts.
         """
         try:
             if not self._is_left:
@@ -75,5 +75,8 @@ class BaseScreen(Screen[ScreenResultType]):
                 do()
 
     def on_unmount(self) -> None:
-        """Let go, should nothing have said that the screen is left; what its widgets held can't be asked any more."""
+        """Release everything if `leave` was not called.
+
+        The widgets can't be asked for their content any more.
+        """
         self._let_go()

@@ -25,12 +25,12 @@ Result = TypeVar("Result")
 
 
 class CampaignApp(BaseApp, Generic[Result]):
-    """Does the work beside the screen. The screen may be left before the work has ended: `result` stops it then."""
+    """Does the work in the background. If the screen is left before the work has ended, `result` stops it."""
 
-    kept = " The work goes on, and what you typed is kept."
+    kept = " The work continues, and what you typed is kept."
 
     class WorkOver(Message):
-        """The work has ended, and nothing is left to be looked at."""
+        """The work has ended, and nothing is left to look at."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class CampaignApp(BaseApp, Generic[Result]):
         *,
         stays: bool = True,
     ) -> None:
-        """`work` is called once, in a thread. `services` are asked for when a task is opened.
+        """`work` is called once, in a thread. `services` is called when a task is opened.
 
-        `stays` keeps the screen after the work, for the tasks that it kept.
+        `stays` keeps the screen open after the work, to show the tasks it kept.
         """
         super().__init__(locations, "screens/making/making.tcss")
         self.view = CampaignView()
@@ -57,24 +57,24 @@ class CampaignApp(BaseApp, Generic[Result]):
         return MakingScreen(self.view)
 
     def on_mount(self) -> None:
-        """Begin to work."""
+        """Start the work."""
         self._worker.start()
 
     @property
     def at_work(self) -> bool:
-        """Whether the work has not ended yet."""
+        """Whether the work is still under way."""
         return self._worker.is_alive()
 
     def stop(self) -> None:
-        """Stop the work if it has not ended, and wait for its end."""
+        """Stop the work if it is under way, and wait for its end."""
         if self.at_work:
             self._token.cancel()
             self._worker.join()
 
     def result(self) -> Result:
-        """Return what the work returned, after stopping it if it has not ended.
+        """Return the result of the work, after stopping it if it is under way.
 
-        Raises what it raised: `CancelledError` if it was stopped.
+        Raises whatever the work raised; `CancelledError` if it was stopped.
         """
         self.stop()
         if self._error is not None:
@@ -92,7 +92,7 @@ class CampaignApp(BaseApp, Generic[Result]):
             self.post_message(self.WorkOver())
 
     def on_campaign_app_work_over(self) -> None:
-        """Close: the error, or the result, is told in the terminal."""
+        """Close. The terminal shows the error or the result."""
         self.exit()
 
     @on(MakingScreen.TaskAsked)

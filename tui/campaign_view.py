@@ -1,4 +1,4 @@
-"""What is shown while tasks are made: the reports of the work, taken on its thread, in words."""
+"""What is shown while tasks are made: the reports of the work, received on its thread, in words."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
 _REASONS = 6
-"""How many reasons are told, the most frequent first."""
+"""How many reasons are listed, the most frequent first."""
 _NAME = 30
-"""Cells for the name of a stage, with a bar beside it."""
+"""Cells for the name of a stage, next to its bar."""
 _GOOD = "good"
-"""What corruptions are counted under that came to be good: they were not thrown away."""
+"""The name under which good corruptions are counted, which were not rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +29,31 @@ class CampaignShown:
     """The state of the work at one moment."""
 
     campaign: CampaignProgress | None = None
-    """Of the source that is worked on; None before the first one is known."""
+    """The report on the current source; None before the first one is known."""
     before: tuple[CampaignProgress, ...] = ()
-    """The last reports on the sources that are done."""
+    """The last reports on the finished sources."""
     stages: tuple[WorkStage, ...] = ()
-    """The steps before functions are tried, the one under way last; none of a source whose functions are tried."""
+    """The steps before functions are tried, with the current one last; none if functions are being tried."""
     notes: tuple[str, ...] = ()
-    """Sentences on results, the latest last."""
+    """Sentences about results, the latest last."""
     ended: str = ""
-    """How the work ended; empty as long as it goes on."""
+    """How the work ended; empty while it is under way."""
 
     @property
     def source(self) -> str:
-        """The library that is worked on; empty before it is known."""
+        """The current library; empty before it is known."""
         return self.campaign.source if self.campaign else ""
 
     @property
     def kept(self) -> list[KeptTask]:
-        """The tasks that are written, those of sources that are done first."""
+        """The tasks written so far, those of finished sources first."""
         reports = (*self.before, *([self.campaign] if self.campaign else []))
         return [task for report in reports for task in report.kept]
 
 
 @dataclass(slots=True)
 class CampaignView:
-    """Takes the reports of the work. Any thread may call any method."""
+    """Receives the reports of the work. Any thread may call any method."""
 
     now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
@@ -63,11 +63,11 @@ class CampaignView:
 
     @property
     def shown(self) -> CampaignShown:
-        """The state now; the same object until a report comes."""
+        """The current state; the same object until a report comes."""
         return self._shown
 
     def take(self, progress: RunProgress) -> None:
-        """Take a report."""
+        """Receive a report."""
         with self._lock:
             now = self._shown
             campaign, stages = now.campaign, now.stages
@@ -83,7 +83,7 @@ class CampaignView:
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
 
     def end(self, how: str) -> None:
-        """Take that the work has ended, and the stage under way with it; the last state stays."""
+        """Note that the work has ended, along with the current stage. The last state stays."""
         with self._lock:
             stages = self._shown.stages
             if stages:
@@ -92,13 +92,13 @@ class CampaignView:
 
 
 def kept_words(shown: CampaignShown) -> str:
-    """Return how many tasks are kept of those that are wanted; empty before a source is known."""
+    """Return how many of the wanted tasks are kept; empty before a source is known."""
     report = shown.campaign
     return "" if report is None else f"{len(report.kept)} of {report.wanted} kept"
 
 
 def time_words(shown: CampaignShown) -> str:
-    """Return the time so far and what is left of it, in one line; empty before a source is known."""
+    """Return the elapsed and remaining time in one line; empty before a source is known."""
     report = shown.campaign
     if report is None:
         return shown.ended
@@ -111,7 +111,7 @@ def time_words(shown: CampaignShown) -> str:
 
 
 def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> list[str]:
-    """Return how far the work is: a bar of the functions that were tried, else the last stages, at most `most`."""
+    """Return the progress: a bar of the functions tried, else the last stages, at most `most`."""
     report = shown.campaign
     if report is not None and not shown.stages:
         words = f" {report.tried} of {report.candidates} functions tried"
@@ -135,7 +135,7 @@ def _stage_words(stage: WorkStage, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return a line for each function that is being tried, at most `most`."""
+    """Return a line for each function being tried, at most `most`."""
     report = shown.campaign
     if shown.ended or report is None or shown.stages or not report.trials:
         return []
@@ -146,7 +146,7 @@ def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
 
 
 def _trial_words(trial: TrialProgress, width: int) -> str:
-    """Return a trial in one line; what it was before and its tests are left out if it is narrow."""
+    """Return a trial in one line. A narrow line omits its earlier stage and its tests."""
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
@@ -162,23 +162,23 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
 
 
 def dropped_lines(shown: CampaignShown) -> list[str]:
-    """Return what was thrown away and why, functions and corruptions, the most frequent reason first."""
+    """Return the rejected functions and corruptions by reason, the most frequent first."""
     report = shown.campaign
     if report is None:
         return []
-    told = (("functions", report.dropped), ("corruptions", report.corruptions))
-    return [f"{what}: {_reasons(counts)}" for what, counts in told if counts]
+    rejected = (("functions", report.dropped), ("corruptions", report.corruptions))
+    return [f"{what}: {_reasons(counts)}" for what, counts in rejected if counts]
 
 
 def _reasons(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = [f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD]
-    rest = [f"{len(told) - _REASONS} reasons more"] if len(told) > _REASONS else []
-    return ", ".join([*told[:_REASONS], *rest])
+    listed = [f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD]
+    rest = [f"{len(listed) - _REASONS} more reasons"] if len(listed) > _REASONS else []
+    return ", ".join([*listed[:_REASONS], *rest])
 
 
 def spaced(name: str) -> str:
-    """Return a stored name as people read it."""
+    """Return a stored name in readable form."""
     return name.replace("_", " ")
 
 
@@ -197,4 +197,4 @@ KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("in place of", lambda task: task.replaces[:4], width=11),
     Column("functions", _names, rank=4),
 )
-"""The columns of the tasks that were kept."""
+"""The columns of the tasks kept."""

@@ -1,4 +1,4 @@
-"""The command line: reads a line, runs one command, and turns what went wrong into a message and an exit code.
+"""The command line: parses arguments, runs one command, and turns errors into a message and an exit code.
 
 Nothing heavy is imported before a command needs it: `gistpoint --help` loads neither Textual nor Docker nor git.
 """
@@ -33,9 +33,9 @@ COMMANDS = (
     CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
     CommandRow("glance", "read functions blind, and see how often a fault is seen", "glance:GLANCE", screen=True),
     CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
-    CommandRow("task import", "make tasks of a public data set's records", "task_import:IMPORT"),
-    CommandRow("task generate", "make many tasks of one or more libraries", "task_making:GENERATE"),
-    CommandRow("task list", "the tasks that are here", "tasks:LIST"),
+    CommandRow("task import", "make tasks from the records of a public data set", "task_import:IMPORT"),
+    CommandRow("task generate", "make many tasks from one or more libraries", "task_making:GENERATE"),
+    CommandRow("task list", "list the tasks on this machine", "tasks:LIST"),
     CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:SHOW"),
     CommandRow("task export", "tasks as one file each, or for another harness", "task_export:EXPORT"),
     CommandRow("task control", "find out whether passes of tasks can be confirmed", "confirming:CONTROL"),
@@ -44,32 +44,32 @@ COMMANDS = (
     CommandRow("task validate", "judge tasks by hand, with the evidence on one screen", "validations:VALIDATE"),
     CommandRow(
         "task validations",
-        "where a set's validation stands, and how far two validators agree",
+        "the progress of a set's validation, and how far two validators agree",
         "validations:STATE",
     ),
     CommandRow("task baseline", "record what the suite shows on another backend", "tasks:BASELINE"),
-    CommandRow("gist new", "make gist tasks of a library's entrypoints", "gist_making:NEW"),
+    CommandRow("gist new", "make gist tasks from a library's entrypoints", "gist_making:NEW"),
     CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
     CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
     CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"),
     CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
-    CommandRow("attempt list", "the attempts that are here", "attempts:LIST"),
+    CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST"),
     CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
-    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:ACCEPT"),
+    CommandRow("attempt accept", "let a pass that needs a review count as solved", "attempts:ACCEPT"),
     CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
     CommandRow("attempt confirm", "have passes confirmed where no test can be seen", "confirming:CONFIRM"),
-    CommandRow("attempt object", "say why a pass that is to be read was earned", "confirming:OBJECT"),
+    CommandRow("attempt object", "say why a pass that needs a review was earned", "confirming:OBJECT"),
     CommandRow(
         "attempt export",
         "attempts as a table, as an archive of journals, or one as a recorded run",
         "attempts:EXPORT",
     ),
-    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:RUN"),
-    CommandRow("agent resume", "do what is missing of a run", "agents:RESUME"),
-    CommandRow("agent list", "the runs that are here", "agents:LIST"),
+    CommandRow("agent run", "have a model attempt tasks, or what is missing of them", "agents:RUN"),
+    CommandRow("agent resume", "complete a run", "agents:RESUME"),
+    CommandRow("agent list", "list the runs on this machine", "agents:LIST"),
     CommandRow("agent show", "the figures of a run", "agents:SHOW"),
     CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
-    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
+    CommandRow("agent watch", "watch a run or an attempt under way", "agents:WATCH", screen=True),
     CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:MCP"),
     CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
@@ -77,41 +77,41 @@ COMMANDS = (
     CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
-    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:REPLAY"),
+    CommandRow("replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY"),
     CommandRow("rescore", "judge the results of another harness again", "rescore:RESCORE"),
     CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:EXPORT"),
-    CommandRow("reviews merge", "take in what others said: files of reviews, or folders of them", "reviews:MERGE"),
+    CommandRow("reviews merge", "merge the reviews of others, from files or folders", "reviews:MERGE"),
     CommandRow("reviews agreement", "Cohen's kappa of two reviewers, label by label", "reviews:AGREEMENT"),
-    CommandRow("doctor", "say which isolation works here, and what would mend the rest", "doctor:DOCTOR"),
-    CommandRow("store use", "choose the database, or files alone", "store:USE"),
+    CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
+    CommandRow("store use", "choose the database, or only files", "store:USE"),
     CommandRow("store init", "make the database's tables and roles", "store:INIT"),
-    CommandRow("store status", "what it has, and what is to be sent and fetched", "store:STATUS"),
+    CommandRow("store status", "what it has, and what is yet to be sent and fetched", "store:STATUS"),
     CommandRow("store sync", "send and fetch everything", "store:SYNC"),
     CommandRow("store check", "find every difference between files and database", "store:CHECK"),
     CommandRow("cache list", "environments, images and leftovers, with their sizes", "storage:LIST"),
     CommandRow("cache clean", "remove them; nothing of a task or an attempt is touched", "storage:CLEAN"),
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
-    CommandRow("completion", "print the completion of a shell: bash, zsh or fish", "completion:SCRIPT"),
+    CommandRow("completion", "print the completion script of a shell: bash, zsh or fish", "completion:SCRIPT"),
     CommandRow("study new", "make the folder of a study", "studies:NEW"),
-    CommandRow("study check", "what is missing or unsound before it opens", "studies:CHECK"),
+    CommandRow("study check", "what is missing or wrong before it opens", "studies:CHECK"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
     CommandRow("study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True),
-    CommandRow("study progress", "how far it is", "study_taking:PROGRESS", screen=True),
+    CommandRow("study progress", "show its progress", "study_taking:PROGRESS", screen=True),
     CommandRow("study enrol", "enrol participants: a code each", "study_people:ENROL"),
     CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
-    CommandRow("study share", "put it on the team's store, for other machines", "study_team:SHARE"),
+    CommandRow("study share", "put it on the team's store for other machines", "study_team:SHARE"),
     CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN"),
     CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:WITHDRAW"),
     CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE"),
     CommandRow("study confirm", "confirm the passes of people", "study_beyond:CONFIRM"),
-    CommandRow("study compare", "passing repairs beside the originals", "study_beyond:COMPARE"),
+    CommandRow("study compare", "passing repairs next to the originals", "study_beyond:COMPARE"),
     CommandRow("study read", "read passing changes blind", "study_beyond:READ", screen=True),
     CommandRow("study amend", "put a changed declaration in force", "studies:AMEND"),
     CommandRow("study close", "end a study", "studies:CLOSE"),
-    CommandRow("study demo", "a simulated study, to see what a report tells", "study_simulation:DEMO"),
+    CommandRow("study demo", "a simulated study, to see what a report contains", "study_simulation:DEMO"),
     CommandRow("study simulate", "fill a simulated study", "study_simulation:SIMULATE"),
-    CommandRow("study power", "what the design can tell, before anybody is asked", "study_simulation:POWER"),
+    CommandRow("study power", "the power of the design, before anybody takes part", "study_simulation:POWER"),
     CommandRow("study solvers", "the recorded runs of declared models", "study_attempts:SOLVERS"),
     CommandRow("study correct", "say what a span of an attempt counts as", "study_attempts:CORRECT"),
     CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:EXCLUDE"),
@@ -121,16 +121,16 @@ COMMANDS = (
     CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
     CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
 )
-"""Every command, in the order of the help; a module is loaded when its command is called."""
+"""Every command, in the order of the help. A module is loaded when its command is called."""
 
 GROUPS = {
     "task": "make, list, show and check tasks",
     "gist": "make gist tasks and their reference gists, score a gist",
     "attempt": "list, show, settle and export attempts",
-    "agent": "let a model attempt tasks, with a person's tools, budgets and judge",
-    "reviews": "export, merge and compare what reviewers said about runs",
+    "agent": "have a model attempt tasks, with a person's tools, budgets and judge",
+    "reviews": "export, merge and compare reviews of runs",
     "store": "share tasks, attempts and annotations in a team's database",
-    "cache": "list or clean what can be built again",
+    "cache": "list or remove what can be rebuilt",
     "study": "collect a human baseline: declare a study, take part in it, report it",
 }
 """The help of commands that consist of commands."""
@@ -168,32 +168,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ask_on_terminal() -> None:
-    """Have this process ask on the terminal whether code may run without isolation."""
+    """Make this process ask on the terminal whether code may run without isolation."""
     from gistpoint.object_graph import ProcessConsent
     from gistpoint.tui.consent import ask_consent
 
     ProcessConsent.asker = ask_consent
 
 
-_SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
-"""First words that mean a command which has another name."""
+_ALIASES = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
+"""First words that are aliases of a command."""
 
 
 def _understood(given: Sequence[str]) -> list[str]:
-    """Return the words of the command that is meant: `help task new` is `task new --help`."""
+    """Return the words of the intended command: `help task new` means `task new --help`."""
     words, first = [*given], 0
     while first < len(words) and words[first].startswith("-"):
         first += 2 if words[first] == "--sandbox" else 1
     before, name, rest = words[:first], words[first : first + 1], words[first + 1 :]
     if name == ["help"]:
         return [*before, *rest, "--help"]
-    return [*before, *(_SAID_OTHERWISE.get(name[0], name) if name else ()), *rest]
+    return [*before, *(_ALIASES.get(name[0], name) if name else ()), *rest]
 
 
-_OF_THE_USER = frozenset({
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT,
-})  # fmt: skip
-"""Errors of the system that are no fault of the program: what may not be read or written, and a full disk."""
+_OF_THE_USER = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOTDIR,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.EDQUOT,
+    }
+)
+"""System errors that are not the program's fault: missing permissions, and a full disk."""
 
 
 def _reported(error: UserError) -> int:
@@ -209,7 +217,7 @@ def parser() -> CommandParser:
         prog="gistpoint",
         description="Solve, replay and validate repository-level coding tasks with the tools and budgets of agents.",
         epilog="Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains one. Exit codes: "
-        "0 done, 1 a negative verdict, 2 a mistake in how it was called, 130 stopped with Ctrl+C.",
+        "0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C.",
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
@@ -219,7 +227,7 @@ def parser() -> CommandParser:
 
 
 def _add_isolation(top: CommandParser) -> None:
-    """Add the options of `arguments.ISOLATION` before any command; importing that takes as long as the help."""
+    """Add the options of `arguments.ISOLATION` before any command. Importing it takes as long as the help."""
 
     def named(text: str) -> str:
         from gistpoint.tui.commands.arguments import backend_name
@@ -232,7 +240,7 @@ def _add_isolation(top: CommandParser) -> None:
 
 
 def _home(options: argparse.Namespace) -> int:
-    """Open the home screen; without a terminal print the tasks."""
+    """Open the home screen. Without a terminal, print the tasks."""
     hold_collection()
     from gistpoint.tui.commands.output import interactive
 

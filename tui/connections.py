@@ -1,8 +1,8 @@
-"""The connections of a server: how many there may be, and how long each may take to say what it wants (decision 117).
+"""The connections of a server: how many there may be, and how long requests may take (decision 117).
 
-aiohttp and uvicorn wait for a request as long as a client likes, and take as many connections as the system gives them.
-Here each connection has a time for its first request and for each answer. Those that are too many push out the one
-that has waited longest, so that a newcomer with a whole request always gets its answer.
+aiohttp and uvicorn wait indefinitely for a request, and accept as many connections as the system allows.
+Here, each connection has a time limit for its first request and for each answer. If there are too many, the
+one that has waited longest is closed, so that a newcomer with a complete request always gets its answer.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from dataclasses import dataclass, replace
 Peer = tuple[str, int]
 """A client's address and port."""
 BACKLOG = 64
-"""So many connections are accepted in one turn of the loop, before the first of them can be ended."""
+"""The most connections accepted in one turn of the loop, before the first of them can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """Bounds of a server's connections; times are in seconds."""
+    """Limits of a server's connections; times are in seconds."""
 
     most: int = 256
     most_of_address: int = 64
-    """Of those that are not kept; 0 if addresses tell nothing, as behind a proxy."""
+    """The most connections of one address, not counting kept ones.
+
+    0 if addresses say nothing, as behind a proxy.
+    """
     first_s: float = 10.0
-    """For the TLS handshake, and again for the head of the first request."""
+    """The time for the TLS handshake, and again for the head of the first request."""
     answer_s: float = 60.0
-    """From a whole head to the head after it: the answer, and the pause before the next request."""
+    """The time from one complete head to the next: the answer, and the pause before the next request."""
 
 
 def within_files(bounds: ConnectionBounds) -> ConnectionBounds:
-    """Return bounds by which connections take no more than a quarter of the files that this process may open."""
+    """Return limits with which connections use at most a quarter of the files that this process may open."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files == resource.RLIM_INFINITY:
         return bounds
@@ -42,7 +45,7 @@ def within_files(bounds: ConnectionBounds) -> ConnectionBounds:
 
 
 def peer_of(transport: asyncio.BaseTransport | None) -> Peer | None:
-    """Return who is at the other end; None if that can't be told any more."""
+    """Return the peer of a connection; None if it is no longer known."""
     name = None if transport is None else transport.get_extra_info("peername")
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
@@ -54,28 +57,29 @@ class Connections:
         self.bounds = bounds
         self._all: dict[Peer, _Connection] = {}
         self._waiting: dict[Peer, _Connection] = {}
-        """Those that may be ended, in the order of their last request."""
+        """The connections that may be closed, in the order of their last request."""
 
     def __len__(self) -> int:
-        """Return how many there are now."""
+        """Return the number of connections."""
         return len(self._all)
 
     def guarded(self, inner: asyncio.Protocol, tls: ssl.SSLContext | None = None) -> asyncio.Protocol:
-        """Return the protocol for a new plain connection; `inner` gets it, decrypted, if it may stay.
+        """Return the protocol for a new plain connection. `inner` gets it, decrypted, if it may stay.
 
-        TLS is begun here rather than by the listening socket: a client that never ends the handshake counts as well.
+        TLS starts here rather than at the listening socket, so that clients that never finish the handshake
+        count, too.
         """
         return _Connection(self, inner, tls)
 
     def asked(self, peer: Peer | None) -> None:
-        """Note that the head of a request has come whole."""
+        """Note that the head of a request is complete."""
         if peer in self._waiting:
             connection = self._waiting[peer] = self._waiting.pop(peer)
             connection.has(self.bounds.answer_s)
 
     @contextmanager
     def keeping(self, peer: Peer | None) -> Iterator[None]:
-        """End a connection for no bound meanwhile. Whoever keeps one bounds how many are kept."""
+        """Exempt a connection from the limits meanwhile. The caller must limit how many it keeps."""
         connection = self._waiting.pop(peer, None) if peer else None
         if connection is None:
             yield
@@ -89,7 +93,7 @@ class Connections:
                 connection.has(self.bounds.answer_s)
 
     def end(self, peer: Peer | None) -> None:
-        """End a connection at once; what was not sent yet is lost."""
+        """Close a connection at once. Data not sent yet is lost."""
         if peer in self._all:
             self._all[peer].end()
 
@@ -109,7 +113,7 @@ class Connections:
 
 
 class _Connection(asyncio.Protocol):
-    """Stands between the network and the protocol of a library, which it passes everything on to."""
+    """Sits between the network and the protocol of a library, and passes everything on."""
 
     def __init__(self, among: Connections, inner: asyncio.Protocol, tls: ssl.SSLContext | None) -> None:
         self._among, self._inner, self._tls = among, inner, tls
@@ -119,17 +123,17 @@ class _Connection(asyncio.Protocol):
         self._given = False
         """Whether the inner protocol has the connection."""
         self._early: list[bytes] = []
-        """What came in the same turn of the loop as the handshake's end, before the inner protocol had it."""
+        """Data that arrived together with the end of the handshake, before the inner protocol was ready."""
         self.peer: Peer = ("", 0)
 
     def has(self, seconds: float | None) -> None:
-        """Have the connection ended after this time, and not as before; None for never."""
+        """Have the connection closed after this time instead of any earlier limit; None for never."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.end)
 
     def end(self) -> None:
-        """End the connection; its descriptor is closed in the next turn of the loop."""
+        """Close the connection. Its descriptor is closed in the next turn of the loop."""
         self._over()
         self._transport.abort()
 
@@ -140,7 +144,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport, peer = transport, peer_of(transport)
-        if peer is None:  # it has gone already
+        if peer is None:  # it is gone already
             transport.abort()
             return
         self.peer = peer

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 
 WHAT_IT_MEANS = (
-    "The repository's code would run as yourself, and so would the builds of it and of what it needs: they could read "
-    "your files, use the network and stay behind. Every result will be marked as unsandboxed. "
-    "`gistpoint doctor --withdraw-consent` takes the consent back."
+    "The repository's code would run as you, and so would the builds of it and of its dependencies: they could "
+    "read your files, use the network and stay behind. Every result will be marked as unsandboxed. "
+    "`gistpoint doctor --withdraw-consent` withdraws the consent."
 )
 
 
 def ask_consent(why_not: str) -> bool:
-    """Ask on the terminal; without one the answer is no."""
+    """Ask on the terminal. Without one, the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     from gistpoint.core.text import visible
 
     print(f"No isolation works on this machine:\n{visible(why_not)}\n{WHAT_IT_MEANS}", file=sys.stderr)
-    print("Run it all the same, on this machine from now on? Type yes: ", end="", file=sys.stderr, flush=True)
+    print("Run it anyway, on this machine from now on? Type yes: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() == "yes"

@@ -20,16 +20,16 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """No editor is set, it can't be started, it failed, or the file that it left is not text."""
+    """No editor is set, it can't be started, it failed, or the file it left is not text."""
 
 
 def editor_command() -> list[str]:
     """Return the command in `$VISUAL` or `$EDITOR`; raises `ExternalEditorError` if there is none."""
-    said = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
-        command = shlex.split(said)
+        command = shlex.split(words)
     except ValueError as error:
-        raise ExternalEditorError(f"$VISUAL or $EDITOR can't be read: {said!r}.", hint="Check its quotes.") from error
+        raise ExternalEditorError(f"$VISUAL or $EDITOR can't be read: {words!r}.", hint="Check its quotes.") from error
     if not command:
         raise ExternalEditorError("No editor is set.", hint="Set $VISUAL or $EDITOR, for example EDITOR=vim.")
     return command
@@ -38,11 +38,11 @@ def editor_command() -> list[str]:
 def edited_externally(
     app: App[object], text: str, *, suffix: str = ".py", on_saved: Callable[[str], None] | None = None
 ) -> str:
-    """Return `text` as the user's editor saved it; the app is suspended meanwhile.
+    """Return `text` as saved by the user's editor. The app is suspended meanwhile.
 
-    `on_saved` is called, on a thread, with the text of each save while the editor is open. The text goes through a
-    file that only this user can read. It is deleted afterwards, unless the editor failed after changing it: then the
-    error names it, so that nothing is lost.
+    `on_saved` is called, on a thread, with the text of each save while the editor is open. The text goes
+    through a file that only this user can read. It is deleted afterwards, unless the editor failed after
+    changing it; then the error names it, so that nothing is lost.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
@@ -68,7 +68,7 @@ def edited_externally(
 
 @contextmanager
 def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
-    """Look at the file twice a second, and report each text that was saved."""
+    """Check the file twice a second, and report each saved text."""
     if on_saved is None:
         yield
         return
@@ -78,7 +78,7 @@ def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> I
         try:
             now = path.read_bytes().decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError):
-            now = known  # in the middle of a save, or not text: the next look, or the end, reads it again
+            now = known  # in the middle of a save, or not text: the next check, or the end, reads it again
         if now != known:
             report(now)
         look_later(now)

@@ -1,4 +1,4 @@
-"""What home shows: the tasks with the person's own attempts, and all attempts; its rows and columns."""
+"""The rows and columns of home: the tasks with the person's own attempts, and all attempts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.attempt_charts import score_cell
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words, title_of, told_title
+from gistpoint.tui.titles import mode_words, revealed_title, title_of
 from gistpoint.tui.view_models import end_words, used_words
 
 SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
-"""Signs of attempts and tasks: each has its own shape."""
+"""The signs of attempts and tasks; each has its own shape."""
 STYLES: Mapping[str, str] = {
     SOLVED: "$text-success",
     TO_READ: "$text-warning",
@@ -40,31 +40,34 @@ STYLES: Mapping[str, str] = {
     NEW: "$foreground 60%",
 }
 _FIRST_S, _OFTEN_S = 0.1, 2.0
-"""While thousands of tasks and attempts are read, those that are known are shown after this time, and then so often."""
+"""Seconds until a partial list is shown while thousands of rows load, and then between updates."""
 _MANY = 500
-"""From so many attempts on, the garbage collector takes as long as a key may."""
+"""The number of attempts from which garbage collection would delay a key noticeably."""
 _HOUR_MS = 60 * 60 * 1000
 _WHO = 12
-"""Characters of a model's name."""
+"""The width of a model's name, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomeRow:
-    """A row of a list of home; its cells are made once, by the thread that reads, not whenever they are drawn."""
+    """A row of a list on home.
+
+    Its cells are made once, by the loading thread, rather than at each drawing.
+    """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
-    """The text of each cell by the name of its column, and with `?` the text for queries."""
+    """The text of each cell by column name, and with a `?` in front the text for queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(HomeRow):
-    """A task and the person's own attempts of it, the newest first; a played one is nobody's."""
+    """A task and the person's own attempts at it, the newest first. A played attempt belongs to nobody."""
 
     task: Task
     title: str
     mine: tuple[AttemptSummary, ...] = ()
     others: int = 0
-    """How many attempts by others there are: models, other participants, played ones."""
+    """The number of attempts by others: models, other participants, played ones."""
     shipped: bool = False
     """Whether it is a task of the demo, whose attempts never count."""
     best: AttemptSummary | None = None
@@ -91,7 +94,7 @@ class TaskRow(HomeRow):
 
     @property
     def opens(self) -> str:
-        """The id of the attempt that Enter opens; empty if it begins the first one."""
+        """The id of the attempt that Enter opens; empty if Enter begins the first one."""
         return "" if self.last is None else self.last.attempt_id
 
     @property
@@ -101,23 +104,23 @@ class TaskRow(HomeRow):
 
     @property
     def sign(self) -> str:
-        """The best that was reached, as a sign."""
+        """The best result, as a sign."""
         signs = {sign_of(summary) for summary in self.mine}
         return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEntry(HomeRow):
-    """An attempt of anybody, as seen at a time in milliseconds."""
+    """Anybody's attempt, as seen at a time in milliseconds."""
 
     attempt: AttemptSummary
     now_ms: int
     title: str
-    """That of its task."""
+    """The title of its task."""
     task: Task | None = None
     """None if the task is gone."""
     mine: bool = False
-    """Whether the person at the keyboard made it."""
+    """Whether it is by the person at the keyboard."""
 
     @property
     def key(self) -> str:
@@ -149,19 +152,19 @@ class HomeRows:
     tasks: tuple[TaskRow, ...] = ()
     attempts: tuple[AttemptEntry, ...] = ()
     problems: tuple[str, ...] = ()
-    """Sentences on what could not be read."""
+    """Sentences about what could not be read."""
     words: str = ""
-    """The tasks and how many of them are solved."""
+    """The number of tasks, and how many of them are solved."""
     solved: str = ""
-    """How many attempts count as solved and how many are to be read, if there are any of these."""
+    """How many attempts count as solved, and how many need a review, if any."""
     complete: bool = True
-    """Whether the attempts were read, too."""
+    """Whether the attempts are loaded as well."""
     toured: bool = False
-    """Whether the tour was begun once."""
+    """Whether the tour was ever started."""
 
 
 def load_rows(services: Services) -> HomeRows:
-    """Read tasks and attempts from the disk once."""
+    """Load tasks and attempts from disk once."""
     return HomeReader(services).read()
 
 
@@ -170,13 +173,13 @@ def _toured(locations: Locations) -> Path:
 
 
 def remember_tour(locations: Locations) -> None:
-    """Keep that the tour was begun: home need not offer it by name any more."""
+    """Record that the tour was started, so that home no longer needs to offer it by name."""
     locations.data.mkdir(parents=True, exist_ok=True)
     _toured(locations).touch()
 
 
 def _solved(summaries: Iterable[AttemptSummary], results: Sequence[AttemptResult]) -> str:
-    """Return how many attempts count as solved, where that is not what the tests alone say."""
+    """Return how many attempts count as solved, if that differs from the tests' verdict."""
     stand = [None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended]
     if AttemptResult.TO_BE_READ not in results and not set(stand) - {None, Standing.NOT_ASKED, Standing.EXEMPT}:
         return ""
@@ -191,11 +194,11 @@ def _words(count: int, rows: Sequence[TaskRow]) -> str:
 
 
 _FUNCTIONS: dict[str, tuple[str, ...]] = {}
-"""The functions of tasks that an own attempt has ended of, by id; an id stands for the content."""
+"""The functions of tasks with an own attempt that has ended, by id. An id identifies the content."""
 
 
 class HomeReader:
-    """Reads tasks and attempts, for one thread at a time; rows of which nothing changed are the same as before."""
+    """Loads tasks and attempts, for one thread at a time. Unchanged rows are the same objects as before."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -203,21 +206,22 @@ class HomeReader:
         self._tasks: dict[str, Task] = {}
         self._titles: dict[str, str] = {}
         self._summaries: dict[str, AttemptSummary] = {}
-        """By id, the newest first."""
+        """The attempts by id, the newest first."""
         self._tried: dict[str, dict[str, AttemptSummary]] = {}
         """The attempts of each task by id."""
         self._rows: dict[str, tuple[list[AttemptSummary], TaskRow]] = {}
-        """The rows of tasks, each with the attempts that it was made of."""
+        """The rows of tasks, each with the attempts it was made from."""
         self._entries: dict[str, AttemptEntry] = {}
         self._frozen = 0
-        """How many attempts the garbage collector need not look at."""
+        """The number of attempts exempt from garbage collection."""
         self._hour = 0
-        """The hour in which rows were made: what they call today is not for ever."""
+        """The hour in which rows were made, since words like "today" expire."""
 
     def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
-        """Read everything, which takes a while if thousands of attempts were never read before.
+        """Load everything, which takes a while if thousands of attempts were never loaded before.
 
-        `given` gets the first tasks as soon as they fill a screen, and then what is known every few seconds.
+        `given` gets the first tasks as soon as they fill a screen, and then the rows so far every few
+        seconds.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
         self._tried = defaultdict(dict)
@@ -242,11 +246,11 @@ class HomeReader:
             give()
             if len(self._summaries) > self._frozen + _MANY:
                 self._frozen = len(self._summaries)
-                gc.freeze()  # else the collector looks through all of it time and again, and holds up the keyboard
+                gc.freeze()  # else the collector scans all of it again and again, and delays the keyboard
         return self._shown(complete=True)
 
     def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:
-        """Read some attempts again; None if nothing changed."""
+        """Reload some attempts. Return None if nothing has changed."""
         found = self._services.attempts.outlines_of(attempt_ids)
         changed = [summary for summary in found if self._summaries.get(summary.attempt_id) is not summary]
         for summary in changed:
@@ -254,17 +258,17 @@ class HomeReader:
         return self._shown(complete=True) if changed else None
 
     def _add(self, summary: AttemptSummary) -> None:
-        """Take an attempt in; library and function of its task are told if it is an own one that has ended."""
+        """Add an attempt. An own one that has ended reveals the library and function of its task."""
         self._summaries[summary.attempt_id] = summary
         self._tried[summary.task_id][summary.attempt_id] = summary
         task = self._tasks.get(summary.task_id)
         if task is not None and summary.state.ended and self._is_mine(summary):
             if task.id not in _FUNCTIONS:
                 _FUNCTIONS[task.id] = target_names(task)
-            self._titles[task.id] = told_title(task, _FUNCTIONS[task.id])
+            self._titles[task.id] = revealed_title(task, _FUNCTIONS[task.id])
 
     def _shown(self, *, complete: bool) -> HomeRows:
-        """Return what is known so far."""
+        """Return the rows so far."""
         now_ms = self._services.clock.utc_ms()
         if now_ms // _HOUR_MS != self._hour:
             self._hour = now_ms // _HOUR_MS
@@ -317,12 +321,12 @@ class HomeReader:
 
 
 def can_go_on(summary: AttemptSummary) -> bool:
-    """Whether a person can resume an attempt."""
+    """Return whether a person can resume an attempt."""
     return not summary.state.ended and not summary.problem and summary.actor == PERSON
 
 
 def sign_of(summary: AttemptSummary) -> str:
-    """Return how an attempt stands, as a sign."""
+    """Return the state of an attempt as a sign."""
     if summary.problem:
         return DAMAGED
     if not summary.state.ended:
@@ -332,7 +336,7 @@ def sign_of(summary: AttemptSummary) -> str:
 
 
 def standing_words(summary: AttemptSummary) -> str:
-    """Return how an attempt stands, in words that begin with a sign."""
+    """Return the state of an attempt in words, with a sign in front."""
     return f"{_standing_words(summary)}, branch of {summary.branch}" if summary.branch else _standing_words(summary)
 
 
@@ -360,7 +364,7 @@ def budget_words(task: Task) -> str:
 
 
 def _standing(summary: AttemptSummary) -> float:
-    """Return the value of an attempt's best submission, lowered if its pass does not count."""
+    """Return the value of an attempt's best submission, lowered if its pass doesn't count."""
     best = summary.state.best
     unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
     return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))
@@ -406,7 +410,7 @@ def _column(
     text: Callable[[AnyRow], str] | None = None,
     **more: Any,
 ) -> Column[AnyRow]:
-    """Return a column whose cells, and texts for queries, are made once."""
+    """Return a column whose cells and query texts are made once."""
 
     def made_once(key: str, make: Callable[[AnyRow], str]) -> Callable[[AnyRow], str]:
         def cell(row: AnyRow) -> str:
@@ -472,7 +476,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
     _column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
     _column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
 )
-"""Those with a rank are shown beside the chosen task; the others when the table has the screen for itself."""
+"""Columns with a rank are shown next to the chosen task; the others if the table fills the screen."""
 
 ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column(
@@ -530,10 +534,13 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
     _column("Actor", lambda r: r.attempt.actor),
 )
-"""The most important first: a narrow terminal shows as many as fit, and the others sideways."""
+"""The most important first.
+
+A narrow terminal shows as many as fit; the others are reached by scrolling sideways.
+"""
 
 
 def who(entry: AttemptEntry) -> str:
-    """Return who made an attempt: you, the participant, the model, or the kind of actor."""
+    """Return whose attempt it is: you, the participant, the model, or the kind of actor."""
     summary = entry.attempt
     return "you" if entry.mine else summary.participant or summary.state.header.model or summary.actor

@@ -1,7 +1,7 @@
-"""Jobs beside the keyboard: one thread for each `Jobs`, the most urgent job first, results on the UI thread.
+"""Background jobs: one thread for each `Jobs`, the most urgent job first, results on the UI thread.
 
-Textual's thread workers run in the event loop's own pool, which has a few threads, knows no order, and is waited for
-when the program ends. These threads end by themselves when there is nothing to do, and never keep the program alive.
+Textual's thread workers run in the event loop's own pool, which has few threads and no order, and is waited
+for when the program ends. These threads end when there is nothing to do, and never keep the program alive.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from gistpoint.core.running import CancelToken
 Result = TypeVar("Result")
 
 _LINGER_S = 5.0
-"""A thread without work ends after this time."""
+"""Seconds after which a thread without work ends."""
 _KEEP_S = 10.0
-"""The time that `stop` waits at most for jobs that must not be lost."""
+"""The most seconds that `stop` waits for jobs that must not be lost."""
 
 
 class Job:
-    """One piece of work; its body and its requester get it."""
+    """A piece of work, passed to its body and its requester."""
 
     def __init__(self, jobs: Jobs, key: str, priority: int, *, keeps: bool) -> None:
         self._jobs = jobs
         self.key, self.priority, self.keeps = key, priority, keeps
         self.cancel = CancelToken()
-        """Set when the job is stopped or replaced, or its owner is gone."""
+        """Set if the job is stopped or replaced, or if its owner is gone."""
         self.running = True
         """False once the body has returned, or the job was forgotten."""
         self._lock = threading.Lock()
@@ -48,15 +48,16 @@ class Job:
     def give_way(self, delay: float = 0.0) -> None:
         """Let more urgent jobs run first; long bodies call it now and then.
 
-        Returns if none waits. Otherwise, and always with a `delay` in seconds, the body ends at this call and is run
-        again later, so it has to keep its progress. Raises `CancelledError` if the job was cancelled.
+        Returns if none is waiting. Otherwise, and always with a `delay` in seconds, the body ends at this
+        call and is run again later, so it has to keep its progress. Raises `CancelledError` if the job was
+        cancelled.
         """
         self.cancel.check()
         if delay > 0 or self._jobs.waits_before(self.priority):
             raise _GaveWay(delay)
 
     def stop(self) -> None:
-        """Stop when the body next checks; a job that has not begun is dropped."""
+        """Stop at the body's next check. A job that has not begun is dropped."""
         self._jobs.stop_job(self)
 
     def post(self, message: Message) -> None:
@@ -68,7 +69,7 @@ class Job:
         self._jobs.deliver(self, take, value)
 
     def report(self, take: Callable[[Result], object], value: Result) -> None:
-        """Like `hand`, for progress: a value is dropped if a newer one comes before the UI thread takes it."""
+        """Like `hand`, for progress: a value is dropped if a newer one comes before the UI takes it."""
         with self._lock:
             on_its_way, self._report = self._report is not None, lambda: take(value)
         if not on_its_way:
@@ -89,11 +90,11 @@ class JobOwner(Protocol):
         ...
 
     def post_message(self, message: Message) -> bool:
-        """Put a message into the owner's queue, from any thread; return False if the owner is gone."""
+        """Put a message into the owner's queue, from any thread. Return False if the owner is gone."""
         ...
 
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer:
-        """Call a function again and again, after so many seconds."""
+        """Call a function repeatedly, at an interval in seconds."""
         ...
 
 
@@ -121,7 +122,7 @@ class _Waiting(NamedTuple):
 
 
 class Jobs:
-    """The jobs of one owner, a screen or a widget: one runs at a time. Every method may be called from any thread.
+    """The jobs of an owner (a screen or widget), one at a time. Any thread may call any method.
 
     The owner calls `stop` when it is unmounted. An owner that is gone already gets no results.
     """
@@ -129,9 +130,9 @@ class Jobs:
     def __init__(
         self, owner: JobOwner | None, name: str, *, failed: Callable[[Exception], object] | None = None
     ) -> None:
-        """`name` is that of the thread. `failed` gets errors on the UI thread; by default the app shows users' errors.
+        """`name` is the thread's. `failed` gets errors on the UI thread.
 
-        Without an owner, results and errors are dropped.
+        By default, the app shows users' errors. Without an owner, results and errors are dropped.
         """
         self._owner, self._name = owner, name
         self._failed = failed or self._show_failure
@@ -146,7 +147,7 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Do a job now, and again after so many seconds, as long as the owner is there; never two at a time."""
+        """Do a job now, and repeat it at an interval while the owner exists; never two at a time."""
 
         def again() -> None:
             if not self.busy:
@@ -169,10 +170,10 @@ class Jobs:
     ) -> Job:
         """Run `body` in the thread, then `then` with its result on the UI thread; `failed` gets what it raised.
 
-        A lower `priority` is more urgent; equal ones run in the order they were asked for. A job replaces an older one
-        with the same `key`: that one is dropped if it has not begun, else cancelled, and its result is dropped. The
-        job begins no earlier than `delay` seconds from now. After `stop` no new job is run; one that `keeps` something,
-        such as a label, is done even if `stop` comes before it begins.
+        A lower `priority` is more urgent; equal ones run in the order of the requests. A job replaces an
+        older one with the same `key`: that one is dropped if it has not begun, else cancelled, and its result
+        is dropped. The job begins no earlier than `delay` seconds from now. After `stop` no new job is run;
+        one that `keeps` something, such as a label, is done even if `stop` is called before it begins.
         """
         job = Job(self, key, priority, keeps=keeps)
 
@@ -207,12 +208,15 @@ class Jobs:
         return job
 
     def cancel(self) -> None:
-        """Cancel the running job and drop those that wait; new ones may be added."""
+        """Cancel the running job and drop the waiting ones. New ones may be added."""
         with self._wake:
             self._cancel(lambda _: True)
 
     def stop(self) -> None:
-        """Cancel and drop everything for good, also results on their way; wait for jobs that keep something."""
+        """Cancel and drop everything for good, including results on their way.
+
+        Wait for jobs that keep something.
+        """
         with self._wake:
             self._stopped = True
             self._cancel(lambda job: not job.keeps)
@@ -223,7 +227,10 @@ class Jobs:
             thread.join(_KEEP_S)
 
     def finish(self, timeout: float) -> bool:
-        """Run the jobs that are due, drop delayed ones, accept no more; return whether all ended within `timeout`."""
+        """Run the due jobs, drop delayed ones, and accept no more.
+
+        Return whether all ended within `timeout`.
+        """
         with self._wake:
             self._finishing = True
             now = time.monotonic()
@@ -243,11 +250,11 @@ class Jobs:
     # Called by jobs
 
     def newest(self, job: Job) -> Job:
-        """Return the newest job with the key of a job; the job itself if it has none."""
+        """Return the newest job with the same key, or the job itself if it has no key."""
         return self._newest.get(job.key, job)
 
     def waits_before(self, priority: int) -> bool:
-        """Whether a job that is due is more urgent than `priority`."""
+        """Return whether a due job is more urgent than `priority`."""
         with self._wake:
             now = time.monotonic()
             return any(waiting.job.priority < priority and waiting.due <= now for waiting in self._waiting)
@@ -258,7 +265,10 @@ class Jobs:
             self._cancel(lambda other: other is job)
 
     def post(self, job: Job, message: Message) -> None:
-        """Send the owner a message, unless a newer job has the same key; all jobs end if the owner is gone."""
+        """Send the owner a message, unless a newer job has the same key.
+
+        All jobs end if the owner is gone.
+        """
         if self._owner is None or job.replaced or self._stopped:
             return
         try:
@@ -296,7 +306,7 @@ class Jobs:
                 self._waiting.append(waiting._replace(due=time.monotonic() + delay))
 
     def _next(self) -> _Waiting | None:
-        """Wait for the next job; None if the thread is to end."""
+        """Wait for the next job. Return None if the thread should end."""
         with self._wake:
             self._current = None
             linger_until = time.monotonic() + _LINGER_S

@@ -1,4 +1,4 @@
-"""The one table of key bindings: footer, palette, help screen, documentation and the user's own keys come from it."""
+"""The single table of key bindings, for footer, palette, help, documentation and the user's own keys."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ KEYS: tuple[Key, ...] = (
 
 
 def bindings_of(scope: KeyScope) -> list[Binding]:
-    """Return the bindings of a screen, or of the app."""
+    """Return the bindings of a screen or of the app."""
     return [key.binding() for key in KEYS if key.scope is scope]
 
 
 def key_named(id: str) -> Key:
-    """Return the binding of that id; raises `KeyError`."""
+    """Return the binding with an id. Raises `KeyError`."""
     for key in KEYS:
         if key.id == id:
             return key
@@ -53,7 +53,7 @@ _NAMES = {
 
 
 def shown_key(key: str) -> str:
-    """Return one key, named as Textual names it, as people read it: `Ctrl+P`, `Alt+D`, `PgUp`, `N`, `/`."""
+    """Return the readable form of a key with a Textual name: `Ctrl+P`, `Alt+D`, `PgUp`, `N`, `/`."""
     *modifiers, name = key.split("+")
     shown = _NAMES.get(name) or format_key(name)
     if modifiers or len(shown) > 1:
@@ -63,7 +63,7 @@ def shown_key(key: str) -> str:
 
 
 def shown_keys(keys: str) -> str:
-    """Return alternatives as people read them."""
+    """Return the readable form of alternative keys."""
     return " or ".join(shown_key(key) for key in keys.split(","))
 
 
@@ -110,7 +110,7 @@ SCOPE_WORDS = {
     KeyScope.GLANCE_DIFF: "Glance: what was changed",
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
-    KeyScope.BRIEF: "Solve: the brief, while it is read first",
+    KeyScope.BRIEF: "Solve: the first reading of the brief",
     KeyScope.ASSIGNED: "The tasks behind a participant's link",
     KeyScope.TOUR: "The tour",
     KeyScope.STUDY: "Taking part in a study",
@@ -126,17 +126,17 @@ Every key can be changed by its id, in `config.toml` in the config folder that `
 "attempt.submit" = "f9,ctrl+r"
 ```
 
-Several keys are separated by commas, and named as Textual names them.
+Several keys are separated by commas. They have Textual's names.
 
-Nobody has to know them: **F1** or **?** lists those of what has the focus, then the screen's, with yours in place, and
-what you type there filters them. **Ctrl+P** offers what can be done now, the most used first. **Ctrl+O** puts a letter
-on everything in sight that takes the focus: press one to go there. **z** shows one pane alone. Every key in the bottom
-line can be clicked.
+You don't have to know them: **F1** or **?** lists those of what has the focus, then the screen's, including
+yours, and what you type there filters them. **Ctrl+P** offers what you can do now, the most used first.
+**Ctrl+O** puts a letter on everything visible that takes the focus: press one to go there. **z** zooms a pane.
+Every key in the bottom line can be clicked.
 
 ## A key means one thing
 
-On every screen a key is about the same. Arrows, `h` `j` `k` `l`, `g` `G`, Page keys, Home, End, Enter, Space and Tab do
-what lists, texts and forms everywhere make of them, and in a field letters are text.
+A key means the same on every screen. Arrows, `h` `j` `k` `l`, `g` `G`, Page keys, Home, End, Enter, Space
+and Tab have their usual meaning in lists, texts and forms, and in a field letters are text.
 
 | Key | What it is about |
 | --- | --- |

@@ -1,4 +1,7 @@
-"""The sources that an attempt's results have shown, by path, name and line; free, because they were paid for."""
+"""The sources shown by an attempt's results, by path, name and line.
+
+They are free, since they were paid for.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class Shown:
     text: str
     first_line: int = 1
     function: str = ""
-    """`path::qualname` if it is one definition, empty for a whole file."""
+    """`path::qualname` for a single definition, empty for a whole file."""
     call_id: str = ""
 
     @property
@@ -40,7 +43,7 @@ def call_of(state: AttemptState, call_id: str) -> AttemptCall | None:
 
 
 def shown_sources(call: AttemptCall) -> Shown | None:
-    """Return the source that a result shows in full, a file or one definition; None for any other result."""
+    """Return the source that a result shows in full: a file or a definition. None for any other result."""
     files, sources = call.revealed.files, call.revealed.sources
     if not (files or sources) or call.text is None:
         return None
@@ -53,18 +56,18 @@ def shown_sources(call: AttemptCall) -> Shown | None:
 
 
 def last_source(state: AttemptState) -> Shown | None:
-    """Return the source that was shown last; None if none was."""
+    """Return the source shown last; None if there is none."""
     return next((shown for call in reversed(state.calls) if (shown := shown_sources(call)) is not None), None)
 
 
 def shown_file(state: AttemptState, path: str) -> Shown | None:
-    """Return a file as it was shown last; None if it was not read whole."""
+    """Return a file as shown last; None if it was not read in full."""
     call = call_of(state, state.knowledge.files.get(path, ""))
     return shown_sources(call) if call is not None else None
 
 
 def shown_function(state: AttemptState, name: str) -> Shown | None:
-    """Return a definition as it was shown last, alone, in its class or in its file; None if no source shows it."""
+    """Return a definition as shown last: alone, in its class or in its file. None if no source shows it."""
     path, _, qualname = name.partition("::")
     parts = qualname.split(".")
     around = [f"{path}::{'.'.join(parts[:count])}" for count in range(1, len(parts) + 1)]
@@ -89,7 +92,7 @@ def _latest(call: AttemptCall) -> int:
 
 @lru_cache(maxsize=16)
 def _inside(shown: Shown) -> tuple[Shown, ...]:
-    """Return the definitions inside one that was shown alone."""
+    """Return the definitions inside one that was shown on its own."""
     path, _, qualname = shown.function.partition("::")
     indented = shown.text[:1] in (" ", "\t")
     text = f"if 1:\n{shown.text}" if indented else shown.text
@@ -122,7 +125,7 @@ def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
 
 
 def functions_in(state: AttemptState, shown: Shown) -> Functions:
-    """Return the definitions whose spans the result gave, and those inside one shown alone, outer ones first."""
+    """Return the definitions with spans in the result, and those inside one shown alone, outermost first."""
     call = call_of(state, shown.call_id)
     if call is None:
         return []
@@ -138,7 +141,7 @@ def enclosing(functions: Functions, line: int) -> str:
 
 
 def definitions_named(state: AttemptState, word: str, path: str = "") -> list[str]:
-    """Return the known definitions that a word in a file may mean, the likeliest first."""
+    """Return the known definitions that a word in a file may refer to, the likeliest first."""
     last = word.rpartition(".")[2]
     found = [name for name in state.knowledge.functions if _last_part(name) == last]
     exact = [name for name in found if _plain(name) == word or _plain(name).endswith(f".{word}")]
@@ -148,7 +151,7 @@ def definitions_named(state: AttemptState, word: str, path: str = "") -> list[st
 
 
 def names_in(line: str) -> list[str]:
-    """Return the names that a line of Python uses: none that it assigns or defines, no keywords, no builtins."""
+    """Return the names used in a line of Python, except those it assigns or defines and builtins."""
     found = (match for match in _NAME.finditer(line) if match["name"] and not match["assigned"])
     return list(dict.fromkeys(match["name"] for match in found if not _everywhere(match["name"])))
 
@@ -172,7 +175,7 @@ def _last_part(name: str) -> str:
 
 
 def stale(state: AttemptState, shown: Shown) -> str:
-    """Return a sentence on what was replaced in the file since it was shown; empty if nothing was."""
+    """Return a sentence on what was replaced in the file since it was shown; empty if there is nothing."""
     order = [call.call_id for call in state.calls]
     if shown.call_id not in order:
         return ""

@@ -1,4 +1,4 @@
-"""What the others of a team read and how their verdicts agree with mine, looked up beside the keyboard."""
+"""What the others in a team read, and how their verdicts agree with mine, looked up in the background."""
 
 from __future__ import annotations
 
@@ -13,36 +13,39 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations, LiveState
 
 Verdicts = Iterable[tuple[str, str, str]]
-"""Subjects, people and what they said of them."""
+"""Verdicts by subject and person."""
 _LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What the others of a team do now."""
+    """The current activity of the others in a team."""
 
     readers: Mapping[str, tuple[str, ...]]
-    """Who else reads, by the run or task they read."""
+    """The other readers, by the run or task they read."""
     words: str
-    """How the verdicts agree, and whether nothing is shared now; empty if there is nothing to say."""
+    """The agreement of the verdicts, and whether sharing is interrupted.
+
+    Empty if there is nothing to report.
+    """
 
 
 class OthersWatch:
-    """Looks every two seconds; the verdicts are read again only if some of others came in, or `changed` was called."""
+    """Checks every two seconds. Verdicts are reloaded only if others' came in or `changed` was called."""
 
     def __init__(self, live: LiveAnnotations, read: Callable[[], Verdicts], person: str) -> None:
-        """`read` reads the verdicts of all people from the files; it is called in a job."""
+        """`read` loads the verdicts of all people from the files. It is called in a job."""
         self._live, self._read, self._person = live, read, person
         self._state: LiveState | None = None
         self._agreement = ""
         self._stale = True
 
     def begin(self, jobs: Jobs, take: Callable[[Others], object]) -> None:
-        """Look from now on; `take` gets what there is on the UI thread whenever it differs."""
+        """Start checking. `take` gets the result on the UI thread whenever it changes."""
         jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
 
     def changed(self) -> None:
-        """Compare the verdicts again, as the person gave or took back one."""
+        """Compare the verdicts again after the person gave or took back one."""
         self._stale = True
 
     def _look(self) -> Others | None:

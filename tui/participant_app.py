@@ -1,4 +1,4 @@
-"""The app behind a participant's link: the tasks that they were given and their attempts, and nothing else."""
+"""The app behind a participant's link: the assigned tasks and their attempts, and nothing else."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class ParticipantApp(BaseApp):
-    """Shows the assigned tasks; each is attempted once, and resumed until it has ended."""
+    """Shows the assigned tasks. Each is attempted once, and resumed until it has ended."""
 
     def __init__(self, code: str, tasks: Sequence[str], services: Services) -> None:
-        """`code` is the participant's, `tasks` are ids."""
+        """`code` is the participant's code, `tasks` are task ids."""
         super().__init__(services.locations, "screens/assigned.tcss")
         self.code, self.services = code, services
         self._ids = tuple(tasks)
@@ -51,7 +51,7 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Shown)
     def read_tasks(self) -> None:
-        """Read how far the tasks are."""
+        """Read the state of the tasks."""
         self._busy = False
         self.in_thread(lambda: self.call_from_thread(self._show_tasks, self._assigned()))
 
@@ -71,7 +71,7 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Asked)
     def asked(self, message: AssignedScreen.Asked) -> None:
-        """Begin the task, go on with it, or show how it ended; requests during one are ignored."""
+        """Begin the task, continue it, or show how it ended. Requests during another one are ignored."""
         if self._busy or not isinstance(self.screen, AssignedScreen):
             return
         row = message.row
@@ -128,7 +128,7 @@ class ParticipantApp(BaseApp):
     # The program
 
     def action_leave_program(self) -> None:
-        """Close the program, unless a call is under way; everything is kept, so nothing is asked."""
+        """Close the program unless a call is under way. Everything is kept, so there is no question."""
         solving = self._solving
         if solving is None:
             self.exit()
@@ -140,7 +140,7 @@ class ParticipantApp(BaseApp):
         super()._failed(error)
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the attempt that is open."""
+        """Return the id of the open attempt."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
@@ -150,4 +150,4 @@ class ParticipantApp(BaseApp):
             return ""
         self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         self._let_go()
-        return " The task is safe: it goes on where it was."
+        return " The task is safe: it continues where it was."

@@ -1,4 +1,4 @@
-"""The places in the repository that the lines of an answer, of a brief or of a traceback name."""
+"""The places in the repository named in the lines of an answer, a brief or a traceback."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function
 
 _ROW = re.compile(r" *(\d+): ")
-"""A line that a search has found."""
+"""A line found by a search."""
 _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _LONGEST = 2_000
-"""Longer lines name no place."""
+"""Longer lines are not searched for places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,10 @@ class NamedPlace:
         """The function as `path::qualname`; empty for none."""
         return f"{self.path}::{self.qualname}" if self.qualname else ""
 
+    def line_in(self, path: str) -> int | None:
+        """Return its line if it is in the file with this path and names one."""
+        return self.line or None if self.path == path else None
+
     @property
     def name(self) -> str:
         """Its name on the screen."""
@@ -42,7 +46,7 @@ class NamedPlace:
 
 
 def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
-    """Return the places that an answer names, by line from 0: from its data if it has any, else from its words."""
+    """Return the places named in an answer, by line from 0: from its data, else from its text."""
     text, revealed = call.text or "", call.revealed
     if revealed.files or revealed.sources:
         return {}
@@ -53,14 +57,14 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
             number: NamedPlace(name.partition("::")[0], start, name.partition("::")[2])
             for number, (name, start, _) in enumerate(revealed.functions, 1)
         }
-    if revealed.entries and not revealed.traced:  # code that was found may read like a line of a trace
+    if revealed.entries and not revealed.traced:  # matching code may look like a line of a trace
         return _hits(text, revealed)
     traced = list(traced_functions(text, revealed))
     return _traced(text, traced) if traced else places_in_text(text)
 
 
 def places_in_text(text: str) -> dict[int, NamedPlace]:
-    """Return the places that are named in a text by `path:line`, by a traceback or by the id of a test."""
+    """Return the places named in a text by `path:line`, by a traceback or by a test id."""
     found: dict[int, NamedPlace] = {}
     for number, line in enumerate(text.split("\n")):
         if len(line) > _LONGEST or ".py" not in line:
@@ -88,7 +92,7 @@ def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Name
 
 
 def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
-    """Return the places of the matching lines of a search, which stand below the paths of its data."""
+    """Return the places of the matching lines of a search, which are listed below the paths in its data."""
     found: dict[int, NamedPlace] = {}
     paths = {path for path, _ in revealed.entries}
     path = ""
@@ -102,7 +106,7 @@ def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
 
 
 def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None:
-    """Return the text that was shown of a place, with the line to go to; None if nothing was."""
+    """Return the text shown of a place, with the line to go to; None if there is none."""
     whole = shown_file(state, place.path)
     if place.qualname:
         alone = shown_function(state, place.function)

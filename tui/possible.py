@@ -1,4 +1,4 @@
-"""What can be done now: the keys that work on the screen in sight, where the focus is."""
+"""What can be done now: the keys that work on the current screen at the focus."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ class PossibleKey:
 
     key: Key
     spelt: str
-    """The keys that do it, the user's own if there are some."""
+    """The keys for it, the user's own if there are any."""
     node: DOMNode
-    """The widget, screen or app that does it."""
+    """The widget, screen or app that performs it."""
     moves: bool
     """Whether it only moves a cursor or the focus."""
 
 
 def in_order(entry: PossibleKey) -> tuple[int, int]:
-    """Sort by the table; the program's own keys come after those of a screen, theme, help and quit last."""
+    """Sort in the order of the table.
+
+    The program's keys come after the screen's; theme, help and quit come last.
+    """
     id = entry.key.id
     last = _LAST.index(id) + 2 if id in _LAST else int(entry.key.scope is KeyScope.APP)
     return last, _NUMBERS[id]
 
 
 def possible_now(screen: Screen[object]) -> list[PossibleKey]:
-    """Return the keys that work now, those of the focus first; one entry for all that do the same."""
+    """Return the keys that work now, those at the focus first, with one entry for all that do the same."""
     found: dict[tuple[str, DOMNode], tuple[Key, list[str], DOMNode]] = {}
     for pressed, active in screen.active_bindings.items():
         key = _BY_ID.get(active.binding.id or "")

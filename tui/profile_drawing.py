@@ -1,4 +1,4 @@
-"""The profile of a run as lines of pieces, raw text with a style each: for the screen, and without styles for print."""
+"""The profile of a run as lines of styled raw text: for the screen, and without styles for print."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ Pieces = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """A line: raw texts with a style each; what it leads to, if anything: a step, or by its cells the whole run."""
+    """A line of styled raw texts with its target, if any: a step, or the whole run spread over its cells."""
 
     pieces: Pieces = field(default_factory=list)
     step: int | None = None
     cells: int = 0
-    """The cells, from `LABEL` on, over which the steps are spread; 0 if the line is not about the course."""
+    """The number of cells, from `LABEL` on, over which the steps are spread.
+
+    0 if the line doesn't show the course.
+    """
     run: str = ""
-    """The name of the run that the line is about, among several."""
+    """The name of the line's run, among several."""
 
     @property
     def text(self) -> str:
@@ -45,7 +48,7 @@ class ProfileLine:
         return "".join(text for text, _ in self.pieces)
 
     def step_at(self, column: int, profile: Profile) -> int | None:
-        """Return the step (from 0) that is drawn at a column; None if there is none."""
+        """Return the step (from 0) drawn at a column; None if there is none."""
         if not self.cells:
             return self.step
         if not LABEL <= column < LABEL + self.cells:
@@ -55,7 +58,7 @@ class ProfileLine:
 
 
 LABEL = 9
-"""Cells of the names at the left."""
+"""The width of the names at the left, in cells."""
 _WIDEST = 4
 """The most cells of a bin."""
 _BAR = 20
@@ -72,14 +75,14 @@ STYLES = {
     Work.SUBMIT: "$text-accent",
 }
 SIGNS = {Work.READ: "v", Work.SEARCH: "/", Work.EDIT: "e", Work.RUN: "$", Work.TEST: "t", Work.SUBMIT: "!"}
-"""One character for each kind of work, as in lists of steps."""
+"""A character for each kind of work, as in lists of steps."""
 _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolved", "$text-error")}
 
 
 def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False) -> list[ProfileLine]:
-    """Return the profile in lines of at most `width` cells where it is a drawing; `here` is the step in sight.
+    """Return the profile, with drawings of at most `width` cells. `here` is the visible step.
 
-    With `hides` there is neither the outcome nor the cost.
+    With `hides`, neither the outcome nor the cost is included.
     """
     lines = [_head(run, profile, hides=hides)]
     if profile.worked or profile.fullest:
@@ -98,7 +101,7 @@ def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hi
 
 
 def _folded(name: str, words: str, width: int, style: str = "") -> Iterator[ProfileLine]:
-    """Yield words in as many lines as they need."""
+    """Yield text in as many lines as it needs."""
     for number, line in enumerate(textwrap.wrap(words, max(20, width - LABEL))):
         yield _named("" if number else name, line, style)
 
@@ -127,7 +130,7 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
 
 
 def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
-    """Return the bins of at most `columns` cells: several bins to a cell, or up to four cells to a bin."""
+    """Return the bins in at most `columns` cells: several bins per cell, or up to four cells per bin."""
     count = len(bins)
     if not count:
         return []
@@ -165,7 +168,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
 
 
 def _words(profile: Profile) -> dict[str, str]:
-    """Return the words at the right of each row that there is."""
+    """Return the words at the right of each existing row."""
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (
@@ -212,7 +215,7 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
     return "".join(shown)
 
 
-# Facts below it
+# Facts below the drawing
 
 
 def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[ProfileLine]:
@@ -265,7 +268,7 @@ def _waste(profile: Profile) -> str:
 
 
 def _steps(counted: Counted) -> str:
-    """Return which steps are meant, the first ones by number."""
+    """Return the steps in words, the first ones by number."""
     numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
     more = counted.count - len(numbers)
     return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (f" and {more:,} more" if more else "")

@@ -1,4 +1,4 @@
-"""The profiles of many runs, by task: a row a run to one scale, and where runs of one task part ways."""
+"""The profiles of many runs, by task: a row per run to one scale, and where runs of a task part ways."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ProfiledRun:
 
     @property
     def task(self) -> str:
-        """Its task, or its own name if it does not tell one."""
+        """Its task, or its own name if it doesn't name one."""
         return visible_line(self.run.task or self.name.rpartition("/")[2])
 
     @property
     def solver(self) -> str:
-        """Who made it, or what it is called."""
+        """Its solver, or its name."""
         if self.hides:
             return "hidden"
         return visible_line(self.run.model.rpartition("/")[2] or self.run.agent or self.name.rpartition("/")[2])
@@ -65,11 +65,11 @@ ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
     "steps": lambda found: float(found.profile.steps),
     "cost": _cost,
 }
-"""The orders of the runs of a task: solved ones first, or the shortest, or the cheapest."""
+"""The orders of a task's runs: solved ones first, the shortest first, or the cheapest first."""
 
 
 def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:
-    """Return the runs of each task in an order of `ORDERS`; runs that are alike in it keep theirs."""
+    """Return the runs of each task in one of the `ORDERS`. Equal runs keep their order."""
     tasks: dict[str, list[ProfiledRun]] = {}
     for found in runs:
         tasks.setdefault(found.task, []).append(found)
@@ -77,9 +77,9 @@ def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledR
 
 
 def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[ProfileLine]:
-    """Yield the lines of many runs: a cell of a band is the sign of what was done most; the longest run fills it.
+    """Yield the lines of many runs. The longest run fills the width.
 
-    A task with one run has no heading: its name stands in the row.
+    Cells show the most frequent kind of work. A task with one run has no heading; its name is in the row.
     """
     longest = max((found.profile.steps for found in runs), default=0)
     if longest:
@@ -128,7 +128,7 @@ def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
         return
     found = parting_of([row.profile for row in rows])
     if found is None:
-        yield ProfileLine([("    all do the same, as far as is known", _MUTED)])
+        yield ProfileLine([("    all do the same, as far as known", _MUTED)])
         return
     yield ProfileLine([(f"    part ways at call {found.place + 1:,}:", _MUTED)])
     for move, runs in found.ways[:_MOST_WAYS]:

@@ -1,4 +1,4 @@
-"""The app of `gistpoint review`: recorded runs alone, so that it opens at once."""
+"""The app of `gistpoint review`: only recorded runs, so that it opens at once."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ MakeScreen = Callable[[], Screen[None]]
 
 
 class ReviewApp(BaseApp):
-    """Shows one screen; the program ends with it."""
+    """Shows one screen. The program ends with it."""
 
     def __init__(self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()) -> None:
-        """`load` imports the screen of the runs with these names, in a thread, and returns what makes it."""
+        """`load` imports the screen of the named runs, in a thread, and returns its constructor."""
         super().__init__(locations, "screens/review/review.tcss")
         self._load, self._names = load, names
         self._begun = False
         self._make: MakeScreen | None = None
         self._early: list[events.Key] | None = None
-        """The keys that were pressed before there was anything that takes them; None once there is."""
+        """The keys pressed before anything could take them; None afterwards."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the frame of the screen, which follows as soon as that is drawn."""
+        """Return the frame of the screen. The screen follows as soon as the frame is drawn."""
         self._begun, self._make, self._early = False, None, []
         return OpeningRuns(self._names, self._came_back)
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen has taken the place of its frame."""
+        """Whether the screen has replaced its frame."""
         return self._early is None
 
     def ground_drawn(self) -> None:
-        """Begin to load once the frame is drawn: before, the two would slow each other down."""
+        """Start to load after the frame is drawn; before, the two would slow each other down."""
         if not self._begun and isinstance(self.screen, OpeningRuns):
             self._begun = True
             self.in_thread(self._load_screen)
@@ -51,10 +51,10 @@ class ReviewApp(BaseApp):
         self._came_back()
 
     def _came_back(self) -> None:
-        """Show the screen, unless something is said above its frame."""
+        """Show the screen, unless a message covers its frame."""
         if self._make is not None and isinstance(self.screen, OpeningRuns):
             make, self._make = self._make, None
-            self.screen._push_result_callback(self, None)  # `switch_screen` takes one away, and the first has none
+            self.screen._push_result_callback(self, None)  # `switch_screen` removes one, and the first screen has none
             self.switch_screen(self.lay_ground(make()))
             self.call_later(self._catch_up)
 
@@ -64,7 +64,7 @@ class ReviewApp(BaseApp):
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep the keys for the screen that is being opened; the key that ends the program does so."""
+        """Save the keys for the screen being opened, except the key that ends the program."""
         if self._early is not None and isinstance(event, events.Key) and self._waits(event.key):
             self._early.append(event)
         else:

@@ -1,4 +1,4 @@
-"""The pages of the review screen: each is an entry in `PAGES` and a widget in `screens/review/pages/`."""
+"""The pages of the review screen. Each is an entry in `PAGES` and a widget in `screens/review/pages/`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _FOLDER = "gistpoint.tui.screens.review.pages"
 
 
 class ReviewPage(NamedTuple):
-    """A page of the review screen: its tab, its keys as Textual names them, and its widget, imported at first use."""
+    """A page of the review screen: its tab, keys in Textual's names, and widget, imported when used."""
 
     name: str
     title: str
     keys: str
     words: str
     widget: str
-    """Module and class, as `.module:Class` in the folder of pages; made with the page's name as its `id`."""
+    """Module and class, as `.module:Class` in the folder of pages. The widget's `id` is the page's name."""
     in_footer: bool = False
     later: bool = False
     """Whether its tab appears only for runs with content for it."""
@@ -42,12 +42,12 @@ PAGES: tuple[ReviewPage, ...] = (
     ReviewPage("diff", "Diff", "f3,d", "What this step changed", ".diffs:StepDiffPage", in_footer=True),
     ReviewPage("so-far", "So far", "f4,D", "What all steps up to this one changed", ".diffs:SoFarPage"),
     ReviewPage("tests", "Tests", "f5", "Outcomes of tests that this step shows", ".outcomes:OutcomesPage"),
-    ReviewPage("raw", "Raw", "f6", "The raw records, as they stand in the file", ".texts:RawPage"),
+    ReviewPage("raw", "Raw", "f6", "The raw records, as in the file", ".texts:RawPage"),
     ReviewPage("files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True),
     ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
     ReviewPage("run", "Run", "i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
     ReviewPage("profile", "Profile", "f12", "What happened in the run, at a glance", ".profile:ProfilePage"),
-    ReviewPage("replay", "Replay", "A", "What became of its calls, made again", ".texts:ReplayPage"),
+    ReviewPage("replay", "Replay", "A", "What its calls returned when repeated", ".texts:ReplayPage"),
     ReviewPage(
         "gist", "Gist", "f11", "The gist as it was at this step, with its gutter", ".gist:StepGistPage", later=True
     ),

@@ -1,4 +1,4 @@
-"""The garbage collector while the program starts: thousands of modules and classes are created, and none is garbage."""
+"""Garbage collection at the start, when thousands of modules and classes are created and none is garbage."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import gc
 import sys
 
 START_S = 1.0
-"""Seconds after which a screen is certainly shown."""
+"""Seconds after which a screen is certain to be shown."""
 
 
 _SWITCH_S = 0.001
 
 
 def hold_collection() -> None:
-    """Begin as `before_a_screen`, if there is a terminal, as a screen is then about to be opened."""
+    """Start like `before_a_screen` if there is a terminal, since a screen is then about to open."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         before_a_screen()
 
 
 def before_a_screen() -> None:
-    """Collect nothing until `go_on_collecting`, and let the drawing thread wait a fifth as long for those that read."""
+    """Stop collecting until `resume_collecting`, and let the drawing thread wait only a fifth as long."""
     gc.disable()
     sys.setswitchinterval(_SWITCH_S)
 
 
-def go_on_collecting() -> None:
-    """Collect again, but never scan the objects made at the start, which would make the screen stutter."""
+def resume_collecting() -> None:
+    """Collect again, but never scan the objects made at the start: that would make the screen stutter."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -56,13 +56,13 @@ from gistpoint.tui.screens.study.pages import (
 )
 from gistpoint.tui.widgets.plain import Plain
 
-if TYPE_CHECKING:  # the first page needs none of it
+if TYPE_CHECKING:  # not needed for the first page
     from gistpoint.tui.screens.solve.interruptions import How
     from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 SEND_AGAIN_S = 5.0
-"""What a store that is away should have is tried again so often."""
+"""Seconds between attempts to send to a store that doesn't answer."""
 
 
 class WaitingPage(BaseScreen[None]):
@@ -78,12 +78,12 @@ class WaitingPage(BaseScreen[None]):
         yield Plain("One moment …", id="opening-words")
 
     def on_screen_resume(self) -> None:
-        """Go on with what comes next."""
+        """Continue with the next step."""
         self.app.call_later(self._came_back)
 
 
 class StudyApp(BaseApp):
-    """Shows the step that comes next, records what the participant does, and looks for the next one."""
+    """Shows the current step, records what the participant does, and looks for the next step."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class StudyApp(BaseApp):
         sandbox_ready: Callable[[], bool],
         chat_models: Mapping[str, ChatModel] | None = None,
     ) -> None:
-        """`command` is the line that goes on another day; `sandbox_ready` says whether the demanded one works.
+        """`command` continues on another day. `sandbox_ready` says whether the required sandbox works.
 
         `chat_models` are the models of the assisted conditions, by name.
         """
@@ -108,11 +108,11 @@ class StudyApp(BaseApp):
         self._last_solved_on: SolveScreen | None = None
 
     def first_screen(self) -> Screen[None]:
-        """Return the line that is shown while nothing else is."""
+        """Return the line shown while nothing else is."""
         return WaitingPage(self._look_on)
 
     def on_mount(self) -> None:
-        """Look now and then whether the study's store answers again."""
+        """Check from time to time whether the study's store answers again."""
         self.set_interval(SEND_AGAIN_S, self._send_what_waits)
 
     @property
@@ -131,7 +131,7 @@ class StudyApp(BaseApp):
     # Steps
 
     def _look_on(self) -> None:
-        """Look for the next step, unless that, or something else, is under way already."""
+        """Look for the next step, unless this or something else is already under way."""
         if not self._busy and isinstance(self.screen, WaitingPage):
             self._do(lambda: None)
 
@@ -158,7 +158,7 @@ class StudyApp(BaseApp):
             super()._failed(error)
 
     def _show_away(self, error: UnreachableError) -> None:
-        """Say that the next task can't begin now; trying again goes on where it was."""
+        """Report that the next task can't begin now. Trying again continues where it was."""
 
         def answered(answer: str | None) -> None:
             if answer == "again":
@@ -166,17 +166,17 @@ class StudyApp(BaseApp):
             else:
                 self._close(None)
 
-        said = words.away_words(error, self._command)
-        self.push_screen(AwayPage(self._study_title, self.part.code, said), answered)
+        paragraphs = words.away_words(error, self._command)
+        self.push_screen(AwayPage(self._study_title, self.part.code, paragraphs), answered)
 
     def _come_again(self) -> None:
-        """Send what waits, and read what others have written. Raises `UnreachableError`."""
+        """Send what is pending, and read what others have written. Raises `UnreachableError`."""
         self.part.come()
         if self._store.away:
             raise UnreachableError(self._store.away)
 
     def _send_what_waits(self) -> None:
-        """Try whether the store answers again, while it does not: another machine may ask for what waits here."""
+        """While the store doesn't answer, try again: another machine may need what is pending here."""
         if self._store.away:
             self._store.send_soon()
 
@@ -185,7 +185,7 @@ class StudyApp(BaseApp):
         return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
-        """Return the task of a step, and the state of the attempt that it is about."""
+        """Return the task of a step, and the state of its attempt."""
         task = self.part.task_of(step) if isinstance(step, ReadyStep | AttemptStep) else None
         attempt = step.attempt if isinstance(step, BetweenStep | AttemptStep) else ""
         known = attempt and (self.services.attempts.root / attempt).is_dir()
@@ -199,7 +199,7 @@ class StudyApp(BaseApp):
     def _page_of(
         self, step: Step, task: Task | None, state: AttemptState | None
     ) -> tuple[StudyPage, Callable[[str | None], None]]:
-        """Return the page of a step, and what its answers do."""
+        """Return the page of a step, and the effect of its answers."""
         part, study, code, title = self.part, self.part.folder.study, self.part.code, self._study_title
         match step:
             case ConsentStep(again=again):
@@ -217,16 +217,18 @@ class StudyApp(BaseApp):
             case BetweenStep():
                 return self._between_page(step, state)
             case SittingOverStep():
-                said = [words.over_words(step), *words.goodbye_words(code, self._command)]
-                return LastPage(title, code, said, may_withdraw=True), self._answers(close=part.end_sitting, last=True)
+                paragraphs = [words.over_words(step), *words.goodbye_words(code, self._command)]
+                return LastPage(title, code, paragraphs, may_withdraw=True), self._answers(
+                    close=part.end_sitting, last=True
+                )
         return self._last_page(step), lambda answer: self.exit()
 
     def _last_page(self, step: Step) -> LastPage:
         title, code, contact = self._study_title, self.part.code, self._contact
         match step:
             case DoneStep(done=done):
-                said = words.done_words(code, contact, done)
-                return LastPage(title, code, said, text=self.part.folder.study.texts.debrief, may_withdraw=True)
+                paragraphs = words.done_words(code, contact, done)
+                return LastPage(title, code, paragraphs, text=self.part.folder.study.texts.debrief, may_withdraw=True)
             case WithdrawnStep(keeps_data=keeps):
                 return LastPage(title, code, words.withdrawn_words(keeps=keeps, contact=contact))
             case RefusedStep():
@@ -234,7 +236,10 @@ class StudyApp(BaseApp):
         raise AssertionError(f"There is no page for {type(step).__name__}.")
 
     def _answers(self, *, last: bool = False, **actions: Then) -> Callable[[str | None], None]:
-        """Return what answers do: each is recorded by its action; `close`, and any after the last page, ends."""
+        """Return the effect of answers: each is recorded by its action.
+
+        `close`, or any answer on the last page, ends.
+        """
 
         def answered(answer: str | None) -> None:
             action = actions.get(answer or "")
@@ -246,7 +251,7 @@ class StudyApp(BaseApp):
         return answered
 
     def _close(self, record: Then | None) -> None:
-        """Record something if there is anything to record, and close the program."""
+        """Record an answer if there is one, and close the program."""
 
         def body() -> None:
             if record is not None:
@@ -270,9 +275,9 @@ class StudyApp(BaseApp):
         self, step: ReadyStep | AttemptStep, task: Task, state: AttemptState | None
     ) -> tuple[StudyPage, Callable[[str | None], None]]:
         resume = isinstance(step, AttemptStep)
-        said = words.ready_words(step, task, self.part.role_of(step), state if resume else None)
+        paragraphs = words.ready_words(step, task, self.part.role_of(step), state if resume else None)
         may_skip = isinstance(step, ReadyStep) and step.may_skip
-        page = ReadyPage(words.task_heading(step, task), self.part.code, said, resume=resume, may_skip=may_skip)
+        page = ReadyPage(words.task_heading(step, task), self.part.code, paragraphs, resume=resume, may_skip=may_skip)
 
         def answered(answer: str | None) -> None:
             if answer == "begin":
@@ -317,8 +322,8 @@ class StudyApp(BaseApp):
         self.push_screen(BreakPage(f"{self._study_title}: a break", self.part.code))
 
     def _stop_for_today(self) -> None:
-        said = words.goodbye_words(self.part.code, self._command)
-        page = LastPage(self._study_title, self.part.code, said, may_withdraw=True)
+        paragraphs = words.goodbye_words(self.part.code, self._command)
+        page = LastPage(self._study_title, self.part.code, paragraphs, may_withdraw=True)
 
         def record() -> None:
             self.part.end_sitting()
@@ -355,7 +360,7 @@ class StudyApp(BaseApp):
         self.push_screen(screen, partial(self._solved, taken))
 
     def _let_go(self, taken: TakenAttempt) -> None:
-        """Close the attempt, unless it is withdrawn: that is still written to it, by `_solved`."""
+        """Close the attempt, unless it is withdrawn: `_solved` still writes that to it."""
         if self._withdrawal is None:
             taken.opened.close()
 
@@ -412,7 +417,7 @@ class StudyApp(BaseApp):
         self.in_thread(body)
 
     def _show_summary(self, task: Task, state: AttemptState, taken: TakenAttempt | None = None) -> None:
-        """Show how a task should have been done: after training, or where the study tells it."""
+        """Show how a task should have been done, after training or if the study reveals it."""
         last = state.last
         judged = taken.opened.attempt.found.get(last.call_id) if taken is not None and last is not None else None
         self._busy = False
@@ -426,13 +431,13 @@ class StudyApp(BaseApp):
         self._ask_to_withdraw()
 
     def _ask_to_withdraw(self) -> None:
-        def answered(said: Reasoned | None) -> None:
-            if said is not None:
-                self._withdraw(said)
+        def answered(reason: Reasoned | None) -> None:
+            if reason is not None:
+                self._withdraw(reason)
 
         self.push_screen(WithdrawDialog(), answered)
 
-    def _withdraw(self, said: Reasoned) -> None:
+    def _withdraw(self, reason: Reasoned) -> None:
         self._busy = True
         solving = self._solving
         while self.screen is not solving and not isinstance(self.screen, WaitingPage):
@@ -440,10 +445,10 @@ class StudyApp(BaseApp):
         if solving is not None:
             from gistpoint.tui.screens.solve.interruptions import LeaveAsked
 
-            self._withdrawal = said
+            self._withdrawal = reason
             solving.post_message(LeaveAsked())
         else:
-            self._do(partial(self.part.withdraw, said.code, said.text))
+            self._do(partial(self.part.withdraw, reason.code, reason.text))
 
     @property
     def _solving(self) -> SolveScreen | None:
@@ -452,7 +457,7 @@ class StudyApp(BaseApp):
     # The program
 
     def action_leave_program(self) -> None:
-        """Close the program, after a question if an attempt is under way."""
+        """Close the program. Ask first if an attempt is under way."""
         solving = self._solving
         if solving is None:
             self.exit()
@@ -462,7 +467,7 @@ class StudyApp(BaseApp):
     def _ask_to_close(self) -> None:
         question = ConfirmDialog(
             "Close the program?",
-            "The task is kept as it is, with its clock, code and notes. The same command goes on with it.",
+            "The task is kept as it is, with its clock, code and notes. The same command continues it.",
             yes="Close",
         )
 
@@ -476,15 +481,15 @@ class StudyApp(BaseApp):
         self.push_screen(question, answered)
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the attempt that is open."""
+        """Return the id of the open attempt."""
         return self._taken.step.attempt if self._taken is not None else ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Close the attempt, so that it can be resumed; what is filled in elsewhere is kept already."""
+        """Close the attempt, so that it can be resumed. What is filled in elsewhere is saved already."""
         taken, self._taken = self._taken, None
         self._busy = False
         if taken is None:
-            return " Nothing that you have done is lost."
+            return " None of your work is lost."
         taken.opened.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         taken.opened.close()
-        return " The task is safe: it goes on where it was."
+        return " The task is safe: it continues where it was."

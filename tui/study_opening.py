@@ -1,4 +1,4 @@
-"""Opening a study that somebody has typed: its folder, or its name on the team's store."""
+"""Opening a study given by its folder or by its name on the team's store."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder, or of a name on the team's store, with the user's clock and data.
+    """Open the study in a folder, or by its name on the team's store, with the user's clock and data.
 
-    A team's study is brought up to date; if its store does not answer, that is told, and the folder is used as it is.
-    Raises `StudyError`, or another `UserError` of the store.
+    A team's study is updated first. If its store doesn't answer, that is reported, and the folder is used as
+    it is. Raises `StudyError`, or another `UserError` of the store.
     """
     locations = Locations.of_user()
     root = _folder_of(name, locations)
@@ -40,7 +40,7 @@ def open_study(name: str) -> StudyFolder:
 
 
 def _folder_of(name: str, locations: Locations) -> Path:
-    """Return the folder that is meant; a study of the team's store is fetched when it is first named."""
+    """Return the study's folder. A study on the team's store is fetched when it is first named."""
     typed = path_of(name)
     if typed.exists() or not _NAME.fullmatch(name):
         return typed
@@ -63,12 +63,15 @@ def _tell(words: str) -> None:
 
 
 def is_shared(study: StudyFolder) -> bool:
-    """Whether a study is on a team's store."""
+    """Return whether a study is on a team's store."""
     return read_note(study.root) is not None
 
 
 def share_again(study: StudyFolder) -> bool:
-    """Put the changed declaration of a study on its team's store; return whether it has one. Raises `UserError`."""
+    """Put the changed declaration of a study on its team's store. Return whether it has one.
+
+    Raises `UserError`.
+    """
     note = read_note(study.root)
     if note is None:
         return False

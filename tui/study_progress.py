@@ -1,4 +1,4 @@
-"""The progress of a study in columns and words, for the screen and for the printed table."""
+"""The progress of a study as columns and words, for the screen and for the printed table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BAR = 5
 
 
 def bar(number: int, target: int) -> str:
-    """Return how much of a target is reached, as a bar of five cells and as a fraction."""
+    """Return the progress towards a target, as a bar of five cells and a fraction."""
     eighths = min(number * 8 * _BAR // max(1, target), 8 * _BAR)
     whole, rest = divmod(eighths, 8)
     drawn = "█" * whole + (_BLOCKS[rest] if rest else "")
@@ -41,7 +41,7 @@ _CONFIRMED: Column[TaskCoverage] = Column("of these", _confirmed)
 
 
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
-    """Return the columns of a study's tasks: one for each condition of people."""
+    """Return the columns of a study's tasks, one for each condition with people."""
     target = study.design.target_per_task
 
     def of(condition: str) -> Column[TaskCoverage]:
@@ -68,7 +68,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
 
 def state_words(study: Study, ledger: Ledger) -> str:
-    """Return which study it is, and whether it is open."""
+    """Return the name of the study and whether it is open."""
     opened, closed = (ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED))
     state = "not open yet" if opened is None else f"open since {utc_day(opened)}"
     if closed is not None:
@@ -77,7 +77,7 @@ def state_words(study: Study, ledger: Ledger) -> str:
 
 
 def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
-    """Return how many people got how far, without ways to leave that nobody took."""
+    """Return how many people got how far, without ways of leaving that nobody used."""
     counts = {
         "enrolled": people.enrolled,
         "consented": people.consented,
@@ -98,12 +98,12 @@ def head_words(people: PeopleProgress) -> str:
 
 
 def work_words(person: PersonAtWork) -> str:
-    """Return where somebody is who is at work."""
-    said = f"{visible_line(person.code)}  {person.ended} of {person.given} done"
+    """Return what a person at work is doing."""
+    words = f"{visible_line(person.code)}  {person.ended} of {person.given} done"
     if not person.assignment:
-        return said
+        return words
     since = "" if person.begun_ms is None else f" since {utc_minute(person.begun_ms)}"
-    return f"{said}, at {person.task[:12]}{since}, assignment {visible_line(person.assignment)}"
+    return f"{words}, at {person.task[:12]}{since}, assignment {visible_line(person.assignment)}"
 
 
 def need_words(progress: StudyProgress) -> str:
@@ -117,7 +117,7 @@ def need_words(progress: StudyProgress) -> str:
 
 
 def row_words(row: AttemptRow, *, hidden: bool) -> str:
-    """Return an attempt in a line, without its outcome if that is hidden."""
+    """Return an attempt as a line, without its outcome if that is hidden."""
     flags = f"   flags: {', '.join(flag.flag for flag in row.flags)}" if row.flags else ""
     out = "" if row.counted else f"   does not count: {row.exclusion or 'it has not ended, or by design'}"
     outcome = "" if hidden else f"   {row.end or 'under way'}"

@@ -1,4 +1,4 @@
-"""What the program says to a participant, in paragraphs."""
+"""The program's texts for participants, in paragraphs."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def title_of(study: Study) -> str:
 
 
 def privacy_words(privacy: Privacy) -> str:
-    """Return what stands below the consent: whom to reach, and how long data are kept, as far as that is declared."""
+    """Return the text below the consent: the contact and the retention of data, if declared."""
     days = privacy.retention_days
     parts = (
         f"{_TOLD_TO}{privacy.contact}" if privacy.contact else "",
-        f"What there is of you is erased after {_count(days, 'day')}." if days else "",
+        f"Your data are erased after {_count(days, 'day')}." if days else "",
     )
     return "\n\n".join(part for part in parts if part)
 
 
 def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
-    """Return which task it is, of which kind, without naming it."""
+    """Return the number and kind of a task, without naming it."""
     name = "Training task" if step.training else "Task"
     return f"{name} {step.number} of {step.of}: a {kind_of(task).noun}"
 
 
 def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:
-    """Return when a form is asked: of one task, of how many."""
+    """Return when a form is asked: for which task of how many."""
     if step.assignment and number:
         return f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of {of}"
     return f"{title_of(study)}: some questions"
 
 
 def budget_words(condition: Condition, task: Task, role: Role) -> str:
-    """Return what an attempt may use, in a sentence."""
+    """Return the budgets of an attempt in a sentence."""
     budgets, kind = budgets_under(condition, task, role), kind_of(task).blank
     parts = []
     if condition.free or budgets.tool_uses >= ANY_NUMBER:
@@ -62,7 +62,7 @@ def budget_words(condition: Condition, task: Task, role: Role) -> str:
         parts.append(_count(budgets.tool_uses, kind.unit))
         parts.append("one hand-in" if kind.hands_in_once else _count(budgets.submissions, "submission"))
     limit = budgets.time_limit_s
-    parts.append(f"at most {duration(limit * 1000)} of working time" if limit else "no limit of time")
+    parts.append(f"at most {duration(limit * 1000)} of working time" if limit else "no time limit")
     return f"You have {', '.join(parts[:-1])} and {parts[-1]}."
 
 
@@ -71,17 +71,17 @@ def _count(number: int, unit: str) -> str:
 
 
 def ready_words(step: ReadyStep | AttemptStep, task: Task, role: Role, used: AttemptState | None) -> list[str]:
-    """Return what to know before a task begins, or is gone on with after `used`."""
+    """Return what to know before a task begins, or is resumed after `used`."""
     if used is not None:
         spent = duration(used.clock.active)
         return [
             f"You left this task after {spent} of working time.",
-            "Everything is as it was: the code, the notes, the clock. It goes on when you press Enter.",
+            "Everything is as it was: the code, the notes, the clock. Enter continues.",
         ]
     pages = [
-        "When you begin, the clock starts and the task is shown. Read it first; the tools open when you have.",
+        "When you begin, the clock starts and the task is shown. Read it first; the tools open afterwards.",
         budget_words(step.condition, task, role),
-        "You may pause (F10): the clock stops, and what you see is covered. You may also give up (Ctrl+G).",
+        "You may pause (F10): the clock stops, and the screen is covered. You may also give up (Ctrl+G).",
     ]
     if step.condition.words:
         pages.insert(0, step.condition.words)
@@ -91,27 +91,27 @@ def ready_words(step: ReadyStep | AttemptStep, task: Task, role: Role, used: Att
 
 
 def between_words(step: BetweenStep, state: AttemptState | None) -> list[str]:
-    """Return what is said after a task: of its outcome only what the study tells."""
+    """Return the text after a task, with as much of the outcome as the study reveals."""
     words = [f"Thank you. Task {step.done} of {step.of} is done."]
     if step.feedback is not Feedback.NONE and state is not None:
         words.append(f"This task: {attempt_result(state).value}.")
     if step.done < step.of:
-        words.append("Go on when you are ready: no clock runs between two tasks.")
+        words.append("Continue when you are ready: no clock runs between two tasks.")
     return words
 
 
 def goodbye_words(code: str, command: str) -> list[str]:
-    """Return how to go on another day."""
-    return ["That is all for today. Thank you.", f"Your code is {code}. This goes on another day:", command]
+    """Return how to continue on another day."""
+    return ["That is all for today. Thank you.", f"Your code is {code}. To continue another day:", command]
 
 
 def away_words(error: UserError, command: str) -> list[str]:
-    """Return what is said where the next task can't begin now; `command` goes on another day."""
+    """Return the text for a next task that can't begin now. `command` continues on another day."""
     return [
-        "The next task can't begin now: which tasks are given is decided together with the other machines, and the "
-        "place where they meet does not answer.",
-        "Nothing that you have done is lost, and no clock runs. Try again in a moment, or close the program and go on "
-        f"later: {command}",
+        "The next task can't begin now: tasks are assigned together with the other machines, and the "
+        "server that connects them does not answer.",
+        "None of your work is lost, and no clock runs. Try again in a moment, or close the program and "
+        f"continue later: {command}",
         f"For the organiser: {error.message}",
     ]
 
@@ -123,21 +123,21 @@ def over_words(step: SittingOverStep) -> str:
 
 
 def done_words(code: str, contact: str, done: int) -> list[str]:
-    """Return the last words."""
+    """Return the closing words."""
     return [
         f"Thank you: you have done {_count(done, 'task')}, and your part in this study is complete.",
-        f"Your code was {code}. Keep it: with it you can ask for your data, or have them erased.",
+        f"Your code was {code}. Keep it: with it you can ask for your data, or have it erased.",
         f"{_TOLD_TO}{contact}",
     ]
 
 
 def refused_words(step: RefusedStep, contact: str) -> list[str]:
-    """Return why the session does not go on, and whom to tell."""
+    """Return why the session does not continue, and whom to contact."""
     unknown = step.reason is RefusalReason.UNKNOWN_CODE
     return [words for words in (step.words, step.hint, "" if unknown else f"{_TOLD_TO}{contact}") if words]
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
-    """Return what became of the data of who withdrew."""
-    kept = "What you did so far is kept, and may be analysed." if keeps else "All that there was of you was erased."
+    """Return what happened to the data of a person who withdrew."""
+    kept = "What you did so far is kept, and may be analysed." if keeps else "All of your data was erased."
     return ["You no longer take part in this study. Thank you for what you did.", kept, f"{_TOLD_TO}{contact}"]

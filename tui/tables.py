@@ -1,4 +1,4 @@
-"""Tables of records: columns of one entry each, the order of rows, and the language of the queries that narrow them."""
+"""Tables of records: columns as data, the order of rows, and the query language that filters them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.core.errors import UserError
 Row = TypeVar("Row")
 Value = float | str
 Summary = tuple[float, str]
-"""What a column says about a group of rows: the number that orders groups, and the text."""
+"""A column's summary of a group of rows: the number that orders groups, and the text."""
 
 WIDE = 120
 """The width in cells from which a table shows all its columns."""
@@ -35,11 +35,14 @@ class Column(Generic[Row]):
     """Its heading, and its name in queries."""
     shown: Callable[[Row], str]
     value: Callable[[Row], Value | None] | None = None
-    """The number or word in the cell, for queries and sorting; None if not known. By default the text that is shown."""
+    """The number or word in the cell, for queries and sorting; None if unknown.
+
+    By default, the displayed text.
+    """
     sort: Callable[[Row], Value | None] | None = None
     """The sort key of rows, if not the value."""
     width: int = 0
-    """In cells; 0 for the width of its widest cell."""
+    """The width in cells; 0 for that of its widest cell."""
     right: bool = False
     """Whether its cells end at its right edge."""
     style: Callable[[Row], str] = _plain
@@ -47,15 +50,15 @@ class Column(Generic[Row]):
     rank: int = 0
     """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a position."""
     least: int = 0
-    """The width to which it may be cut, as the last one; 0 for its full width."""
+    """The width to which it may be cut as the last column; 0 for its full width."""
     most: int = 0
-    """The width to which it grows for long cells where there is room; 0 for its width."""
+    """The width to which it grows for long cells if there is room; 0 for its width."""
     keeps_end: bool = False
-    """Whether a text that is too long loses its middle, and not its end."""
+    """Whether a text that is too long is cut in the middle rather than at the end."""
     text: Callable[[Row], str] | None = None
-    """The text that queries search for words, if not the text that is shown."""
+    """The text that queries search for words, if not the displayed text."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Words that a query matches as a whole, such as `solved`, which then does not match `unsolved`."""
+    """Words that a query only matches as a whole, such as `solved`, so that it doesn't match `unsolved`."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
     """Computes what a group's heading shows in this column."""
 
@@ -65,12 +68,12 @@ class Column(Generic[Row]):
         return (0.0, value.lower()) if isinstance(value, str) else (-inf if value is None else float(value), "")
 
     def number(self, row: Row) -> float:
-        """Return the number in the cell of a row: 0 for a word, and one that fits no condition if it is not known."""
+        """Return the number in a row's cell: 0 for a word, and one that meets no condition if unknown."""
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
     def holds(self, row: Row, word: str) -> bool:
-        """Whether the cell of a row contains a word, which is given in lower case."""
+        """Return whether the cell of a row contains a word, given in lower case."""
         return word in (self.text or self.shown)(row).lower()
 
 
@@ -95,17 +98,20 @@ _WAYS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowQuery(Generic[Row]):
-    """The conditions on rows: words in any cell, `column:words`, `steps>20`; a minus in front of one negates it."""
+    """The conditions on rows: words in any cell, `column:words`, `steps>20`.
+
+    A minus sign in front negates one.
+    """
 
     tests: tuple[Callable[[Row], bool], ...] = ()
 
     def fits(self, row: Row) -> bool:
-        """Whether a row matches."""
+        """Return whether a row matches."""
         return all(test(row) for test in self.tests)
 
 
 def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
-    """Read a query. Raises `QueryError` for an unknown column, or a number that can't be read."""
+    """Parse a query. Raises `QueryError` for an unknown column or an invalid number."""
     names = [column.name.lower() for column in columns]
 
     def joined(match: re.Match[str]) -> str:
@@ -118,25 +124,15 @@ def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
 def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     match = _COMPARISON.fullmatch(word)
     if match is None:
-        negated = word.startswith("-") and len(word) > 1
-        plain = word[negated:].lower()
-        own = [column.words[plain] for column in columns if plain in column.words]
-        if own:
-            return lambda row: any(test(row) for test in own) is not negated
-        return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+        return _word_test(word, columns)
     sign, name, way, wanted = match.groups()
-    column = next((column for column in columns if column.name.lower().startswith(name.lower())), None)
-    if column is None:
-        from difflib import get_close_matches
-
-        names = [one.name for one in columns if one.name]
-        near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
-        raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
+    column = _column_named(name, columns)
     number = number_of(wanted)
-    if way == ":" or (way == "=" and (column.value is None or number is None)):
+    comparable = column.value is not None and number is not None
+    if way == ":" or (way == "=" and not comparable):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
     if column.value is None:
-        raise QueryError(f"The column {column.name} holds no numbers.", hint=f"Write {name}:words.")
+        raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
         raise QueryError(
             f"{wanted or 'nothing'} is not a number.", hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words."
@@ -147,6 +143,28 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     return lambda row: compare(column.number(row), number) is not bool(sign)
 
 
+def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
+    """Return the test for a word in any cell; a column's own word only tests that column."""
+    negated = word.startswith("-") and len(word) > 1
+    plain = word[negated:].lower()
+    own = [column.words[plain] for column in columns if plain in column.words]
+    if own:
+        return lambda row: any(test(row) for test in own) is not negated
+    return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+
+
+def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
+    """Return the first column whose name begins with `name`. Raises `QueryError`."""
+    for column in columns:
+        if column.name.lower().startswith(name.lower()):
+            return column
+    from difflib import get_close_matches
+
+    names = [column.name for column in columns if column.name]
+    near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
+    raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
+
+
 _SPACED = re.compile(r"\b([a-z_]\w*)\s*(<=|>=|<|>|=(?!=))\s*(?=\S)", re.IGNORECASE)
 _PRINTED = re.compile(r"\$?(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*([kmg%]?)", re.IGNORECASE)
 _TIME = re.compile(r"(?:(\d+):)?(\d+):(\d\d)")
@@ -154,7 +172,10 @@ _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def number_of(text: str) -> float | None:
-    """Return a number as tables print it: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, and `1:30` in seconds; else None."""
+    """Parse a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
+
+    Return None for anything else.
+    """
     if found := _TIME.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.groups())
         return float(hours * 3600 + minutes * 60 + seconds)
@@ -166,11 +187,11 @@ def number_of(text: str) -> float | None:
 
 
 class Heading(str):
-    """The line above a group of rows: its text, the name of the group, and its rows."""
+    """The line above a group of rows: its text, the group's name, and its rows."""
 
     __slots__ = ("folded", "group", "rows")
     folded: bool
-    """Whether the rows are left out."""
+    """Whether the rows are hidden."""
     group: str
     rows: Sequence[Any]
 
@@ -190,10 +211,10 @@ def arranged(
     group: Column[Row] | None = None,
     folded: Callable[[str], bool] = lambda name: False,
 ) -> list[Row | Heading]:
-    """Return the matching rows, in the order of a column or else their own; a heading precedes the rows of each group.
+    """Return the matching rows in a column's order or their own. A heading precedes the rows of each group.
 
-    Groups are in the order of what the column says about them; else the largest comes first. Rows of groups that are
-    `folded` are left out.
+    Groups are in the order of the column's summary, else the largest first. Rows of groups that are
+    `folded` are hidden.
     """
     kept = [row for row in rows if query.fits(row)]
     if column is not None:

@@ -1,4 +1,4 @@
-"""Ids of tests as people read them: pytest writes letters beyond ASCII in parameters as escapes."""
+"""Readable ids of tests: pytest writes non-ASCII letters in parameters as escapes."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def ending(id: str, width: int) -> str:
-    """Return the last `width` characters of an id, which tell it from others."""
+    """Return the last `width` characters of an id, which distinguish it from others."""
     return id if len(id) <= width else f"…{id[len(id) - width + 1 :]}"

@@ -1,4 +1,4 @@
-"""The themes: one dark and one light of our own, and the terminal's 16 colours; all of Textual's can be chosen too."""
+"""The themes: a dark and a light one of ours, and the terminal's 16 colours. Textual's can also be chosen."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a theme comes with the program or with Textual."""
+    """Return whether a theme comes with gistpoint or Textual."""
     return name in BUILTIN_THEMES or any(theme.name == name for theme in OWN)
 
 

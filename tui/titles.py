@@ -1,4 +1,4 @@
-"""The names of tasks and modes on every screen and in every listing: one rule, and one word for a mode."""
+"""The names of tasks and modes on every screen and in every listing, by one rule."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task, shown_mode
 
 _CHARACTERS = 4
-"""Characters of the id in a title: enough to tell the tasks of one list apart, and to type."""
+"""Characters of the id in a title: enough to distinguish the tasks of a list, and short enough to type."""
 
 
 def mode_words(task: Task) -> str:
-    """Return the mode of a task, with the number of functions if its brief tells it."""
+    """Return the mode of a task, with the number of functions if its brief reveals it."""
     return shown_mode(task.mode, several=task.several, targets=task.brief.targets)
 
 
 def title_of(task: Task) -> str:
     """Return a task's name for a solver: kind, short id and number of failing tests (`formats.md`, titles).
 
-    Library and function would give the answer away before the end of an attempt. The demo's tasks have titles of
-    their own.
+    Library and function would give the answer away before the end of an attempt. The demo's tasks have their
+    own titles.
     """
     short = task.id[:_CHARACTERS]
     if title := demo_title(task):
@@ -29,8 +29,8 @@ def title_of(task: Task) -> str:
     return kind_of(task).title(task, short)
 
 
-def told_title(task: Task, functions: Sequence[str] = ()) -> str:
-    """Return a task's name once an attempt of it has ended, or for its author: library and function.
+def revealed_title(task: Task, functions: Sequence[str] = ()) -> str:
+    """Return a task's name after an attempt has ended, or for its author: library and function.
 
     `functions` are those of its answer, as `path::qualname`.
     """

@@ -1,4 +1,4 @@
-"""Themes of the user's own: a TOML file each, in the folder `themes` beside `config.toml`."""
+"""The user's own themes: a TOML file each, in the folder `themes` next to `config.toml`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _FIELDS = ("name", "dark", *_COLOURS, *_SHARES, "variables")
 
 
 class ThemeError(Exception):
-    """A theme that can't be used; the message names the key."""
+    """A theme can't be used; the message names the key."""
 
 
 def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
-    """Return the user's themes by their names, and a sentence for every file that is none."""
+    """Return the user's themes by name, and a sentence for every file that is not one."""
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for file in _files(config / FOLDER):
@@ -57,23 +57,27 @@ def _read(file: Path) -> Theme:
     if not isinstance(name, str) or not name or not name.isprintable():
         raise ThemeError("'name' must be a word")
     if is_built_in(name):
-        raise ThemeError(f"'name' must be another one: there is a theme {name!r} already")
+        raise ThemeError(f"'name' must be different: there is a theme {name!r} already")
     if not isinstance(values.get("dark", True), bool):
         raise ThemeError("'dark' must be true or false")
     if "primary" not in values:
         raise ThemeError("'primary' is missing, the one colour that every theme needs")
     theme = Theme(name=name, **{key: value for key, value in _checked(values) if key != "name"})
-    variables = values.get("variables", {})
+    theme.variables = _variables(values.get("variables", {}), theme)
+    return theme
+
+
+def _variables(variables: object, theme: Theme) -> dict[str, str]:
+    """Return the variables of a theme after checking that each is a colour. Raises `ThemeError`."""
     if not isinstance(variables, dict):
         raise ThemeError("'variables' must be a table")
     known = theme.to_color_system().generate()
     for key, value in variables.items():
         if not _is_colour(known.get(key, "")):
-            raise ThemeError(f"'variables.{key}' is no colour of a theme.{did_you_mean(key, known)}".rstrip("."))
+            raise ThemeError(f"'variables.{key}' is not a colour of a theme.{did_you_mean(key, known)}".rstrip("."))
         if not _is_colour(value):
             raise ThemeError(f"'variables.{key}' must be a colour such as \"#6FA8DC\"")
-    theme.variables = variables
-    return theme
+    return variables
 
 
 def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -91,7 +95,7 @@ def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_colour(value: object, *, whole: bool = False) -> bool:
-    """Whether a value is a colour; with `whole` also one that nothing shines through."""
+    """Return whether a value is a colour; with `whole`, an opaque one."""
     try:
         colour = Color.parse(value) if isinstance(value, str) else None
     except ColorParseError:

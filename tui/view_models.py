@@ -1,4 +1,4 @@
-"""Content of the screens, computed from the state alone: no widgets, no files, no clock of its own."""
+"""The content of screens, computed only from the state: no widgets, no files, no clock."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LAST = " (THE LAST)"
 
 
 def used_words(state: AttemptState) -> str:
-    """Return how much of the budget of calls is used."""
+    """Return the used part of the budget of calls."""
     total = state.budgets.tool_uses
     return f"{total - state.remaining.tool_uses} used of {total}"
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None) -> str:
-    """Return one line for a call: its number, its request and its result, that of what it submitted if it did."""
+    """Return one line for a call: its number, its request and its result, or the result of its submission."""
     mark = "…" if call.text is None else "✘" if call.refused else "·"
     if submission is not None and submission.status:
         mark = submission_words(submission)[0]
@@ -64,24 +64,24 @@ def price_words(price: Price, state: AttemptState) -> str:
 
 
 def time_left(state: AttemptState, clock: Clock) -> str:
-    """Return the working time, and the limit if there is one."""
+    """Return the working time, with the limit if there is one."""
     limit = state.budgets.time_limit_s
     used = duration(clock.active)
     return f"{used} of {duration(limit * 1000)}" if limit else used
 
 
 def shows_evidence(state: AttemptState) -> bool:
-    """Whether the screen may show more than the tool results: because of the role, or after the end of the attempt."""
+    """Return whether the screen may show more than tool results, due to the role or after the attempt."""
     return state.ended or state.header.role in SHOWS_EVIDENCE
 
 
-def allowed(state: AttemptState, comfort: str) -> bool:
-    """Whether an affordance is switched on in this attempt."""
-    return comfort not in state.header.comforts_off
+def allowed(state: AttemptState, affordance: str) -> bool:
+    """Return whether an affordance is enabled in this attempt."""
+    return affordance not in state.header.comforts_off
 
 
 def isolation_warning(state: AttemptState) -> str:
-    """Return the warning if the code under test runs without isolation; else nothing."""
+    """Return a warning if the code under test runs without isolation, else nothing."""
     return "" if state.header.backend.isolated else "⚠ NOT ISOLATED: tests run as you, on this machine"
 
 

@@ -15,7 +15,7 @@ from e2e.terminal import Terminal
 
 from gistpoint.core.demo.tasks import demo_task, playthrough
 
-FAITHFUL = r"faithful  self-contained  tests 1/1  ran 99\.\d %  stands 99\.\d %"
+FAITHFUL = r"faithful  self-contained  tests 1/1  ran 99\.\d %  exists 99\.\d %"
 
 
 def written() -> str:
@@ -95,7 +95,7 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
 def test_what_is_invented_and_never_run_is_marked_while_one_writes(start: Start) -> None:
     terminal = opened(start)
     terminal.paste(f"{written()}\n\ndef invented():\n    return 1\n")
-    terminal.wait_for("to mend: Alt")
+    terminal.wait_for("to fix: Alt")
     shown = terminal.settle()
     assert marked(shown, "def invented():") == "●+"
     assert marked(shown, "return 1") == "○+"

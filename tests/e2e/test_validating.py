@@ -221,7 +221,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         for number, task in enumerate(tasks):
             shown(terminal, task)
             assert "docstring says it" not in terminal.text  # what others say is not shown
-            judge(terminal, "17"[number >= 3], "u goes on")
+            judge(terminal, "17"[number >= 3], "u goes to the next")
             terminal.press("]")
         terminal.wait_for("10 judged, 3 accepted")
         terminal.press("ctrl+q")

@@ -10,7 +10,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.dialogs.ask import TextDialog
-from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
+from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
 
 def change(number: int) -> ShownChange:
@@ -21,9 +21,9 @@ def change(number: int) -> ShownChange:
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, int]) -> None:
-    kept: list[tuple[int, Said]] = []
+    kept: list[tuple[int, MergeAnswer]] = []
     changes = [change(n) for n in range(3)]
-    said = {0: Said(MergeDecision.MERGE)}
+    said = {0: MergeAnswer(MergeDecision.MERGE)}
     app = OneScreenApp(
         Locations.of_user(),
         "screens/study/reading.tcss",
@@ -48,13 +48,13 @@ async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, in
         await pilot.press("1")
         await until(pilot, lambda: "3 read" in text_of(app))
         await pilot.press("left_square_bracket")
-        await until(pilot, lambda: "You said: reject it: wrong sign" in text_of(app))
+        await until(pilot, lambda: "Your answer: reject it: wrong sign" in text_of(app))
         await pilot.press("2", *"x", "enter")
         await until(pilot, lambda: len(kept) == 3)
         await pilot.press("q")
     assert kept == [
-        (1, Said(MergeDecision.REJECT, "wrong sign")),
-        (2, Said(MergeDecision.MERGE)),
-        (1, Said(MergeDecision.MERGE_AFTER_CHANGES, "x")),
+        (1, MergeAnswer(MergeDecision.REJECT, "wrong sign")),
+        (2, MergeAnswer(MergeDecision.MERGE)),
+        (1, MergeAnswer(MergeDecision.MERGE_AFTER_CHANGES, "x")),
     ]
     assert app.crashes == []

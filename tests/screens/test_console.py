@@ -103,7 +103,7 @@ async def test_what_is_no_pattern_is_told_before_it_costs_and_is_found_as_text(t
     async with solving(tmp_path) as driver:
         await driver.press("S")
         await driver.type("total(")
-        await driver.until(lambda: "✘ no regular expression: missing )" in driver.text())
+        await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
         assert "Alt+R takes it as text" in driver.text()
         line = driver.solve.console.line
         for typed in ("total\\(", "total(", "total\\("):
@@ -121,7 +121,7 @@ async def test_a_pattern_that_is_none_can_be_sent_and_costs_what_it_costs_a_mode
     async with solving(tmp_path) as driver:
         await driver.press("f5")
         await driver.type("search_code total(")
-        await driver.until(lambda: "✘ no regular expression: missing )" in driver.text())
+        await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
         await driver.press("enter")
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         assert driver.state.calls[0].refused

@@ -31,7 +31,7 @@ async def test_what_is_gone_on_with_has_the_settings_given_and_without_any_it_is
     async with driving(services, clock, open=task.id) as driver:
         if given is not OTHERS:
             await driver.until_screen("PickDialog")
-            assert "Go on with the attempt" in driver.text()
+            assert "Resume the attempt" in driver.text()
             await driver.press("enter")
         await driver.until_screen("GistScreen")
         assert (driver.state.attempt_id == begun) is (given is not OTHERS)

@@ -108,7 +108,7 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         await driver.until(lambda: gist_of(driver.state).trials)
         await driver.until(lambda: gist_of(driver.state).now == INVENTED)
         await driver.until(lambda: "not faithful" not in driver.text() and "faithful  self-contained" in driver.text())
-        marks = driver.screen.pane.beside.marks
+        marks = driver.screen.pane.evidence_gutter.marks
         lines = INVENTED.split("\n")
         invented, known = lines.index("def extra():") + 1, lines.index("class Basket:") + 1
         assert not marks[invented].exists
@@ -178,7 +178,7 @@ async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
         driver.put(INVENTED)
-        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.beside.marks)
+        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.evidence_gutter.marks)
         await driver.pilot.press("ctrl+home", "alt+n")
         line = driver.screen.pane.editor.cursor_location[0]
         assert INVENTED.split("\n")[line] == "def extra():"
@@ -186,9 +186,7 @@ async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(
         editor = driver.screen.pane.editor
         editor.move_cursor((INVENTED.split("\n").index("class Basket:"), 0))
         await driver.pilot.press("alt+o")
-        await driver.until(
-            lambda: "shop/prices.py" in driver.text() and "stands in the original block" in driver.text()
-        )
+        await driver.until(lambda: "shop/prices.py" in driver.text() and "is in the original block" in driver.text())
         await driver.pilot.press("alt+o")
         assert driver.screen.pane.switcher.current == "gist-writing"
         assert driver.app.focused is editor
@@ -198,13 +196,13 @@ async def test_marks_follow_their_lines_while_one_types_on(tmp_path: Path) -> No
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
         driver.put(INVENTED)
-        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.beside.marks)
+        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.evidence_gutter.marks)
         await driver.pilot.press("alt+l")
-        before = driver.screen.pane.beside.marks
+        before = driver.screen.pane.evidence_gutter.marks
         driver.put("# a word\n\n" + INVENTED)
         driver.screen.pane.editor.flush()
         await driver.until(lambda: "of an earlier text" in driver.text())
-        assert set(driver.screen.pane.beside.marks) == {line + 2 for line in before}
+        assert set(driver.screen.pane.evidence_gutter.marks) == {line + 2 for line in before}
 
 
 async def test_one_hand_in_after_a_question_ends_the_attempt(tmp_path: Path) -> None:
@@ -247,7 +245,7 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
                 seen.append(driver.text())
         await driver.pilot.pause(3)
         seen.append(driver.text())
-        assert not driver.screen.pane.beside.marks
+        assert not driver.screen.pane.evidence_gutter.marks
         assert driver.case.runner.runs == 0
         assert not gist_of(driver.state).trials
     told = "\n".join(seen).lower()
@@ -300,9 +298,9 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
         await pilot.press("enter")
         await driver.until(lambda: "shop/prices.py:" in driver.text())
         await pilot.press("enter", "right_square_bracket")
-        await driver.until(lambda: "has not" in driver.text())
+        await driver.until(lambda: "doesn't have" in driver.text())
         await pilot.press("right_square_bracket")
-        await driver.until(lambda: "stands 98.5 %" in driver.text())
+        await driver.until(lambda: "exists 98.5 %" in driver.text())
     assert not app.crashes
 
 
@@ -326,7 +324,7 @@ async def test_every_call_that_runs_code_can_be_cancelled(tmp_path: Path, line: 
         await driver.until(lambda: "Esc cancels" in driver.text())
         await driver.pilot.press("escape")
         await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
-        assert "counts all the same" in driver.text()
+        assert "still counts" in driver.text()
         driver.app.screen.query_one("#yes", Button).press()
         await driver.until(lambda: driver.state.pending is None)
         call = driver.state.calls[-1]

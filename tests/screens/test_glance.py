@@ -56,7 +56,7 @@ def glance_app(functions: Sequence[BlindItem], reader: GlanceReader, **settings:
 async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     reader, (bad, good, second) = at_work(tmp_path), items("coc")
     told: list[int] = []
-    app = glance_app([bad, good, second], reader, told=lambda: told.append(1))
+    app = glance_app([bad, good, second], reader, on_read=lambda: told.append(1))
     async with app.run_test(size=size, notifications=True) as pilot:
         screen = app.screen
         assert isinstance(screen, GlanceScreen)

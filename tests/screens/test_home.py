@@ -96,7 +96,7 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
         await driver.press("ctrl+n")
         await driver.until_screen("PickDialog")
         assert "an attempt has not ended" in driver.text()
-        assert "Go on with the attempt of today" in driver.text()
+        assert "Resume the attempt of today" in driver.text()
         assert first not in driver.text()
         await driver.press("down", "enter")
         await driver.until_screen("SolveScreen")

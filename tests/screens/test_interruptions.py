@@ -33,7 +33,7 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         assert "phone" in text
         assert "discount" not in text
         assert "def " not in text
-        await driver.until(lambda: driver.text().splitlines()[-1].strip().startswith("Enter Go on"))
+        await driver.until(lambda: driver.text().splitlines()[-1].strip().startswith("Enter Continue"))
         driver.clock.advance(60_000)
         await driver.press("ctrl+p")
         await driver.pilot.pause()
@@ -111,7 +111,7 @@ async def test_the_question_after_two_minutes_stands_beside_the_code_and_has_no_
         await driver.pilot.pause()
         assert not driver.state.doubt
         await thinking(driver, 2_000)
-        await driver.until(lambda: "Nothing was pressed for 2:01. Were you working?" in driver.text())
+        await driver.until(lambda: "No key was pressed for 2:01. Were you working?" in driver.text())
         assert driver.screen is driver.solve
         assert driver.solve.focused is driver.solve.query_one("#brief-view"), "the brief can still be read"
         assert driver.state.clock.idle == 121_000

@@ -181,7 +181,7 @@ async def test_many_trials_and_notes_fit_the_screen(tmp_path: Path, work: Script
         await until(pilot, lambda: "and 5 more" in text_of(app), WAIT_S)
         shown = text_of(app)
         assert "39 reason 39 that is long" in shown
-        assert "33 reasons more" in " ".join(shown.replace("│", " ").split())
+        assert "33 more reasons" in " ".join(shown.replace("│", " ").split())
         assert "0000 " in shown
         assert "note 299" in shown
         assert "note 298" not in shown

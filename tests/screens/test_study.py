@@ -66,7 +66,7 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")
         await driver.press("f9")
-        assert "An item that is needed is not ticked" in driver.text()
+        assert "A required item is not ticked" in driver.text()
         await driver.press("space", "f9")
         await driver.until_page("FormPage")
         await driver.press("f9")
@@ -118,7 +118,7 @@ async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> Non
     page = ConsentPage("Study", CODE, texts, "", again=False)
     app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
     async with app.run_test(size=(80, 24)) as pilot:
-        await settling.until(pilot, lambda: "lines more below" in text_of(app) and "Item 0" in text_of(app))
+        await settling.until(pilot, lambda: "more lines below" in text_of(app) and "Item 0" in text_of(app))
         await pilot.press("tab")
         for number in range(9):
             await settling.until(pilot, partial(_in_sight, app, f"[ ] Item {number}", "I agree"))
@@ -164,7 +164,7 @@ async def test_the_brief_stands_alone_until_it_was_read(machine: Machine, tmp_pa
         await driver.until_page("SolveScreen")
         await driver.press("f5", "f3", "colon", "tab")
         text = driver.text()
-        assert "Read what is asked" in text
+        assert "Read the task" in text
         assert "F3 Files" not in text
         assert "a tool call" not in text
         machine.clock.advance(7_000)  # type: ignore[attr-defined]
@@ -287,9 +287,9 @@ async def test_pasting_and_copying_that_are_switched_off(machine: Machine, tmp_p
         driver.app.post_message(events.Paste("search_code total"))
         await driver.pilot.pause()
         assert driver.solve.query_one("#console-line", WritingLine).value == ""
-        assert "Pasting is switched off" in driver.text()
+        assert "Pasting is disabled" in driver.text()
         await driver.press("f2", "y")
-        assert "Copying is switched off" in driver.text()
+        assert "Copying is disabled" in driver.text()
         assert driver.app.clipboard == ""
 
 

@@ -40,7 +40,7 @@ from gistpoint.tui.screens.study.pages import (
     WithdrawDialog,
 )
 from gistpoint.tui.screens.study.progress import ProgressScreen
-from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
+from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
 Compare = Callable[..., bool]
 TEXTS = Texts(
@@ -143,7 +143,9 @@ CHANGE = ShownChange(
     ],
 )
 PAGES["reading"] = (
-    lambda m, r: BlindReadingScreen([CHANGE, CHANGE], {0: Said(MergeDecision.REJECT, "wrong sign")}, lambda *_: None),
+    lambda m, r: BlindReadingScreen(
+        [CHANGE, CHANGE], {0: MergeAnswer(MergeDecision.REJECT, "wrong sign")}, lambda *_: None
+    ),
     ("left_square_bracket",),
 )
 

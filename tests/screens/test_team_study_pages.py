@@ -21,7 +21,7 @@ async def test_the_next_task_waits_for_the_store_and_nothing_is_lost(tmp_path: P
         server.kill()
         async with taking(machine, root) as driver:
             await driver.until_page("AwayPage")
-            assert "Nothing that you have done is lost" in driver.text()
+            assert "None of your work is lost" in driver.text()
             await driver.press("enter")
             await driver.until_page("AwayPage")
             server.start()

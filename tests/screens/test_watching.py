@@ -110,7 +110,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
         await pilot.press("f4")
         await until(pilot, lambda: "F4 shop/prices.py  21 lines" in text_of(app))
         await pilot.press("full_stop")
-        await until(pilot, lambda: any("can only be read here" in told.message for told in app._notifications))
+        await until(pilot, lambda: any("read-only here" in told.message for told in app._notifications))
         await pilot.press("f3", "down", "enter")
         await pilot.pause()
     assert home.attempts.summary(state.attempt).head == before
@@ -143,7 +143,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         question = " ".join(text_of(app).split())
-        assert "no baseline any more" in question
+        assert "no longer a baseline" in question
         assert "15 of 16 tool uses and 4 of 4 submissions" in question
         await pilot.press(*"p07", "enter")
         await until(pilot, lambda: app.taken)
@@ -175,7 +175,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await pilot.press("f6")
         await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
         assert text_of(app).index("── given back to the model") < text_of(app).index("hint")
-        assert any("`agent resume` goes on" in told.message for told in app._notifications)
+        assert any("`agent resume` continues" in told.message for told in app._notifications)
         await pilot.press("escape")
         await until(pilot, lambda: "given back" in text_of(app))
     taken, given = home.attempts.summary(attempt).state.handovers
@@ -201,7 +201,7 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
         await until(pilot, lambda: runner.runs > 0)
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         await pilot.press("f9", *"p07", "enter")
-        await until(pilot, lambda: "Asked for" in text_of(app))
+        await until(pilot, lambda: "Requested" in text_of(app))
         assert asker_of(folder) == "p07"
         with pytest.raises(AttemptError, match="Somebody else"):
             ask_for(folder, "p08")
@@ -209,7 +209,7 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         assert asker_of(folder) is None
         await pilot.press("f9", "enter")
-        await until(pilot, lambda: "Asked for" in text_of(app))
+        await until(pilot, lambda: "Requested" in text_of(app))
         gate.set()
         await until(pilot, lambda: "✔ solved" in text_of(app))
         await until(pilot, lambda: any("has ended before" in told.message for told in app._notifications))

@@ -30,9 +30,9 @@ NO_3D = "--disable-3d-apis"
 KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Rather not say", ("Enter",)),
     ("needs an answer", ("1", "F9")),
-    ("More about it, in your own words", ("Enter", "Enter")),
+    ("More details, in your own words", ("Enter", "Enter")),
     ("Not now", ("Enter",)),
-    ("Read what is asked", ("F9",)),
+    ("Read the task", ("F9",)),
     ("Between two tasks", ("F9",)),
     (": the rules", ("F9",)),
     ("tool uses left", ("Control+g",)),

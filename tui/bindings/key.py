@@ -1,4 +1,4 @@
-"""One key binding, and where it works."""
+"""A key binding, and where it works."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class KeyScope(StrEnum):
     GLANCE = "glance"
     GLANCE_DIFF = "glance_diff"
     READING = "reading"
-    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
+    """Keys of the views of code and text. The widgets bind them under the same ids."""
 
 
 class Key(NamedTuple):
-    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
+    """One binding. `keys` lists alternatives with commas between, in Textual's names."""
 
     id: str
     keys: str
@@ -60,7 +60,7 @@ class Key(NamedTuple):
     priority: bool = False
 
     def binding(self) -> Binding:
-        """Return it as Textual takes it."""
+        """Return it in Textual's form."""
         return Binding(
             self.keys,
             self.action,

@@ -1,4 +1,4 @@
-"""The keys of code, texts, diffs, trees and forms: bound by the widgets themselves, under the same ids."""
+"""The keys of code, texts, diffs, trees and forms. The widgets bind them under the same ids."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _V = KeyScope.READING
 
 READING_KEYS: tuple[Key, ...] = (
     Key("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search", "Reading", _V),
-    Key("code.previous_match", "N", "previous_match", "Previous match", "Go to the match before", "Reading", _V),
-    Key("find.before", "up", "step(-1)", "Match before", "To the match before, while one types", "Reading", _V),
-    Key("find.after", "down", "step(1)", "Next match", "To the next match, while one types", "Reading", _V),
+    Key("code.previous_match", "N", "previous_match", "Previous match", "Go to the previous match", "Reading", _V),
+    Key("find.before", "up", "step(-1)", "Match before", "To the previous match, while typing", "Reading", _V),
+    Key("find.after", "down", "step(1)", "Next match", "To the next match, while typing", "Reading", _V),
     Key("find.end", "escape", "end_search", "End the search", "Close the find bar, and mark nothing", "Reading", _V),
     Key(
         "split.smaller",
@@ -35,8 +35,10 @@ READING_KEYS: tuple[Key, ...] = (
     Key("markdown.bottom", "end", "last_row", "Bottom", "To the last line", "Reading", _V),
     Key("markdown.source", "v", "toggle_source", "Source", "Show the source of the text, or the text", "Reading", _V),
     Key("gist.back", "enter", "back", "Back to the gist", "From the original back to the gist", "Reading", _V),
-    Key("gist.next_lack", "alt+n", "next_lack", "Next lack", "Go to a line that keeps a score down", "Reading", _V),
-    Key("gist.original_line", "enter", "original", "Original line", "The original of a gist's line", "Reading", _V),
+    Key("gist.next_lack", "alt+n", "next_flaw", "Next flaw", "Go to a line that lowers a score", "Reading", _V),
+    Key(
+        "gist.original_line", "enter", "original", "Original line", "The original of a line of the gist", "Reading", _V
+    ),
     Key("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up", "Reading", _V),
     Key("view.down", "down,j", "cursor_rows(1)", "Down", "One row down", "Reading", _V),
     Key("view.left", "left,h", "cursor_columns(-1)", "Left", "One character to the left", "Reading", _V),
@@ -61,18 +63,18 @@ READING_KEYS: tuple[Key, ...] = (
         _V,
     ),
     Key("diff.next_hunk", "n", "hunk(1)", "Next change", "Go to the next change of a diff, or match", "Diffs", _V),
-    Key("diff.previous_hunk", "N", "hunk(-1)", "Previous change", "Go to the change or match before", "Diffs", _V),
+    Key("diff.previous_hunk", "N", "hunk(-1)", "Previous change", "Go to the previous change or match", "Diffs", _V),
     Key("tree.open", "right,l", "open_node", "Open", "Open a folder, or step into it", "Tree", _V),
     Key("tree.close", "left,h", "close_node", "Close", "Close a folder, or step out of it", "Tree", _V),
     Key("tree.up", "k", "cursor_up", "Up", "One row up in the tree", "Tree", _V),
     Key("tree.down", "j", "cursor_down", "Down", "One row down in the tree", "Tree", _V),
-    Key("tests.filter", "slash", "filter", "Filter tests", "Show only tests that hold some words", "Tests", _V),
+    Key("tests.filter", "slash", "filter", "Filter tests", "Show only tests that contain some words", "Tests", _V),
     Key(
         "editor.outdent",
         "shift+tab",
         "outdent",
         "Outdent",
-        "Take four blanks from the line's start",
+        "Remove four blanks at the start of the line",
         "Writing",
         _V,
     ),
@@ -80,7 +82,7 @@ READING_KEYS: tuple[Key, ...] = (
     Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Writing", _V),
     Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Writing", _V),
     Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
-    Key("form.before", "up,left", "move(-1)", "Before", "To the answer before", "Forms", _V),
-    Key("form.after", "down,right", "move(1)", "After", "To the answer after; digits choose at once", "Forms", _V),
-    Key("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or take the tick away", "Forms", _V),
+    Key("form.before", "up,left", "move(-1)", "Before", "To the previous answer", "Forms", _V),
+    Key("form.after", "down,right", "move(1)", "After", "To the next answer; digits choose at once", "Forms", _V),
+    Key("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or untick it", "Forms", _V),
 )

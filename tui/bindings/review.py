@@ -1,4 +1,4 @@
-"""The keys of review: lists of runs, one run, two runs; and those of all lists."""
+"""The keys of review: lists of runs, one run, two runs. Also the keys of all lists."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _RH = KeyScope.PLACES_IN_RUNS
 
 
 def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool = False) -> tuple[Key, Key]:
-    """Return the keys to the next step of a kind, and with Shift to the one before."""
+    """Return the keys to the next step of a kind, and with Shift to the previous one."""
     return (
         Key(
             f"go.next_{id}",
             key,
             f"run.go('{action}', 1)",
             f"Next {name}",
-            f"Go on to the next {words}",
+            f"Go to the next {words}",
             "Going",
             _RV,
             show,
@@ -41,13 +41,13 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "Filter",
-        "Show runs that fit, such as tokens > 100k",
+        "Show matching runs, such as tokens > 100k",
         "Runs",
         _RL,
         True,
     ),
     Key("runs.sort", "s", "sort", "Sort", "Sort by the next column", "Runs", _RL, True),
-    Key("runs.reverse", "tilde", "reverse", "Reverse", "Turn the order round", "Runs", _RL),
+    Key("runs.reverse", "tilde", "reverse", "Reverse", "Reverse the order", "Runs", _RL),
     Key(
         "runs.group",
         "ampersand",
@@ -65,7 +65,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
     Key("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", "Runs", _RL, True),
     Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
-    Key("runs.unread", "i", "unread", "Not read", "What could not be read, or not whole, and why", "Runs", _RL),
+    Key("runs.unread", "i", "unread", "Not read", "What could not be read in full, and why", "Runs", _RL),
     Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
     Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
     Key("runs.back", "escape", "back", "Back", "Clear the filter, or back to where you came from", "Runs", _RL, True),
@@ -75,11 +75,13 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "One step on", "Going", _RV, True),
     Key("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "One step back", "Going", _RV),
     Key("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "To the solver's next step", "Going", _RV),
-    Key("go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "To the solver's step before", "Going", _RV),
+    Key(
+        "go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "To the solver's previous step", "Going", _RV
+    ),
     Key("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "To the first step", "Going", _RV),
     Key("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "To the last step", "Going", _RV),
     Key("go.hit", "n", "search.step(1)", "Next hit", "To the next hit of the search", "Going", _RV),
-    Key("go.hit_before", "N", "search.step(-1)", "Hit before", "To the hit before", "Going", _RV),
+    Key("go.hit_before", "N", "search.step(-1)", "Hit before", "To the previous hit", "Going", _RV),
     Key("go.number", "number_sign", "run.navigation.ask_number", "Go to", "To a step by its number", "Going", _RV),
     *_pair("submission", "p", "submission", "submission", "submission"),
     *_pair("error", "x", "error", "error", "step that failed"),
@@ -87,9 +89,11 @@ REVIEW_KEYS: tuple[Key, ...] = (
     *_pair("test", "r", "test", "test run", "test run"),
     *_pair("mark", "b", "mark", "mark", "mark of the strip"),
     *_pair("label", "m", "label", "label", "label or comment"),
-    *_pair("unseen", "u", "unseen", "unseen", "step that was not seen"),
+    *_pair("unseen", "u", "unseen", "unseen", "step not seen yet"),
     Key("go.next_run", "right_parenthesis", "run(1)", "Next run", "To the next run of the list", "Going", _RV, True),
-    Key("go.previous_run", "left_parenthesis", "run(-1)", "Run before", "To the run before, in the list", "Going", _RV),
+    Key(
+        "go.previous_run", "left_parenthesis", "run(-1)", "Run before", "To the previous run of the list", "Going", _RV
+    ),
     Key(
         "go.opens_at",
         "at",
@@ -115,7 +119,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ctrl+f",
         "run.navigation.follow",
         "Follow",
-        "Stay at the end of a run that is being written",
+        "Stay at the end of a run still being written",
         "Playing",
         _RV,
     ),
@@ -172,9 +176,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Review",
         _RV,
     ),
-    Key(
-        "review.compare", "C", "others.compare", "Compare", "Set another run of the list beside this one", "Review", _RV
-    ),
+    Key("review.compare", "C", "others.compare", "Compare", "Compare this run with another of the list", "Review", _RV),
     Key(
         "review.replay",
         "a",
@@ -228,7 +230,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", "Comparing", _RC, True),
     Key("compare.previous", "left_square_bracket", "step(-1)", "Before", "One row back", "Comparing", _RC),
     Key("compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", "Comparing", _RC, True),
-    Key("compare.back", "B", "milestone(-1)", "Milestone before", "To the milestone before", "Comparing", _RC),
+    Key("compare.back", "B", "milestone(-1)", "Milestone before", "To the previous milestone", "Comparing", _RC),
     Key("compare.diffs", "d,f3", "diffs", "Diffs", "What each run changed, or the steps again", "Comparing", _RC, True),
     Key("compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", "Comparing", _RC, True),
     Key("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Comparing", _RC, True),
@@ -242,20 +244,20 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("list.first", "home,g", "edge(-1)", "First", "To the first row", "Lists", _V),
     Key("list.last", "end,G", "edge(1)", "Last", "To the last row", "Lists", _V),
     Key("list.choose", "enter", "choose", "Open", "Open the row", "Lists", _V, True),
-    Key("steps.previous", "left,h", "move(-1)", "Step before", "The step before, in the list of steps", "Lists", _V),
-    Key("steps.next", "right,l", "move(1)", "Next step", "The next step, in the list of steps", "Lists", _V),
+    Key("steps.previous", "left,h", "move(-1)", "Step before", "The previous step in the list of steps", "Lists", _V),
+    Key("steps.next", "right,l", "move(1)", "Next step", "The next step in the list of steps", "Lists", _V),
     Key(
         "steps.unfold",
         "o",
         "unfold",
         "Unfold",
-        "List the hidden steps too, then edits, errors or unseen steps alone",
+        "Also list the hidden steps, then only edits, errors or unseen steps",
         "Lists",
         _V,
     ),
     Key("search.regex", "alt+r", "regex", "Regular expression", "Search for a pattern, or for text", "Searching", _V),
     Key("search.scope", "alt+k", "scope", "Where", "In thoughts, texts, calls, results or diffs", "Searching", _V),
     Key("search.runs", "alt+a", "runs", "All runs", "In all runs of the list, or in this one", "Searching", _V),
-    Key("search.close", "escape", "close", "Close", "Close the search; its hits stay", "Searching", _V),
+    Key("search.close", "escape", "close", "Close", "Close the search, keeping its hits", "Searching", _V),
     Key("step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again", "Reading", _V),
 )

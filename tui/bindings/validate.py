@@ -11,12 +11,12 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     Key("validate.previous", "left_square_bracket", "task(-1)", "Task before", "One task back", "Queue", _VT),
     Key("validate.unjudged", "u", "unjudged(1)", "Unjudged", "The next task without a verdict", "Queue", _VT, True),
     Key("validate.unjudged_before", "U", "unjudged(-1)", "Unjudged before", "The one before", "Queue", _VT),
-    Key("validate.filter", "slash", "filter", "Filter", "Show only tasks that hold some words", "Queue", _VT),
+    Key("validate.filter", "slash", "filter", "Filter", "Show only tasks that contain some words", "Queue", _VT),
     Key(
-        "about.overview", "f2,i", "page('overview')", "Overview", "What is known, in short", "Pages", _VT, False, False
+        "about.overview", "f2,i", "page('overview')", "Overview", "What is known, in brief", "Pages", _VT, False, False
     ),
     Key("about.brief", "f3", "page('brief')", "Brief", "The brief, as a solver gets it", "Pages", _VT),
-    Key("about.diff", "f4,d", "page('diff')", "Diff", "What was done to the original", "Pages", _VT),
+    Key("about.diff", "f4,d", "page('diff')", "Diff", "How the original was changed", "Pages", _VT),
     Key("about.tests", "f5", "page('tests')", "Tests", "Failing tests, before and after", "Pages", _VT),
     Key(
         "about.runs",
@@ -73,7 +73,13 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     Key(
-        "trial.check", "exclamation_mark", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT
+        "trial.check",
+        "exclamation_mark",
+        "check",
+        "Check",
+        "Everything that `gistpoint task check` checks",
+        "Running",
+        _VT,
     ),
     Key("trial.metrics", "percent_sign", "measure", "Measure", "Rank the function in its library", "Running", _VT),
     Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _VT),
@@ -83,7 +89,9 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     Key("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives it away", "Verdicts", _VT),
     Key("judge.flaky", "6", "verdict('reject_flaky')", "Flaky", "Tests differ from run to run", "Verdicts", _VT),
     Key("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "Seen at a glance", "Verdicts", _VT),
-    Key("judge.duplicate", "8", "verdict('reject_duplicate')", "Duplicate", "There is one like it", "Verdicts", _VT),
+    Key(
+        "judge.duplicate", "8", "verdict('reject_duplicate')", "Duplicate", "There is another like it", "Verdicts", _VT
+    ),
     Key("judge.discuss", "9", "verdict('needs_discussion')", "Discuss", "To be talked about", "Verdicts", _VT),
     Key("judge.comment", "c", "comment", "Comment", "Say why; a draft is kept", "Verdicts", _VT, True),
     Key("judge.undo", "backspace", "undo", "Undo", "Take back your last verdict or comment", "Verdicts", _VT),
@@ -92,13 +100,13 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "escape",
         "back",
         "Back",
-        "Stop what runs; else to the queue",
+        "Stop what is running, or go to the queue",
         "Queue",
         _VT,
         True,
         priority=True,
     ),
-    Key("validate.leave", "q", "leave", "Leave", "Close the queue; all is kept", "Queue", _VT, True),
+    Key("validate.leave", "q", "leave", "Leave", "Close the queue; everything is kept", "Queue", _VT, True),
     Key("gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", "Gists", _VG, True, True),
     Key("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", "Code", _VP, True),
     Key("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _VP, True),

@@ -1,4 +1,4 @@
-"""The one word of every key, and the bindings that are about it; the reason is in decision 96."""
+"""The one meaning of every key, with its bindings. Decision 96 has the reason."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _FREE = (
     "h j k l g G enter space tab shift+tab"
 )
 FREE = frozenset(_FREE.split())
-"""Keys with which lists, texts and forms do what they do everywhere."""
+"""Keys whose meaning in lists, texts and forms is the same everywhere."""
 
 
 class KeyWord(NamedTuple):
-    """What a key is about, wherever it is pressed; `keys` and `bindings` are names with blanks between."""
+    """The meaning of a key wherever it is pressed. `keys` and `bindings` are names separated by blanks."""
 
     keys: str
     meaning: str
@@ -23,7 +23,7 @@ class KeyWord(NamedTuple):
 WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "slash",
-        "find, or filter, what has the focus",
+        "find or filter in what has the focus",
         "home.filter view.find tests.filter runs.filter review.search hits.search validate.filter",
     ),
     KeyWord("S", "search everywhere: the repository, all runs", "runs.search solve.search"),
@@ -61,7 +61,7 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord(
         "u U",
-        "next and previous that is not yet seen, not yet judged",
+        "next and previous one not seen or judged yet",
         "go.next_unseen go.previous_unseen validate.unjudged validate.unjudged_before",
     ),
     KeyWord("full_stop", "read again", "home.reload runs.reload code.again"),
@@ -75,7 +75,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
-    KeyWord("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse profiles.sort"),
+    KeyWord("s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"),
     KeyWord("ampersand", "group", "runs.group"),
     KeyWord("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
     KeyWord("equals_sign", "the other side", "places.side"),
@@ -94,7 +94,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("colon", "a command in words", "pane.command"),
     KeyWord(
         "1 2 3 4 5 6 7 8 9",
-        "the answer of that number",
+        "the answer with that number",
         "blind.merge blind.after blind.reject glance.fault glance.doubtful glance.nothing verdict.good"
         " verdict.borderline verdict.glance verdict.none judge.accept judge.unsolvable judge.unspecified judge.unfair"
         " judge.leak judge.flaky judge.easy judge.duplicate judge.discuss",
@@ -111,23 +111,23 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord(
         "f9 ctrl+r",
-        "go on: submit, run, next, take over",
+        "continue: submit, run, next, take over",
         "attempt.submit brief.read study.next watch.take trial.fix",
     ),
     KeyWord("f10 ctrl+t", "pause, or give back", "attempt.pause watch.give"),
     KeyWord(
         "escape q ctrl+l ctrl+c",
-        "back, leave, stop what runs",
+        "back, leave, stop what is running",
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.back runs.leave hits.leave review.back review.leave compare.leave"
         " validate.back validate.leave profiles.leave search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
-    KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),
+    KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
     KeyWord("ctrl+n", "a new attempt", "home.start"),
     KeyWord("ctrl+b", "hide who made it", "runs.blind review.blind"),
-    KeyWord("ctrl+f", "follow a run that goes on", "play.follow"),
+    KeyWord("ctrl+f", "follow a run that continues", "play.follow"),
     KeyWord("ctrl+q", "quit", "app.quit"),
     KeyWord("ctrl+o", "jump to a pane by its letter", "app.jump"),
     KeyWord("ctrl+p", "palette", "app.palette"),
@@ -135,9 +135,9 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+t", "theme", "app.theme"),
     KeyWord("alt+left", "back to the place before", "places.back"),
     KeyWord("alt+a", "all of it: the text, the runs", "editor.all search.runs"),
-    KeyWord("alt+b", "another function that was begun", "editor.buffers"),
+    KeyWord("alt+b", "another function begun before", "editor.buffers"),
     KeyWord("alt+d", "diff with the start", "editor.diff"),
-    KeyWord("alt+e", "a gist of one's own", "gists.own"),
+    KeyWord("alt+e", "a gist of your own", "gists.own"),
     KeyWord(
         "alt+h alt+m alt+f alt+c alt+p",
         "hide a kind of steps: harness, messages, finding, commands, patches",
@@ -146,10 +146,10 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+i", "insert code", "assist.insert"),
     KeyWord("alt+k", "kinds of text to search", "search.scope"),
     KeyWord("alt+l", "live scores", "gist.live"),
-    KeyWord("alt+n alt+w", "next lack, all lacks", "gist.lack gist.next_lack gist.lacks"),
-    KeyWord("alt+r", "regular expression, or text as it stands", "search.regex console.text"),
+    KeyWord("alt+n alt+w", "next flaw, all flaws", "gist.lack gist.next_lack gist.lacks"),
+    KeyWord("alt+r", "regular expression, or literal text", "search.regex console.text"),
     KeyWord("alt+s", "score", "gist.score review.score"),
-    KeyWord("alt+v", "the editor of one's own", "editor.external"),
+    KeyWord("alt+v", "your own editor", "editor.external"),
     KeyWord("alt+y alt+x", "yes, no", "idle.worked idle.away"),
 )
-"""In the order of the guide. A key stands here once, and every binding of it is named beside it."""
+"""In the order of the guide. Each key occurs once, with all of its bindings."""

@@ -1,4 +1,4 @@
-"""How a run shows itself while it is carried out: a table that draws itself, or a line for each finished job."""
+"""How a run is shown while it is carried out: as a live table, or as a line for each finished job."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JobDisplay(Protocol):
     ) -> None: ...
 
     def changed(self, report: JobReport) -> None:
-        """Take a change of a job, on the job's thread."""
+        """Handle a change of a job, on the job's thread."""
         ...
 
     def tell(self, sentence: str) -> None:
@@ -54,14 +54,14 @@ class JobDisplay(Protocol):
 
 
 class JobLines:
-    """Prints a line for each job that ended or halted, to standard error."""
+    """Prints a line to standard error for each job that has ended or halted."""
 
     def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
-        """`quiet` prints none: the output is for a program."""
+        """`quiet` prints nothing, since the output is for a program."""
         self._quiet = quiet
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
-        self._told: dict[str, JobStatus] = {}
+        self._reported: dict[str, JobStatus] = {}
 
     def __enter__(self) -> JobLines:
         return self
@@ -72,14 +72,14 @@ class JobLines:
         return None
 
     def changed(self, report: JobReport) -> None:
-        """Print the job once it is over."""
+        """Print the job when it is over."""
         job = report.job
         if self._quiet or job.status not in (JobStatus.ENDED, JobStatus.HALTED):
             return
         with self._lock:
-            if self._told.get(job.job.key) is job.status:
+            if self._reported.get(job.job.key) is job.status:
                 return
-            self._told[job.job.key] = job.status
+            self._reported[job.job.key] = job.status
             row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
             print(
                 f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}", file=sys.stderr, flush=True
@@ -105,7 +105,7 @@ def _line(row: JobRow, jobs: int) -> str:
 
 
 class JobTable:
-    """A table on the terminal, drawn several times a second: the jobs at work, and how many there are of each."""
+    """A table on the terminal, redrawn several times a second: jobs at work, and numbers by state."""
 
     def __init__(self, run: AgentRun) -> None:
         self._run = run
@@ -136,7 +136,7 @@ class JobTable:
             self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Draw the table, unless that was just done."""
+        """Draw the table unless it was just drawn."""
         now = time.monotonic()
         if self._live is None or now - self._drawn_at < _DRAW_S:
             return
@@ -144,7 +144,7 @@ class JobTable:
         self._live.update(self._table(states, *self._live.console.size, sent), refresh=True)
 
     def _times(self, ended: int, jobs: int) -> str:
-        """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
+        """Return the time so far, and the estimated rest at the pace of the ended jobs."""
         passed = time.monotonic() - self._began
         left = time_left(passed, ended - self._ended_before, jobs - ended)
         words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
@@ -172,7 +172,7 @@ class JobTable:
             box=box.SIMPLE_HEAD,
             pad_edge=False,
             title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. {self._times(ended, len(jobs))} "
-            "Ctrl+C stops; what was done is kept.",
+            "Ctrl+C stops; finished work is kept.",
             title_justify="left",
         )
         columns = _fitting(width)
@@ -185,13 +185,13 @@ class JobTable:
 
 
 def _fitting(width: int) -> list[Column[JobRow]]:
-    """Return the columns that have room, the most important first in a narrow terminal."""
+    """Return the columns that fit, the most important first in a narrow terminal."""
     columns = columns_for(COLUMNS, width)
     ends = accumulate(column.width + _GAP for column in columns)
     return [column for column, end in zip(columns, ends, strict=True) if end <= width]
 
 
 def _urgency(row: JobRow) -> int:
-    """Return the place of a job in a table that has no room for all: those at work first."""
+    """Return the rank of a job in a table without room for all: those at work come first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

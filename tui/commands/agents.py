@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
-"""Messages that are told under the figures, since a narrow terminal has no room for them in the table."""
+"""The most messages listed below the figures, since a narrow terminal has no room for them in the table."""
 
 # agent run
 
@@ -73,7 +73,7 @@ class CarryOutRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunRequest(Request):
-    """A run to begin, or to show without sending anything."""
+    """A run to start, or to show without sending anything."""
 
     begin: BeginAgentRun
     carry: CarryOutRun
@@ -92,7 +92,7 @@ def run(wanted: AgentRunRequest) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeAgentRun(Request):
-    """A run to go on with."""
+    """A run to resume."""
 
     name: str
     base_url: str = ""
@@ -100,7 +100,7 @@ class ResumeAgentRun(Request):
 
 
 def resume(wanted: ResumeAgentRun) -> int:
-    """Go on with a run."""
+    """Resume a run."""
     services = build_services(wanted.carry.isolation)
     found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
     return _carry_out(wanted.carry, found, ports, wanted.base_url)
@@ -125,7 +125,7 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
         print(f"gistpoint: {visible(runner.stopped_by)}", file=sys.stderr)
     _print_figures(found, figures_of(found, ports.attempts), json=wanted.json)
     if found.left and not wanted.json:
-        print(f"`gistpoint agent resume {found.name}` goes on.")
+        print(f"`gistpoint agent resume {found.name}` continues.")
     if runner.interrupted:
         return INTERRUPTED
     return NEGATIVE if found.left else DONE
@@ -226,20 +226,20 @@ class StopAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchAgent(Request):
-    """A run or an attempt to look on at."""
+    """A run or an attempt to watch."""
 
     what: str
     isolation: IsolationChoice
 
 
 def listing(wanted: ListAgentRuns) -> int:
-    """Print the runs; one that can't be read has its problem as its state."""
+    """Print the runs. The state of an unreadable one is its problem."""
     store = AgentRunStore(Locations.of_user().runs)
     rows = [_listed(store, name) for name in store.names()]
     if wanted.json:
         print_json("gistpoint.agent_runs/1", {"runs": rows})
     elif not rows:
-        print("There are no runs of agents yet. `gistpoint agent run --demo --model builtin:searcher` makes one.")
+        print("There are no agent runs yet. `gistpoint agent run --demo --model builtin:searcher` makes one.")
     else:
         print_table([*rows[0]], [[str(value) for value in row.values()] for row in rows])
     return DONE
@@ -267,7 +267,7 @@ def show(wanted: ShowAgentRun) -> int:
     """Print the figures of a run."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if wanted.output and not wanted.to:
-        raise UserError("-o names the file of a table.", hint="Add --to csv.")
+        raise UserError("-o needs a table to write.", hint="Add --to csv.")
     figures = figures_of(found, attempt_store())
     if wanted.to:
         if wanted.output:
@@ -288,8 +288,8 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     settings = found.settings
     about = {"run": found.name, "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip()}
     messages = Counter(row.message for row in figures.attempts if row.message)
-    said = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
-    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *said])
+    message_rows = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
+    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *message_rows])
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:
@@ -312,18 +312,18 @@ _ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
 
 
 def stop(wanted: StopAgentRun) -> int:
-    """Ask the process that works on a run to stop; return 1 if none does."""
+    """Ask the process that works on a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
-        print(f"No process works on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} left.")
+        print(f"No process is working on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} left.")
         return NEGATIVE
     found.ask_to_stop()
-    print(f"{found.name} is asked to stop. What is under way has {GRACE_S:.0f} s to finish.")
+    print(f"Asked {found.name} to stop. Jobs under way have {GRACE_S:.0f} s to finish.")
     return DONE
 
 
 def watch(wanted: WatchAgent) -> int:
-    """Open the screen that draws a run, or one attempt, as it goes on."""
+    """Open the screen that shows a run, or one attempt, as it progresses."""
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
     locations = Locations.of_user()
@@ -378,7 +378,7 @@ _CARRY = Words(
                 "cluster": option(
                     "make the attempts on the Dask cluster with this scheduler instead", metavar="ADDRESS"
                 ),
-                "max_cost": option("most that the whole run may cost", metavar="USD"),
+                "max_cost": option("the most that the whole run may cost", metavar="USD"),
             }
         ),
         "json": JSON,
@@ -387,14 +387,14 @@ _CARRY = Words(
 )
 _MODEL = Words(
     {
-        "model": option("its name at the server, or builtin:searcher, which needs none"),
+        "model": option("its name on the server, or builtin:searcher, which needs no server"),
         "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
         "temperature": option(metavar="T", read=_from_zero),
         "top_p": option(metavar="P"),
         "seed": option("of the first repeat; each further one adds 1", metavar="S"),
         "effort": option("reasoning effort", metavar="low|medium|high"),
-        "thinking_tokens": option("most tokens of reasoning in a reply", metavar="N"),
-        "max_output_tokens": option("most tokens of a reply", metavar="N"),
+        "thinking_tokens": option("the most tokens of reasoning in a reply", metavar="N"),
+        "max_output_tokens": option("the most tokens of a reply", metavar="N"),
         "context": option("tokens (default: {default})", metavar="N"),
     },
     title="model",
@@ -404,11 +404,11 @@ _CONDITION = Words(
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
         "budgets": option("tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets),
         "tools": option(
-            "of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
+            "of gists: what the task offers, or besides reading and writing tools none, bash, or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings of gists, as for `gistpoint solve`", metavar="FILE"),
-        "attempt_tokens": option("most tokens of an attempt", metavar="N"),
+        "attempt_tokens": option("the most tokens of an attempt", metavar="N"),
         "system": option("the system prompt"),
         "repeats": option("attempts of each task", metavar="K"),
         "role": option("default: {default}", choices=(Role.QA.value, Role.BASELINE.value)),
@@ -423,7 +423,7 @@ RUN = Face(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
                 "demo": option("tasks of the demo, by their names, or all of them"),
-                "name": option("name of the run (default: the model's, and a hash)", metavar="RUN"),
+                "name": option("name of the run (default: the model's name and a hash)", metavar="RUN"),
                 "model": _MODEL,
                 "condition": _CONDITION,
             }
@@ -434,8 +434,8 @@ RUN = Face(
         ),
         "dry_run": option("show the jobs and the first request; send nothing"),
     },
-    about="Lets a model attempt tasks with the tools, budgets and judge that a person has. The server is named by "
-    "OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] of config.toml. The same command again does only "
+    about="Has a model attempt tasks with the tools, budgets and judge of a person. The server is named by "
+    "OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] in config.toml. Repeating the command does only "
     "what is missing. The exit code is 0 when every job has ended, 1 when some are left.",
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
@@ -447,7 +447,7 @@ RESUME = Face(
         "base_url": option("the server, if the settings name another", metavar="URL"),
         "carry": _CARRY,
     },
-    about="Does what is missing of a run, with the settings that it began with.",
+    about="Does what is missing from a run, with its original settings.",
 )
 LIST = Face(ListAgentRuns, listing, {"json": JSON})
 SHOW = Face(

@@ -1,4 +1,4 @@
-"""Arguments that several commands take, and their values."""
+"""Arguments shared by several commands, and their values."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class NoChoice(Request):
     """There is nothing to choose."""
 
 
-PLAIN = option("lines of text in a terminal too, in place of the screen", "--plain")
-LINES = option("no screen: read tool calls from standard input, one a line, and answer", "--lines")
+PLAIN = option("lines of text instead of the screen, even in a terminal", "--plain")
+LINES = option("no screen: read tool calls from standard input, one per line, and answer them", "--lines")
 READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
 
 def read_files_as(name: str) -> None:
-    """Read files as the named format; empty for the one that each is recognised as. Raises `UserError`."""
+    """Read files as the named format; empty for the recognised one. Raises `UserError`."""
     from gistpoint.sessions.formats.registry import read_as
 
     read_as(name)
@@ -68,15 +68,15 @@ SUITE = Words(
         "extra": option("for the suite", "--with", metavar="REQUIREMENT"),
         "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
         "build_steps": option("before every test run", "--build-step", metavar="COMMAND"),
-        "exclude_newer": option("take no package that is newer", metavar="DATE"),
-        "max_suite_seconds": option("above which a run of the suite is too slow (default: {default})", metavar="S"),
+        "exclude_newer": option("exclude packages newer than this", metavar="DATE"),
+        "max_suite_seconds": option("the longest acceptable run of the suite (default: {default})", metavar="S"),
     }
 )
-"""The words of what a library's suite needs."""
+"""The options for what a library's suite needs."""
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:
-    """Return a source that names something by its form; of a package without a version the newest, after a yes.
+    """Return a source that names something by its form. For a package without a version, offer the newest.
 
     Raises `SourceError`, without a terminal also for a missing version, with the command that has it.
     """

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import ClockActivity, SystemTime
@@ -84,37 +85,52 @@ class ShowAttempt(Request):
 
 
 def show(wanted: ShowAttempt) -> int:
-    """Print one attempt; return 1 if its journal is damaged."""
+    """Print one attempt. Return 1 if its journal is damaged."""
     summary = attempt_store().summary(wanted.attempt)
-    state = summary.state
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
     if wanted.json:
-        calls = [
-            {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
-            for c in state.calls
-        ]
-        said = [
-            {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
-            for g in reviews
-        ]
-        submitted = [
-            {
-                "number": s.number,
-                "passed": s.solved,
-                "solved": s.solved and not s.doubts and not summary.problem,
-                "score": s.score,
-                "suspicious": [*s.doubts],
-                "flags": [*s.flags],
-            }
-            for s in state.submissions
-        ]
-        more = {"reviews": said, "submitted": submitted, "calls": calls, "notes": state.notes}
-        print_json("gistpoint.attempt/1", {**attempt_row(summary), **more})
+        print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
-    rows = [
+    calls = summary.state.calls
+    print_table(["what", "value"], _attempt_rows(summary, reviews))
+    print_table(
+        ["call", "tool", "refused", "answer begins"],
+        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in calls],
+    )
+    return NEGATIVE if summary.problem else DONE
+
+
+def _attempt_values(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> dict[str, Any]:
+    state = summary.state
+    calls = [
+        {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
+        for c in state.calls
+    ]
+    review_rows = [
+        {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
+        for g in reviews
+    ]
+    submitted = [
+        {
+            "number": s.number,
+            "passed": s.solved,
+            "solved": s.solved and not s.doubts and not summary.problem,
+            "score": s.score,
+            "suspicious": [*s.doubts],
+            "flags": [*s.flags],
+        }
+        for s in state.submissions
+    ]
+    more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
+    return {**attempt_row(summary), **more}
+
+
+def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> list[list[str]]:
+    state = summary.state
+    return [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        *([["branch", f"of {summary.branch}: another machine went on with the attempt"]] if summary.branch else []),
+        *([["branch", f"of {summary.branch}: another machine continued the attempt"]] if summary.branch else []),
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
@@ -133,16 +149,10 @@ def show(wanted: ShowAttempt) -> int:
         ["best score", _score(state.best)],
         *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.extra.get("gist_settings", {}).items()],
     ]
-    print_table(["what", "value"], rows)
-    print_table(
-        ["call", "tool", "refused", "answer begins"],
-        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
-    )
-    return NEGATIVE if summary.problem else DONE
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:
-    """Return what came of the confirmation of the pass, and what its text shows where that no longer matters."""
+    """Return the result of the pass's confirmation, and what its text shows if that no longer matters."""
     if state.confirmation is None:
         words = confirmation_words(state)
         return [["confirmation", words]] if words else []
@@ -155,14 +165,14 @@ def _record(summary: AttemptSummary) -> str:
     if summary.problem:
         return f"damaged, for reading only: {summary.problem}"
     if summary.kept is None:
-        return "whole; its head was not kept here: made elsewhere, or by an earlier version"
+        return "intact; its head was not kept here: made elsewhere, or by an earlier version"
     if summary.kept.origin is HeadOrigin.UNSIGNED:
-        return "whole; its head was kept before heads were authenticated, so anybody could have written it"
+        return "intact; its head was kept before heads were authenticated, so anybody could have written it"
     if summary.kept.origin is HeadOrigin.OTHER:
-        return "whole; its head was kept by another machine, which can't be checked here"
+        return "intact; its head was kept by another machine, which can't be checked here"
     if not summary.witnessed:
-        return f"whole; its head is kept here from event {summary.kept.since} on"
-    return "whole; its head was kept here from the start"
+        return f"intact; its head is kept here from event {summary.kept.since} on"
+    return "intact; its head was kept here from the start"
 
 
 def _score(submission: Submission | None) -> str:
@@ -195,7 +205,7 @@ def _verdict_words(given: RunVerdictGiven) -> str:
 
 
 def _actor(summary: AttemptSummary) -> str:
-    """Return who made an attempt; one that a person and a model both worked on counts as neither's."""
+    """Return who made an attempt. One by both a person and a model counts as neither's."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
@@ -213,7 +223,7 @@ def _outcome_in_list(attempt: AttemptSummary) -> str:
 
 
 def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
-    """Return the columns of `gistpoint attempt list`; a task that is gone stands there by its id."""
+    """Return the columns of `gistpoint attempt list`. A task that is gone is shown by its id."""
 
     def titled(attempt: AttemptSummary) -> str:
         task = tasks.get(attempt.task_id)
@@ -242,7 +252,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAttempts(Request):
-    """Attempts to write; none for all."""
+    """The attempts to write; none for all."""
 
     attempts: tuple[str, ...] = ()
     to: str
@@ -250,7 +260,7 @@ class ExportAttempts(Request):
 
 
 def export(wanted: ExportAttempts) -> int:
-    """Write attempts, all of them if none is named; return 1 if one is damaged, which is still written."""
+    """Write attempts, all if none is named. Return 1 if one is damaged, which is still written."""
     store = attempt_store()
     chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:
@@ -274,7 +284,9 @@ def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
     from gistpoint.tui.commands.runs import ConvertRun, convert
 
     if wanted.to in NAMES and len(chosen) > 1:
-        raise UserError(f"{wanted.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
+        raise UserError(
+            f"{wanted.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
+        )
     exporter(wanted.to)
     return convert(ConvertRun(recorded=chosen[0].attempt_id, to=wanted.to, output=wanted.output))
 
@@ -283,7 +295,7 @@ _ATTEMPT = argument("ATTEMPT", "id or its beginning")
 _SETTLED = Words(
     {
         "attempt": _ATTEMPT,
-        "why": option("what was seen in it", metavar="TEXT"),
+        "why": option("what you saw in it", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
@@ -301,6 +313,6 @@ EXPORT = Face(
         "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
         "output": option("the file to write", "-o", "--output", metavar="PATH"),
     },
-    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is written all "
-    "the same.",
+    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is still "
+    "written.",
 )

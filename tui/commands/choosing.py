@@ -1,4 +1,4 @@
-"""The options by which `task generate` chooses functions on purpose."""
+"""The options with which `task generate` chooses functions deliberately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part o
 CHOICE = Words(
     {
         "where": option(CONDITION_HELP, metavar="CONDITION"),
-        "functions": option("only those listed, one path::qualname a line", metavar="FILE"),
+        "functions": option("only those listed, one path::qualname per line", metavar="FILE"),
         "hard": option("only functions high in cyclomatic and in degree"),
         "hard_by": option("high, or low, in these instead, such as cyclomatic,degree:low", metavar="METRICS"),
         "percentile": option("of --hard among the candidates (default: 90)", metavar="P"),
@@ -18,14 +18,14 @@ CHOICE = Words(
         "quadrants": option("two quantiles of each (or of code_lines,harmonic_out), equal numbers"),
     },
     title="choosing functions",
-    description="Metrics are the columns of `gistpoint code`; without options every function may come.",
+    description="Metrics are the columns of `gistpoint code`; without options, any function may be chosen.",
 )
 GROUPS = Words(
     {
         "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
-        "chain": option("each near to the one before it, not every two"),
-        "distance": option("most calls between those near (default: {default})", metavar="N"),
-        "tell_count": option("the brief tells how many functions are corrupted"),
+        "chain": option("each near the previous one, rather than every two"),
+        "distance": option("the most calls between near functions (default: {default})", metavar="N"),
+        "tell_count": option("the brief says how many functions are corrupted"),
     },
     title="groups of --mode multi",
 )

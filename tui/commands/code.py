@@ -30,7 +30,7 @@ SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFunctions(Request):
-    """Which functions of a library are listed, and how."""
+    """The functions of a library to list, and how."""
 
     source: str
     sort: str = "harmonic_out"
@@ -75,7 +75,7 @@ def code(wanted: ListFunctions) -> int:
 def _measured(
     named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
-    """Return the call graph, every function with its metrics, and the library if it was learned."""
+    """Return the call graph, every function with its metrics, and the library if it was analysed before."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress = work.progress
@@ -137,7 +137,7 @@ def _between_functions(graph: CallGraph) -> list[CallEdge]:
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
-    """Return how many of the calls that the degree of each function counts were observed."""
+    """Return how many of the calls counted in each function's degree were observed."""
     found: Counter[str] = Counter()
     for edge in _between_functions(graph):
         if edge.observed:
@@ -165,10 +165,10 @@ CODE = Face(
             "ascending": option("the smallest first"),
             "where": option(CONDITION_HELP, metavar="CONDITION"),
             "most": option("rows to show (default: {default})", metavar="N"),
-            "tests": option("take the tests' own code as well"),
+            "tests": option("include the code of the tests"),
             "csv": option("all rows and columns as CSV"),
             "json": JSON,
-            "names": option("the functions alone, a line each: a file for --functions"),
+            "names": option("only the functions, one per line: a file for --functions"),
             "around": option("draw the callers and callees of one function", metavar="FUNCTION"),
             "depth": option("of the drawing (default: {default})", metavar="N"),
             "called": CALLED,
@@ -176,5 +176,5 @@ CODE = Face(
         one_of=(("csv", "json", "names", "around"),),
     ),
     about="Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
-    "was learned, which `gistpoint task generate` does first of all.",
+    "was learned, which `gistpoint task generate` does first.",
 )

@@ -1,7 +1,7 @@
-"""Commands whose name and help are known at once, and whose module is loaded when they are called.
+"""Commands whose name and help are available at once, and whose module is loaded when they are called.
 
-A wrong call is answered in two lines: what is wrong, with the nearest word that is known, and the usage of the command
-that was meant.
+A wrong call is answered in two lines: the mistake with the nearest known word, and the usage of the intended
+command.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from gistpoint.tui.starting import hold_collection
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
 """Exit codes: done; a negative verdict (not solved, check failed, no task, no match); a user error."""
 INTERRUPTED = 130
-"""Exit code of what was stopped with Ctrl+C, as shells have it."""
+"""The exit code of a program stopped with Ctrl+C, as in shells."""
 
 Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser and returns the function that runs the command."""
 
 SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
-UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of what it needs as yourself"
-"""The help of the options that choose the isolation, which may stand before a command as well."""
+UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of its dependencies as you"
+"""The help of the options that choose the isolation, which may also precede a command."""
 
 _WIDTH = 1_000
-"""Characters of a line of usage, which a terminal wraps better than argparse does."""
+"""Characters of a line of usage. A terminal wraps it better than argparse."""
 _MAY_BE_EMPTY = frozenset({"--pytest-args"})
-"""Options whose empty value means what it says; elsewhere it comes from a variable that is not set."""
+"""Options whose empty value is intentional; elsewhere, it comes from an unset variable."""
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that is set up when it is first used, and adds its options when a line is parsed with it.
+    """A parser that is set up when first used, and adds its options when it parses a line.
 
-    One call needs two of the eighty, and setting them all up takes as long as drawing a screen.
+    A call needs two of the eighty parsers, and setting up all of them takes as long as drawing a screen.
     """
 
     load: Callable[[], Options] | None = None
@@ -46,7 +46,7 @@ class CommandParser(argparse.ArgumentParser):
     screen = False
     """Whether the command opens a screen."""
     names: Collection[str] = ()
-    """The commands that it consists of; empty for a single command."""
+    """Its subcommands; empty for a single command."""
 
     _named: dict[str, Any] | None = None
 
@@ -54,7 +54,7 @@ class CommandParser(argparse.ArgumentParser):
         self._named = named
 
     def __getattr__(self, name: str) -> Any:
-        """Set the parser up: only what that makes can be missing."""
+        """Set up the parser: only attributes made by that can be missing."""
         if self._named is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._set_up()
@@ -90,7 +90,7 @@ class CommandParser(argparse.ArgumentParser):
             self.set_defaults(run=load()(self))
 
     def command(self, name: str) -> CommandParser | None:
-        """Return the parser of one of its commands; None if there is none of this name."""
+        """Return the parser of one of its commands; None if there is none with this name."""
         found = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         return None if found is None else found.choices.get(name)
 
@@ -102,7 +102,7 @@ class CommandParser(argparse.ArgumentParser):
         elif required:
             message = f"missing: {missing}"
         usage = argparse.HelpFormatter(self.prog, width=_WIDTH)
-        usage.add_usage(self.usage, [action for action in self._actions if _told(action)], [])
+        usage.add_usage(self.usage, [action for action in self._actions if _in_usage(action)], [])
         what = "its commands" if self.names else "its options"
         first = f"{self.prog}: {readable(message[:1].upper() + message[1:])}".rstrip(".")
         print(
@@ -112,7 +112,7 @@ class CommandParser(argparse.ArgumentParser):
         raise SystemExit(MISTAKE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Tell what was meant instead; argparse has no other place for it before Python 3.14."""
+        """Suggest the intended value; argparse has no other place for this before Python 3.14."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
@@ -124,7 +124,7 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
     def _require_known(self, words: Iterable[str]) -> None:
-        """Refuse options that don't exist before anything else is missed, and values of variables that aren't set."""
+        """Refuse unknown options before reporting missing ones, and values of unset variables."""
         before = ""
         for word in words:
             if word == "--":
@@ -152,13 +152,13 @@ class CommandParser(argparse.ArgumentParser):
         self.error(f"There is no option {names[0]!r}{place}.{meant}")
 
 
-def _told(action: argparse.Action) -> bool:
-    """Whether a short usage tells it: what has to be given, and its place."""
+def _in_usage(action: argparse.Action) -> bool:
+    """Return whether a short usage includes an action: required ones and positional ones."""
     return not action.option_strings or action.required
 
 
 def readable(text: str) -> str:
-    """Return a message from anywhere: no control characters, and no word or sentence too long to be read."""
+    """Return a readable message: without control characters and overlong words or sentences."""
     from gistpoint.core.text import shortened, visible
 
     words = [shortened(word, _WORD) for word in visible(text).split(" ")]
@@ -166,14 +166,14 @@ def readable(text: str) -> str:
 
 
 _WORD, _SENTENCE = 240, 4_000
-"""Characters of a word and of a message, of which the middle is left out if they have more."""
+"""The most characters of a word and of a message. Longer ones are shortened in the middle."""
 
 
 class CommandRow(NamedTuple):
     """One line of the table of commands."""
 
     name: str
-    """The words that call it, such as `task new`."""
+    """The words that call the command, such as `task new`."""
     help: str
     """Empty if the command is not listed."""
     place: str
@@ -182,14 +182,14 @@ class CommandRow(NamedTuple):
     """Whether it opens a screen."""
 
     def load(self) -> Options:
-        """Import the module and return what adds the options."""
+        """Import the module and return the function that adds the options."""
         module, _, name = self.place.partition(":")
         options: Options = getattr(import_module(f"gistpoint.tui.commands.{module}"), name)
         return options
 
 
 def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Mapping[str, str]) -> None:
-    """Add every command to the parser; `groups` has the help of each first word that several commands share."""
+    """Add every command to the parser. `groups` has the help of first words shared by several commands."""
     found: dict[str, Any] = {"": _subparsers(top, required=False)}
     for command in commands:
         group, _, name = command.name.rpartition(" ")

@@ -16,11 +16,11 @@ from gistpoint.tui.commands.command import DONE, CommandParser
 from gistpoint.tui.commands.options import Face, argument
 
 _SHELLS = {
-    "bash": "eval \"$(gistpoint completion bash)\" in ~/.bashrc",
-    "zsh": "eval \"$(gistpoint completion zsh)\" in ~/.zshrc, after compinit",
+    "bash": 'eval "$(gistpoint completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(gistpoint completion zsh)" in ~/.zshrc, after compinit',
     "fish": "gistpoint completion fish > ~/.config/fish/completions/gistpoint.fish",
-}  # fmt: skip
-"""What brings the completion into each shell."""
+}
+"""How to enable the completion in each shell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ def script(wanted: PrintScript) -> int:
 
 
 def complete(parser: CommandParser) -> None:
-    """Answer the shell that asks for words, and end the program."""
+    """Answer the shell's request for words, and end the program."""
     from argcomplete.finders import CompletionFinder
     from argcomplete.lexers import split_line
 
@@ -106,7 +106,7 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "run": _runs_of_any_kind,
     "backend": _backends,
 }
-"""What completes an argument of this name; of other arguments argcomplete completes files."""
+"""What completes an argument with this name. For others, argcomplete completes files."""
 
 
 SCRIPT = Face(

@@ -46,13 +46,13 @@ class ConfirmPasses(Request):
 
 
 def confirm(wanted: ConfirmPasses) -> int:
-    """Confirm passes, and print what came of each; return 1 if one is contradicted or could not be asked about."""
+    """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked."""
     if wanted.all == bool(wanted.attempts):
-        raise UserError("Nothing was named.", hint="Name attempts, or --all for every pass that nobody asked about.")
+        raise UserError("No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about.")
     services = build_services(wanted.isolation)
     names = [summary.attempt_id for summary in not_asked(services.attempts)] if wanted.all else wanted.attempts
     found: list[AskedPass] = []
-    with long_work(quiet=wanted.json, kept="What was confirmed is in the journals; --all goes on.") as work:
+    with long_work(quiet=wanted.json, kept="Confirmations so far are in the journals; --all continues.") as work:
         for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
             found.append(asked)
             if not wanted.json:
@@ -65,12 +65,12 @@ def confirm(wanted: ConfirmPasses) -> int:
 
 
 def is_odd(asked: AskedPass) -> bool:
-    """Whether somebody has to look: the pass is contradicted, or nobody could be asked."""
+    """Return whether somebody must look: the pass is contradicted or could not be checked."""
     return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
 
 
 def asked_words(asked: AskedPass) -> str:
-    """Return what came of asking for a confirmation, in lines."""
+    """Return the result of a request for confirmation, in lines."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
@@ -78,13 +78,13 @@ def asked_words(asked: AskedPass) -> str:
 
 
 def asked_row(asked: AskedPass) -> dict[str, Any]:
-    """Return what came of asking for a confirmation, for JSON."""
-    said = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
-    return {"attempt_id": asked.attempt_id, "confirmation": said, "why_not": asked.why_not}
+    """Return the result of a request for confirmation, for JSON."""
+    confirmation = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
+    return {"attempt_id": asked.attempt_id, "confirmation": confirmation, "why_not": asked.why_not}
 
 
 def objection(wanted: ObjectToVerdict) -> int:
-    """Write an objection where reviewers read it."""
+    """Write an objection for reviewers to read."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
     print(f"{summary.attempt_id}: reviewers see what you wrote; it counts once one of them has accepted the pass.")
@@ -93,7 +93,7 @@ def objection(wanted: ObjectToVerdict) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlTasks(Request):
-    """Tasks of which is to be known whether passes can be confirmed."""
+    """Tasks for which to determine whether passes can be confirmed."""
 
     tasks: tuple[str, ...]
     json: bool = False
@@ -101,7 +101,10 @@ class ControlTasks(Request):
 
 
 def control(wanted: ControlTasks) -> int:
-    """Make the controls of tasks and write them beside the answers; return 1 if passes of one can't be confirmed."""
+    """Make the controls of tasks and write them next to the answers.
+
+    Return 1 if a task's passes can't be confirmed.
+    """
     services = build_services(wanted.isolation)
     rows: list[dict[str, Any]] = []
     with long_work(quiet=wanted.json, kept="The controls that were made are kept.") as work:
@@ -131,8 +134,8 @@ CONFIRM = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Runs the suite once more with the submitted functions in a process of their own, which holds no test, and "
-    "writes what came of it to the journal. The exit code is 1 if a pass is contradicted or could not be asked about.",
+    about="Runs the suite again with the submitted functions in a separate process, which contains no test, and "
+    "writes the result to the journal. The exit code is 1 if a pass is contradicted or could not be checked.",
 )
 OBJECT = Face(
     ObjectToVerdict,
@@ -142,12 +145,12 @@ OBJECT = Face(
         "why": option("why the pass was earned", metavar="TEXT"),
         "reviewer": option("who objects (default: the attempt's participant, else the login)", metavar="NAME"),
     },
-    about="Writes a comment where reviewers read it. It decides nothing by itself: `attempt accept` does.",
+    about="Writes a comment where reviewers read it. It decides nothing on its own: `attempt accept` does.",
 )
 CONTROL = Face(
     ControlTasks,
     control,
     {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},
     about="Puts the true function, the corrupted one and one that returns nothing to the suite, in a process that has "
-    "no test, and keeps what that shows beside the answer. The exit code is 1 if passes of a task can't be confirmed.",
+    "no test, and keeps the results next to the answer. The exit code is 1 if passes of a task can't be confirmed.",
 )

@@ -29,7 +29,7 @@ _ANSWER_LINES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRequest(Request):
-    """What of the demo is opened or played."""
+    """The part of the demo to open or play."""
 
     task: str | None = None
     play: bool = False
@@ -39,7 +39,7 @@ class DemoRequest(Request):
 
 
 def demo(wanted: DemoRequest) -> int:
-    """Open the demo; without a terminal print its task or the played attempt."""
+    """Open the demo. Without a terminal, print its task or the played attempt."""
     if interactive() and not wanted.play and not wanted.task:
         return _open(wanted.isolation)
     if wanted.task and not wanted.play:
@@ -69,7 +69,7 @@ def demo(wanted: DemoRequest) -> int:
 
 
 def _open(isolation: IsolationChoice) -> int:
-    """Show home; the tasks are unpacked once it is drawn."""
+    """Show home. The tasks are unpacked after it is drawn."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.app import GistpointApp, ServicesMaker
 
@@ -131,7 +131,7 @@ DEMO = Face(
     demo,
     {
         "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
-        "play": option("play a recorded attempt before your eyes"),
+        "play": option("play a recorded attempt"),
         "speed": option("how many times as fast as it was recorded"),
         "lines": LINES,
         "isolation": ISOLATION,

@@ -1,4 +1,4 @@
-"""`gistpoint doctor`: which isolation works here, why the others don't, how to fix them, and what each holds."""
+"""`gistpoint doctor`: which isolation works here, how to fix the others, and what each withstands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
@@ -16,6 +17,7 @@ from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
+from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
@@ -25,14 +27,16 @@ from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
 _CONSENTED = (
-    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."
+    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` withdraws that."
 )
-_NOT_CONSENTED = "Nobody agreed to run code without isolation on this machine."
+_NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
+_Tried = tuple[Attack, Mapping[str, AttackFinding]]
+"""An attack with its outcome on each backend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest(Request):
-    """What is looked at beside the isolation."""
+    """What to check besides the isolation."""
 
     self_test: bool = False
     withdraw_consent: bool = False
@@ -41,7 +45,10 @@ class DiagnoseRequest(Request):
 
 
 def doctor(wanted: DiagnoseRequest) -> int:
-    """Probe, report, and try the attacks on request; return 1 if none works, or one holds less than it promises."""
+    """Probe, report, and try the attacks on request.
+
+    Return 1 if none works, or one withstands less than promised.
+    """
     locations = Locations.of_user()
     if wanted.withdraw_consent:
         withdraw_consent(locations.config)
@@ -49,13 +56,8 @@ def doctor(wanted: DiagnoseRequest) -> int:
     found, working = diagnose()
     wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
-    tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
-    if wanted.self_test:
-        with ProgressLine(quiet=wanted.json) as progress:
-            for attack, findings in self_test(working, locations.cache):
-                progress.stage(attack.what)
-                tried.append((attack, findings))
-    broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
+    tried = _self_tested(working, locations.cache, quiet=wanted.json) if wanted.self_test else []
+    broken = _broken(tried)
     if wanted.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
@@ -63,14 +65,32 @@ def doctor(wanted: DiagnoseRequest) -> int:
         print(_CONSENTED if consented else _NOT_CONSENTED)
         if tried:
             _print_attacks(tried, list(working), broken)
-    usable = any(d.isolates for d in found) and (wished is None or wished in working)
-    return DONE if usable and not broken else NEGATIVE
+    return DONE if _is_usable(found, working, wished) and not broken else NEGATIVE
+
+
+def _broken(tried: list[_Tried]) -> list[AttackFinding]:
+    """Return the findings other than promised."""
+    return [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
+
+
+def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], wished: str | None) -> bool:
+    isolated = any(d.isolates for d in found)
+    return isolated and (wished is None or wished in working)
+
+
+def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:
+    tried: list[_Tried] = []
+    with ProgressLine(quiet=quiet) as progress:
+        for attack, findings in self_test(working, cache):
+            progress.stage(attack.what)
+            tried.append((attack, findings))
+    return tried
 
 
 def _document(
     found: tuple[Diagnosis, ...],
     chosen: str | None,
-    tried: list[tuple[Attack, Mapping[str, AttackFinding]]],
+    tried: list[_Tried],
     consented: bool,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
@@ -119,9 +139,15 @@ def _document(
 
 
 def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
-    told = versions()
-    print(f"gistpoint {__version__}, Python {told['python']}, {told['system']}, as {_who()}")
-    print(f"pytest {told['pytest']}, uv {told['uv']}, Docker's SDK {told['docker']}\n")
+    used = versions()
+    print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_who()}")
+    print(f"pytest {used['pytest']}, uv {used['uv']}, Docker's SDK {used['docker']}\n")
+    _print_backends(found)
+    _print_plugins()
+    _print_choice(found, chosen, wished)
+
+
+def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     rows = []
     for d in found:
         word = "works" if d.isolates else "no isolation" if d.probe.works else "does not work"
@@ -135,25 +161,29 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
             print(visible(f"{d.name}: {d.probe.warning}."))
     for d in found:
         if not d.probe.works and d.probe.mend:
-            print(visible(f"To mend {d.name}: {d.probe.mend}"))
+            print(visible(f"To fix {d.name}: {d.probe.mend}"))
+
+
+def _print_plugins() -> None:
     for plugin in _plugins():
         why_not = _why_not(plugin)
         broken = f" can't be loaded: {why_not}. {HINT}" if why_not else ""
         package = f" from {package_of(plugin)}" if plugin.dist is not None else ""
         print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
+
+
+def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
     if wished is not None and not any(d.name == wished for d in found):
         known = ", ".join(d.name for d in found)
         print(
-            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is asked for.")
+            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is requested.")
         )
     elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
-        print(
-            visible(f"\n{wished} is asked for and does not work here: nothing runs until it does, or is not asked for.")
-        )
+        print(visible(f"\n{wished} is requested and does not work here: nothing runs until it does."))
     elif chosen is None:
         print("\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own rights.")
     else:
-        why = "asked for" if wished else "the strongest that works"
+        why = "as requested" if wished else "the strongest that works"
         print(visible(f"\nTests run in {chosen}, {why}."))
 
 
@@ -209,10 +239,10 @@ DOCTOR = Face(
     doctor,
     {
         "self_test": option("try the list of attacks against each that works"),
-        "withdraw_consent": option("take back the consent to run code without isolation"),
-        "sandbox": sandbox_word("as if it were asked for"),
+        "withdraw_consent": option("withdraw the consent to run code without isolation"),
+        "sandbox": sandbox_word("as if requested"),
         "json": JSON,
     },
     about="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also 1 if an "
-    "attack did not come out as promised.",
+    "attack had another outcome than promised.",
 )

@@ -27,7 +27,7 @@ from gistpoint.tui.tables import Column
 
 
 def shown_reference(reference: ReferenceGist) -> str:
-    """Return in words what came of the reference gist."""
+    """Return the result of the reference gist in words."""
     if not reference.faithful:
         return f"none: {' '.join(reference.reason.split())[:200]} ({reference.seconds:.0f} s)"
     rates = (reference.line_execution or 0, reference.line_existence or 0)
@@ -54,7 +54,7 @@ def _of(name: str) -> Callable[[_Row], str]:
     return lambda row: str(getattr(row.figures.difficulty, name))
 
 
-def _told(row: _Row) -> str:
+def _reference_words(row: _Row) -> str:
     return "not tried" if row.figures.reference is None else shown_reference(row.figures.reference)
 
 
@@ -68,36 +68,32 @@ COLUMNS: tuple[Column[_Row], ...] = (
     Column("depth", _of("depth")),
     Column("lines %", lambda row: f"{100 * row.figures.difficulty.lines_covered:.1f}"),
     Column("hard by", lambda row: ", ".join(row.hard)),
-    Column("reference", _told),
+    Column("reference", _reference_words),
 )
 """The columns of `gistpoint gist list`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGists(Request):
-    """Which gist tasks are listed, and how."""
+    """The gist tasks to list, and how."""
 
     hard: Count = 0
-    """As many of each axis of the hard subset; 0 for all tasks."""
+    """How many of each axis of the hard subset; 0 for all tasks."""
     json: bool = False
 
 
 def listing(wanted: ListGists) -> int:
     """Print the gist tasks with their difficulty."""
-    locations = Locations.of_user()
-    stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
-    tasks = [task for task in stored if isinstance(task, Task) and is_gist(task)]
-    known = {task.id: figures for task in tasks if (figures := read_figures(task)) is not None}
+    measured = _measured_gists()
     by_calls, by_files = hard_subset(
-        {id: float(figures.difficulty.calls) for id, figures in known.items()},
-        {id: float(figures.difficulty.files) for id, figures in known.items()},
+        {task.id: float(figures.difficulty.calls) for task, figures in measured},
+        {task.id: float(figures.difficulty.files) for task, figures in measured},
         wanted.hard or TOP,
     )
     axes = {"calls": by_calls, "files": by_files}
     rows = [
-        _Row(task, known[task.id], tuple(name for name, chosen in axes.items() if task.id in chosen))
-        for task in tasks
-        if task.id in known
+        _Row(task, figures, tuple(name for name, chosen in axes.items() if task.id in chosen))
+        for task, figures in measured
     ]
     shown = [row for row in rows if row.hard or not wanted.hard]
     if wanted.json:
@@ -113,6 +109,14 @@ def listing(wanted: ListGists) -> int:
             f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and by files."
         )
     return DONE
+
+
+def _measured_gists() -> list[tuple[Task, GistFigures]]:
+    """Return the stored gist tasks that have figures, with these."""
+    locations = Locations.of_user()
+    stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
+    gists = [task for task in stored if isinstance(task, Task) and is_gist(task)]
+    return [(task, figures) for task in gists if (figures := read_figures(task)) is not None]
 
 
 def _record(row: _Row) -> dict[str, Any]:
@@ -152,7 +156,7 @@ def conditions(wanted: WriteConditions) -> int:
         path = folder / f"{name}.toml"
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:
-            raise UserError(f"{path} is there already, with other settings.", hint="Name another folder, or move it.")
+            raise UserError(f"{path} already exists, with other settings.", hint="Name another folder, or move it.")
     for path, text in texts.items():
         write_whole(path, [text])
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
@@ -170,8 +174,8 @@ LIST = Face(
         ),
         "json": JSON,
     },
-    about="Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
-    "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here.",
+    about="Calls, functions, files, depth and lines of each gist task, the result of its reference gist, and the hard "
+    "subset: the tasks with the most calls and those that touch the most files, ranked over all tasks here.",
 )
 WRITE_CONDITIONS = Face(
     WriteConditions,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.environments.images import ImageSpec
 
 _KEPT = (
-    "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "
+    "{id} already exists, with other settings, and keeps them. To attempt it with the requested ones, "
     "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
 )
 _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
@@ -44,7 +44,7 @@ _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageChoice(Request):
-    """A Docker image that is the repository and its environment."""
+    """A Docker image with the repository and its environment."""
 
     image: str = ""
     workdir: str = ""
@@ -52,12 +52,12 @@ class ImageChoice(Request):
     pull: bool = False
 
     def spec(self, source: str, suite: SourceSpec) -> ImageSpec | None:
-        """Return the image that is asked for, if any. Raises `UserError` for options that contradict each other."""
+        """Return the requested image, if any. Raises `UserError` for options that contradict each other."""
         from gistpoint.sandbox.environments.images import ImageSpec
 
         if not self.image:
             if self.workdir or self.python or self.pull:
-                raise UserError("--workdir, --python and --pull are about an image.", hint="Name it with --image.")
+                raise UserError("--workdir, --python and --pull need an image.", hint="Name it with --image.")
             if not source:
                 raise UserError("There is no source.", hint="Name one, or an image with --image and --workdir.")
             return None
@@ -73,7 +73,7 @@ class ImageChoice(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGists(Request):
-    """Where the repository comes from, which gists are made of it, and how they are printed."""
+    """The source of the repository, the gists to make from it, and how they are printed."""
 
     source: str = ""
     command: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class NewGists(Request):
 
 
 def new(wanted: NewGists) -> int:
-    """Make gist tasks; print a line for each that begins with its id."""
+    """Make gist tasks. Print a line for each that begins with its id."""
     asked = wanted.asked()
     named = asked.named()
     spec = wanted.suite.of(wanted.source)
@@ -104,7 +104,7 @@ def new(wanted: NewGists) -> int:
     results = GistResults()
     stopped: CancelledError | None = None
     try:
-        with long_work(quiet=wanted.json, kept="The tasks that were made are kept.") as work:
+        with long_work(quiet=wanted.json, kept="The tasks made so far are kept.") as work:
             for text, entrypoint in zip(asked.entrypoints, named, strict=True):
                 if entrypoint.is_test and "[" in text:
                     work.progress.line(_INSTANCES.format(command=command_line(entrypoint)), stamped=False)
@@ -132,7 +132,7 @@ def new(wanted: NewGists) -> int:
 
 
 def _fetching(spec: SourceSpec, image: ImageSpec | None, backend: BackendRecord) -> FetchRepository:
-    """Return what fetches the source or the image, and tells what the tasks' provenance says of the image."""
+    """Return the function that fetches the source or image, and the image's record for the provenance."""
 
     def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]]:
         from gistpoint.sandbox.environments.images import fetch_image
@@ -196,7 +196,7 @@ _IMAGE = Words(
         ),
         "pull": option("pull the image if it is not on the engine"),
     },
-    title="a repository in a Docker image, in place of a source",
+    title="a repository in a Docker image, instead of a source",
 )
 _DRAW = Words(
     {
@@ -212,23 +212,23 @@ _DRAW = Words(
         "among": option("trace only M tests for --hard (default: all)", metavar="M"),
         "seed": option("of the draw (default: {default})"),
     },
-    title="tests of the suite, in place of an entrypoint",
+    title="tests of the suite, instead of an entrypoint",
 )
 _TERMS = Words(
     {
         "execution": option("code may be run before the hand-in"),
         "strategy": option("advice in the brief", choices=tuple(filter(None, STRATEGIES))),
-        "give_test": option("the brief holds the test, and the gist begins with it"),
+        "give_test": option("the brief contains the test, and the gist begins with it"),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("tool calls (default: {default})", metavar="N"),
         "score_budget": option("uses of score_gist when it counts (default: {default})", metavar="N"),
     },
-    title="what the solver may do and is told",
+    title="what the solver may do and knows",
 )
 _REFERENCE = Words(
     {
         "no_reference": option("don't try to make one"),
-        "seconds": option("for reducing it (default: {default}); `gist reference` goes on with more", metavar="S"),
+        "seconds": option("for reducing it (default: {default}); `gist reference` continues with more", metavar="S"),
     },
     title="the reference gist, by which a task is known to have a solution",
 )
@@ -243,10 +243,8 @@ _GISTS = Words(
         "stdin": option("what the programs named read from their standard input", metavar="FILE"),
         "env": option("a variable for the commands named; they get no other of yours", metavar="NAME=VALUE"),
         "draw": _DRAW,
-        "allow_failing": option("take entrypoints that fail on the original, too"),
-        "compared": option(
-            "a file that the command writes and that must come out alike", "--compare-file", metavar="PATH"
-        ),
+        "allow_failing": option("also accept entrypoints that fail on the original"),
+        "compared": option("a file written by the command that must be the same", "--compare-file", metavar="PATH"),
         "terms": _TERMS,
         "reference": _REFERENCE,
     }
@@ -255,7 +253,7 @@ _SUITE = SUITE.with_words(
     pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
     build_steps=option("before each original", "--build-step", metavar="COMMAND"),
     max_suite_seconds=option(
-        "above which a command on the original is too slow (default: {default})", "--max-suite-seconds", metavar="S"
+        "the longest acceptable command on the original (default: {default})", "--max-suite-seconds", metavar="S"
     ),
 )
 NEW = Face(
@@ -272,5 +270,5 @@ NEW = Face(
         "called": CALLED,
     },
     about="Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
-    "task of it or says why there is none. Exit code 1 if no task was made.",
+    "task from it or reports why not. Exit code 1 if no task was made.",
 )

@@ -121,7 +121,7 @@ _MOST = 20
 
 
 def print_score(judgement: GistJudgement) -> None:
-    """Print every figure in a table, each with the evidence for or against it."""
+    """Print every figure in a table, with the evidence for or against it."""
     score = judgement.score
     rows = [
         ["execution fidelity", str(score.execution_fidelity), _fidelity(judgement)],
@@ -134,7 +134,7 @@ def print_score(judgement: GistJudgement) -> None:
         category = f"{score.error.category} {score.error.kind}".rstrip()
         rows.append(["error", category, score.error.evidence.splitlines()[0][:300] if score.error.evidence else ""])
     flags = {name: getattr(score.flags, name) for name in score.flags.__slots__}
-    rows += [["flag", name, told if isinstance(told, str) else ""] for name, told in flags.items() if told]
+    rows += [["flag", name, note if isinstance(note, str) else ""] for name, note in flags.items() if note]
     if score.flags.vacuous is None and score.execution_fidelity:
         rows.append(["vacuity", "unknown", "no function of the gist could be changed"])
     print_table(["figure", "value", "evidence"], rows)
@@ -145,14 +145,14 @@ def _fidelity(judgement: GistJudgement) -> str:
     if fidelity is None:
         return "nothing was run"
     if judgement.flips:
-        return "two runs of the same text came out differently"
+        return "two runs of the same text had different results"
     if not fidelity.differences:
-        return "like the original in all that is compared"
+        return "like the original in everything compared"
     first = fidelity.differences[0]
     where = f"{first.test}: " if first.test else ""
-    told = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
+    words = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
     reason = judgement.trial.reason if judgement.trial else ""
-    return f"{told} ({len(fidelity.differences)} differences) {reason}".rstrip()
+    return f"{words} ({len(fidelity.differences)} differences) {reason}".rstrip()
 
 
 def _containment(judgement: GistJudgement) -> str:
@@ -170,13 +170,13 @@ def _containment(judgement: GistJudgement) -> str:
 def _rates(score: GistScore) -> list[list[str]]:
     rows: list[list[str]] = []
     if score.fidelity is not None and score.fidelity.pass_rate is not None:
-        told = f"{score.fidelity.passed} of {score.fidelity.instances} instances"
-        rows.append(["pass rate", f"{score.fidelity.pass_rate:.1f}", told])
+        words = f"{score.fidelity.passed} of {score.fidelity.instances} instances"
+        rows.append(["pass rate", f"{score.fidelity.pass_rate:.1f}", words])
     execution, existence = score.execution, score.existence
     if execution is not None and execution.rate is not None:
         idle = [str(one.line.first) for one in execution.lines if one.counts and not one.ran]
-        told = f"{execution.executed} of {execution.executable} lines; {_beside(execution)}"
-        rows.append(["line execution", f"{execution.rate:.1f}", told + _some("; never ran: ", idle)])
+        words = f"{execution.executed} of {execution.executable} lines; {_other_rates(execution)}"
+        rows.append(["line execution", f"{execution.rate:.1f}", words + _some("; never ran: ", idle)])
     if existence is not None and existence.rate is not None:
         rows.append(["line existence", f"{existence.rate:.1f}", _existence(existence)])
     return rows
@@ -184,12 +184,12 @@ def _rates(score: GistScore) -> list[list[str]]:
 
 def _existence(report: ExistenceReport) -> str:
     missing = [str(one.line.first) for one in report.lines if not one.exists]
-    told = f"{report.existing} of {report.counted} lines; {_beside(report)}; glue {len(report.glue)}"
-    return told + _some("; not found: ", missing)
+    words = f"{report.existing} of {report.counted} lines; {_other_rates(report)}; glue {len(report.glue)}"
+    return words + _some("; not found: ", missing)
 
 
-def _beside(report: ExecutionReport | ExistenceReport) -> str:
-    """Return the figures that are printed beside a rate."""
+def _other_rates(report: ExecutionReport | ExistenceReport) -> str:
+    """Return the figures printed with a rate."""
     without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
     return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
 
@@ -221,7 +221,7 @@ REFERENCE = Face(
         "isolation": ISOLATION,
     },
     about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
-    "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
+    "Written next to the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
 )
 SCORE = Face(
     ScoreGist,
@@ -233,5 +233,5 @@ SCORE = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Every figure with what speaks for it. Exit code 1 if the gist is not faithful.",
+    about="Every figure with its evidence. Exit code 1 if the gist is not faithful.",
 )

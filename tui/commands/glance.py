@@ -64,7 +64,7 @@ class AskReadingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintGlances(Request):
-    """How what was read is printed; with none of the three, functions are read."""
+    """How results are printed. With none of the three, functions are read."""
 
     table: bool = False
     json: bool = False
@@ -73,13 +73,13 @@ class PrintGlances(Request):
 
     @property
     def any(self) -> bool:
-        """Whether something is printed, and nothing is read."""
+        """Whether something is printed rather than read."""
         return self.table or self.json or self.csv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGlances(Request):
-    """Which functions are read blind, by whom, and what is printed."""
+    """The functions to read blind, the reader, and what to print."""
 
     set: tuple[str, ...] = ()
     all: bool = False
@@ -95,7 +95,7 @@ class ReadGlances(Request):
 def glance(wanted: ReadGlances) -> int:
     """Open the functions for reading, or print what readers saw."""
     if wanted.model.judge_model is not None and wanted.printed.any:
-        raise UserError("--table, --json and --csv print what was read, and --judge-model reads.", hint=_ONE_OF_THEM)
+        raise UserError("--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM)
     if wanted.model.max_cost is not None and not wanted.model.judge_model:
         raise UserError("--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME.")
     chosen = _chosen(wanted)
@@ -117,14 +117,14 @@ def glance(wanted: ReadGlances) -> int:
             hint="Tasks in discovery mode have one: gistpoint task generate SOURCE makes them.",
         )
 
-    def told() -> None:
+    def on_read() -> None:
         for study in chosen.studies:
             study.reload()
             if study.ledger.person(reader.name).enrolled:
                 record_exposures(study, reader.name)
 
     def first() -> GlanceScreen:
-        return GlanceScreen(items, reader, at_once=wanted.reveal, told=told)
+        return GlanceScreen(items, reader, at_once=wanted.reveal, on_read=on_read)
 
     return OneScreenApp(locations, "screens/glance/glance.tcss", first).run_to_exit_code()
 
@@ -152,7 +152,7 @@ def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The tasks of a set, and the studies that were named in it."""
+    """The tasks of a set, and the studies named in it."""
 
     tasks: tuple[Task, ...]
     studies: tuple[StudyFolder, ...]
@@ -161,7 +161,7 @@ class _Chosen:
 def _chosen(wanted: ReadGlances) -> _Chosen:
     if bool(wanted.set) == wanted.all:
         raise UserError(
-            "Tasks are named, or all are read with --all." if wanted.set else "No task is named.",
+            "Name tasks, or read all with --all, not both." if wanted.set else "No task is named.",
             hint="Give one of the two." if wanted.set else "gistpoint glance SET, or gistpoint glance --all.",
         )
     locations = Locations.of_user()
@@ -170,18 +170,24 @@ def _chosen(wanted: ReadGlances) -> _Chosen:
     names = [name for name in wanted.set if not (path_of(name) / STUDY_FILE).is_file()]
     tasks: dict[str, Task] = {}
     if names or wanted.all:
-        found = read_set(names, store, distinct=True)
-        if names and not found.tasks and found.problems:
-            raise UserError(
-                f"There is no task in {', '.join(names)}: {found.problems[0]}",
-                hint="A set is a file with the id of a task on each line: gistpoint task list --ids > FILE.",
-            )
-        _print_problems(found.problems)
-        tasks.update((task.id, task) for task in found.tasks)
+        tasks.update((task.id, task) for task in _tasks_of_set(names, store))
     for study in studies:
         _print_problems(study.read.problems)
         tasks.update((identity, study.task(identity)) for identity in study.tasks)
     return _Chosen(tuple(tasks.values()), tuple(studies))
+
+
+def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
+    """Return the tasks of a set, all of them if there are no names. Raises `UserError` without any."""
+    found = read_set(names, store, distinct=True)
+    is_empty = bool(names) and not found.tasks
+    if is_empty and found.problems:
+        raise UserError(
+            f"There is no task in {', '.join(names)}: {found.problems[0]}",
+            hint="A set is a file with the id of a task on each line: gistpoint task list --ids > FILE.",
+        )
+    _print_problems(found.problems)
+    return found.tasks
 
 
 def _items(tasks: Iterable[Task]) -> list[BlindItem]:
@@ -195,7 +201,7 @@ def _store(wanted: ReadGlances, locations: Locations) -> GlanceStore:
         if merged.problems and not merged.added + merged.known:
             raise UserError(merged.problems[0], hint="--merge takes the files below data/glances of another home.")
         _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
+        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
     _print_problems(store.problems)
     return store
 
@@ -278,7 +284,7 @@ def _number(value: float | None) -> str:
 
 _MODEL = Words(
     {
-        "judge_model": option("ask this model in place of a person", metavar="NAME"),
+        "judge_model": option("ask this model instead of a person", metavar="NAME"),
         "times": option("requests for each function ({default})", metavar="N"),
         "max_cost": option("for the whole set; needs a price, see the guide", metavar="USD"),
     },
@@ -291,7 +297,7 @@ _PRINTED = Words(
         "table": option("print rates and agreement instead of reading"),
         "json": option("the table as JSON"),
         "csv": option("the rates as CSV"),
-        "merge": option("first take in a reader's .jsonl", metavar="PATH"),
+        "merge": option("first merge a reader's .jsonl", metavar="PATH"),
     },
     title="results",
     one_of=(("json", "csv"),),
@@ -301,16 +307,16 @@ GLANCE = Face(
     glance,
     {
         "set": argument("SET", _SET),
-        "all": option("all tasks that are here"),
+        "all": option("all tasks on this machine"),
         "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
-        "seconds": option("hide the code after that long (no limit)", metavar="S"),
+        "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("decides which versions are shown ({default})", metavar="N"),
         "round": option("read the same versions again, in another order ({default})", metavar="N"),
         "reveal": option("show each diff at once, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,
     },
-    about="Shows the corrupted functions of tasks one at a time, as they were or as they were corrupted, without "
-    "telling which: say what you see. The diffs come after the whole set. What you say is kept in a file of yours in "
-    "the data folder; --table prints how often faults were seen.",
+    about="Shows the corrupted functions of tasks one at a time, original or corrupted, without "
+    "saying which: answer what you see. The diffs come after the whole set. Your answers are kept in a file of yours "
+    "in the data folder; --table prints how often faults were seen.",
 )

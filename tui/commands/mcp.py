@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
-"""Fewest characters of a token that is given."""
+"""The fewest characters of a given token."""
 _ROLES = ("qa", "baseline", "author", "training")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeTools(Request):
-    """The attempt that is served, and how."""
+    """The attempt to serve, and how."""
 
     serve: ServeAttempt
     http: str | None = None
@@ -41,7 +41,7 @@ class ServeTools(Request):
 
 
 def mcp(wanted: ServeTools) -> int:
-    """Serve an attempt, or print how a client is told to have it served."""
+    """Serve an attempt, or print how to configure a client for it."""
     if wanted.client:
         return _print(wanted, wanted.client)
     token = os.environ.pop(TOKEN, "")  # no business of anything that is started here
@@ -51,8 +51,8 @@ def mcp(wanted: ServeTools) -> int:
 
     if not has_client():
         raise UserError(
-            "Standard input is no pipe: clients start this command by themselves.",
-            hint="--print claude, codex, vscode or json shows how they are told to; --http serves over HTTP.",
+            "Standard input is not a pipe: clients start this command themselves.",
+            hint="--print claude, codex, vscode or json shows their configuration; --http serves over HTTP.",
         )
     wire = take_standard_streams()
     _require_extra()
@@ -70,7 +70,7 @@ def _over_http(wanted: ServeTools, address: str, given: str) -> int:
     _require_safe(place, wanted)
     served = _served(wanted, "http")
     if not given:
-        print(f"token: {token} (said once; {TOKEN} sets another)", file=sys.stderr, flush=True)
+        print(f"token: {token} (shown once; {TOKEN} sets another)", file=sys.stderr, flush=True)
     serve_http(place, token, served)
     return DONE
 
@@ -89,7 +89,7 @@ def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
     log_visibly()
     begun = wanted.serve
     services = build_services(wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant)
-    services.consent.asker = lambda why_not: False  # nobody is there to be asked
+    services.consent.asker = lambda why_not: False  # there is nobody to ask
     return served_attempt(services, begun, transport, _tell)
 
 
@@ -110,7 +110,7 @@ def _token(token: str) -> str:
 
     if token and (len(token) < _TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token):
         raise UserError(
-            f"{TOKEN} is no token of {_TOKEN_CHARACTERS} printable characters or more.",
+            f"{TOKEN} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
             hint="Leave it out, and one is made; or `openssl rand -hex 32`.",
         )
     return token or secrets.token_urlsafe(32)
@@ -130,7 +130,7 @@ def _require_safe(place: Place, wanted: ServeTools) -> None:
         )
     if place.host in ("0.0.0.0", "::") and not place.names:
         raise UserError(
-            f"{place.host} is no address that clients name.", hint="Give --host-name NAME, as in their URLs."
+            f"{place.host} is not an address that clients can use.", hint="Give --host-name NAME, as in their URLs."
         )
 
 
@@ -164,7 +164,7 @@ MCP = Face(
         "serve": Words(
             {
                 "task": argument("TASK", TASK_HELP),
-                "attempt": option("go on with an unfinished attempt that came this way", metavar="ID"),
+                "attempt": option("resume an unfinished attempt that was served this way", metavar="ID"),
                 "budgets": option("such as 16/4; instead of the task's own", metavar="USES[/SUBMISSIONS]"),
                 "participant": option("a pseudonym, recorded with the attempt"),
                 "role": option("what the attempt is for (default: qa)", choices=_ROLES),
@@ -173,18 +173,18 @@ MCP = Face(
                 ),
             }
         ),
-        "http": option("serve over HTTP, for who has the token", metavar="HOST:PORT"),
-        "host_name": option("a further name of the server in clients' URLs", metavar="NAME"),
+        "http": option("serve over HTTP to the holder of the token", metavar="HOST:PORT"),
+        "host_name": option("another name of the server in clients' URLs", metavar="NAME"),
         "cert": option("serve TLS, with this certificate", metavar="FILE"),
         "key": option("the certificate's key", metavar="FILE"),
         "behind_proxy": option("a proxy before the server provides TLS"),
         "client": option(
-            "print what to tell this client, and start nothing",
+            "print the configuration for this client, and start nothing",
             "--print",
             choices=("claude", "codex", "vscode", "json"),
         ),
         "isolation": ISOLATION,
     },
-    about="Serve one attempt at a task to a client of the Model Context Protocol, which starts this command by itself; "
-    "--print shows how it is told to. The attempt begins at the first call.",
+    about="Serve one attempt at a task to a client of the Model Context Protocol, which starts this command itself; "
+    "--print shows its configuration. The attempt begins at the first call.",
 )

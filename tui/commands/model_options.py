@@ -20,7 +20,7 @@ from gistpoint.tui.commands.options import Word, Words, option
 
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint; it retries after passing errors."""
+    """Return the model at an endpoint. It retries after temporary errors."""
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
 

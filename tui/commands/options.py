@@ -1,6 +1,6 @@
-"""The face of a request on the command line: a table of words, from which options and help are made.
+"""The command-line form of a request: a table from which options and help are made.
 
-The request says what there is: its type, its default, its bounds. The table says how it is typed: names, a
+The request defines the fields: type, default, bounds. The table defines how they are typed: names, a
 placeholder, help. A request may consist of other requests, whose tables are nested and whose options join the same
 command line (decision 112).
 """
@@ -25,17 +25,17 @@ Read = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How one field of a request is typed."""
+    """How a field of a request is typed."""
 
     names: tuple[str, ...] = ()
     """`--name`, and perhaps `-n`; without names `--` and the field's own."""
     metavar: str = ""
     help: str = ""
-    """`{default}` in it stands for the default of the field."""
+    """`{default}` in it is replaced by the default of the field."""
     read: Read | None = None
-    """Reads the word where type and bounds of the field do not say it all."""
+    """Reads the word if type and bounds of the field are not enough."""
     bare: object = None
-    """The value of an option that may be given without one, when it is."""
+    """The value of an option that was given without one, if that is allowed."""
     choices: tuple[str, ...] = ()
     """The only values; those of an `Enum` and of a `Literal` need not be listed."""
     together: bool = False

@@ -1,4 +1,7 @@
-"""Output of commands: tables for people, JSON with a schema for scripts; text from outside is never markup."""
+"""Output of commands: tables for people, JSON with a schema for scripts.
+
+Text from outside is never markup.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
-    """Print one JSON document; `schema` names its form and version."""
+    """Print one JSON document. `schema` names its form and version."""
     import json  # a screen needs none
 
     print(json.dumps({"schema": schema, **values}, indent=1, ensure_ascii=True))
 
 
 def print_text(text: str) -> None:
-    """Print text from anywhere, its control characters visible."""
+    """Print text from anywhere with visible control characters."""
     print(visible(text))
 
 
@@ -40,9 +43,9 @@ _READABLE, _GAP = 12, 3
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; without a terminal as plain columns that a script can cut.
+    """Print a table. Without a terminal, print plain columns that a script can cut.
 
-    In a narrow terminal the last columns are left out, and named, before any becomes unreadable.
+    In a narrow terminal, the last columns are omitted and named before any becomes unreadable.
     """
     rows = [[visible_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
@@ -74,7 +77,7 @@ def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
 
 
 def for_output(lines: Iterable[str]) -> Iterator[str]:
-    """Make control characters visible on a terminal; a pipe gets the bytes as they are."""
+    """Make control characters visible on a terminal. A pipe gets the bytes unchanged."""
     if not sys.stdout.isatty():
         encoding = sys.stdout.encoding or "utf-8"
         yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
@@ -105,7 +108,7 @@ def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, unless they are there. Raises `UserError`."""
+    """Make a folder and its parents if necessary. Raises `UserError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

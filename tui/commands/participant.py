@@ -46,10 +46,10 @@ def participant(asked: ServedParticipant) -> int:
 
 
 def _bound_memory(size: int) -> None:
-    """Let this process have so many bytes of data at most.
+    """Limit the data of this process to a number of bytes.
 
-    Of data, not of addresses: journals and libraries are mapped, and threads reserve more than they touch. The limit
-    may be raised again, since what runs in isolation inherits it and has its own (decision 117).
+    The limit is on data, not addresses: journals and libraries are mapped, and threads reserve more than they
+    use. It can be raised again, since isolated programs inherit it and have their own (decision 117).
     """
     import resource
 
@@ -76,8 +76,8 @@ def services_of(code: str, services: Services) -> Services:
             runner = runner_for(task)
             if not runner.backend.isolated:
                 raise SandboxUnavailableError(
-                    "What is written in a browser does not run without isolation, and none works here.",
-                    hint="Tell who gave you the link.",
+                    "Code written in a browser does not run without isolation, and none works here.",
+                    hint="Please inform the person who gave you the link.",
                 )
             return runner
 

@@ -12,6 +12,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Goal
 from gistpoint.sessions.runs.profile import (
     Counted,
+    Parting,
     Profile,
     cost_of,
     missing_in,
@@ -28,7 +29,7 @@ _NARROWEST = 60
 
 
 def print_profile(document: RunDocument, *, as_json: bool) -> None:
-    """Print the profile of a run that was read to its end."""
+    """Print the profile of a run read to its end."""
     run = document.header
     profile = profile_of(document, goals_for(run.task))
     if as_json:
@@ -39,12 +40,12 @@ def print_profile(document: RunDocument, *, as_json: bool) -> None:
 
 
 def profiled(name: str, document: RunDocument, run: Run) -> ProfiledRun:
-    """Return a run that was read to its end with its profile; `run` is its header as it is to be shown."""
+    """Return a run read to its end with its profile. `run` is its header as displayed."""
     return ProfiledRun(name, run, profile_of(document, goals_for(run.task)))
 
 
 def print_profiles(runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool) -> None:
-    """Print the profiles of many runs by task, each task's in an order of `profile_rows.ORDERS`."""
+    """Print the profiles of many runs by task, in an order of `profile_rows.ORDERS` for each."""
     if not as_json:
         for line in rows_drawn(runs, max(_NARROWEST, shutil.get_terminal_size().columns), order):
             print_text(line.text.rstrip())
@@ -53,20 +54,21 @@ def print_profiles(runs: list[ProfiledRun], problems: list[dict[str, Any]], *, o
     for task, rows in by_task(runs, order).items():
         found = parting_of([row.profile for row in rows])
         names = [row.name for row in rows]
-        parting = None if found is None else {
-            "call": found.place + 1,
-            "ways": [
-                {
-                    "work": None if move is None else move.work.value,
-                    "path": None if move is None else move.path,
-                    "runs": [names[number] for number in numbers],
-                }
-                for move, numbers in found.ways
-            ],
-        }  # fmt: skip
+        parting = None if found is None else {"call": found.place + 1, "ways": _ways(found, names)}
         profiles = [{"run": row.name, **profile_record(row.run, row.profile)} for row in rows]
         tasks.append({"task": task, "runs": profiles, "parting": parting})
     print_json("gistpoint.profiles/1", {"tasks": tasks, "problems": problems})
+
+
+def _ways(parting: Parting, names: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "work": None if move is None else move.work.value,
+            "path": None if move is None else move.path,
+            "runs": [names[number] for number in numbers],
+        }
+        for move, numbers in parting.ways
+    ]
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:
@@ -79,7 +81,7 @@ def goals_for(task: str) -> tuple[Goal, ...]:
 
 
 def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
-    """Return a profile as JSON: steps from 1, times in seconds, cost in US dollars; null for what is not known."""
+    """Return a profile as JSON: steps from 1, times in seconds, cost in US dollars; null if unknown."""
     tokens = tokens_of(run, profile)
     return {
         "task": run.task,

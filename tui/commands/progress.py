@@ -1,4 +1,4 @@
-"""Long work of a command: its stages, counts and times on standard error, and Ctrl+C, which stops it without loss."""
+"""Long work of a command: its progress on standard error, and Ctrl+C, which stops it without loss."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_TESTS = ("running", "finished")
 
 
 class ProgressLine:
-    """A context that shows the progress of long work: a bar in a terminal, elsewhere lines with the time of day."""
+    """A context that shows the progress of long work: a bar in a terminal, elsewhere lines with the time."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
@@ -41,7 +41,7 @@ class ProgressLine:
         self._stage: WorkStage | None = None
         self._logged_at = float("-inf")
         self.stopping = False
-        """Whether the work is being stopped: a stage that ends now is not done."""
+        """Whether the work is being stopped, so that a stage that ends now is not complete."""
 
     def __enter__(self) -> ProgressLine:
         if not self._quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -76,30 +76,30 @@ class ProgressLine:
                 self.detail(progress.phase)
 
     def stage(self, name: str) -> None:
-        """Begin a stage, unless it is the one that goes on; the one before it has ended."""
+        """Begin a stage unless it is the current one. The previous one has ended."""
         if name == self._name:
             return
         self._end_stage()
         self._stage = WorkStage(name, time.monotonic())
         if self._bar is not None:
-            self._bar.show(name, anew=True)
+            self._bar.show(name, restart=True)
         else:
             self.line(name)
 
     def count(self, done: int, total: int, words: str = "") -> None:
-        """Show how much of the stage is done; `words` say what is at work."""
+        """Show how much of the stage is done. `words` describe the current work."""
         if self._bar is not None:
             self._bar.show(self._titled(words), done, total)
         elif self._is_time_to_log():
             self.line(f"  {done} of {total}{f', {words}' if words else ''}")
 
     def detail(self, text: str) -> None:
-        """Show what is at work, until the next detail; nothing without a terminal."""
+        """Show the current work until the next detail; nothing without a terminal."""
         if self._bar is not None:
             self._bar.show(self._titled(text))
 
     def line(self, text: str, *, stamped: bool = True) -> None:
-        """Print a line that stays; `stamped` puts the time of day before it where there is no terminal."""
+        """Print a line that stays. Without a terminal, `stamped` puts the time of day in front."""
         if self._bar is not None:
             self._bar.line(visible_line(text))
         elif not self._quiet:
@@ -138,7 +138,7 @@ class ProgressLine:
 
 
 def campaign_parts(progress: CampaignProgress) -> list[str]:
-    """Return what is known of a campaign, the most important first."""
+    """Return the known facts about a campaign, the most important first."""
     parts = [f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"]
     left = "" if progress.remaining is None else f", about {duration(1000 * progress.remaining, rounded=True)} left"
     parts.append(f"{duration(1000 * progress.elapsed, rounded=True)}{left}")
@@ -158,7 +158,7 @@ def _words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """Work that a person waits for: where its progress is shown, and the token that Ctrl+C sets."""
+    """Work that a person waits for, with its progress display and the token that Ctrl+C sets."""
 
     progress: ProgressLine
     cancel: CancelToken
@@ -171,10 +171,10 @@ class LongWork:
 
 @contextmanager
 def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the work's progress, none if `quiet`, and stop it on Ctrl+C.
+    """Show the work's progress unless `quiet`, and stop it on Ctrl+C.
 
-    The first Ctrl+C sets the token, and the second ends the work where it stands; work that does not ask for the token
-    ends at the first. Raises `CancelledError` then, with a sentence of what is `kept` and how to go on.
+    The first Ctrl+C sets the token, and the second ends the work at once. Work that doesn't check the token
+    ends at the first. Raises `CancelledError` then, with a sentence on what is `kept` and how to continue.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
     with ProgressLine(quiet=quiet) as progress:
@@ -185,7 +185,9 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
             with interruptible(progress) as cancel:
                 try:
                     yield LongWork(progress, cancel)
-                except UserError as error:  # what the same Ctrl+C ended, such as git, failed for no other reason
+                except (
+                    UserError
+                ) as error:  # a program ended by the same Ctrl+C, such as git, failed for no other reason
                     if cancel.cancelled:
                         raise stopped from error
                     raise
@@ -195,7 +197,7 @@ def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Ite
 
 @contextmanager
 def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]:
-    """Turn the first Ctrl+C into a cancel, and say so; the second ends the program as ever."""
+    """Turn the first Ctrl+C into a cancel, and report that. The second ends the program as usual."""
     cancel = CancelToken()
 
     def stop(*_: object) -> None:
@@ -203,8 +205,8 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         signal(SIGINT, before)
         if progress is not None:
             progress.stopping = True
-            told = "Stopping, without loss. Ctrl+C again ends at once."
-            Thread(target=progress.line, args=(told,), daemon=True).start()  # a handler must not write itself
+            message = "Stopping, without loss. Ctrl+C again ends at once."
+            Thread(target=progress.line, args=(message,), daemon=True).start()  # a handler must not write itself
 
     before = signal(SIGINT, stop)
     try:
@@ -215,7 +217,7 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """Let SIGTERM end the program as an exit does, so that processes and folders are put away first."""
+    """Let SIGTERM end the program like an exit, so that processes and folders are cleaned up first."""
 
     def stop(*_: object) -> None:
         raise SystemExit(128 + SIGTERM)

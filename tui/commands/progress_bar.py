@@ -1,4 +1,4 @@
-"""The line of a terminal that shows what is at work: its name, a bar, a count, and how long it takes."""
+"""The terminal line that shows current work: its name, a bar, a count, and times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gistpoint.core.readable import duration
 _BAR = 12
 """Cells of the bar."""
 _NARROW, _WIDE = 60, 100
-"""Cells from which there is room for the bar, and for the key that stops."""
+"""The widths from which there is room for the bar, and for the key that stops."""
 
 
 class ProgressBar:
@@ -46,10 +46,10 @@ class ProgressBar:
         *,
         count: str = "",
         left_s: float | None = None,
-        anew: bool = False,
+        restart: bool = False,
     ) -> None:
-        """Show what is at work; `anew` begins to count the time. Without `total` the bar only moves."""
-        if anew:
+        """Show the current work. `restart` restarts the clock. Without `total`, the bar only moves."""
+        if restart:
             self._progress.reset(self._task, total=total, description=name)
         if not count and total:
             count = f"{done}/{total}"
@@ -58,16 +58,16 @@ class ProgressBar:
         )
 
     def line(self, text: str) -> None:
-        """Print a line above it, which stays."""
+        """Print a line that stays above the bar."""
         self._progress.console.print(Text(text), soft_wrap=True)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the bar."""
         self._progress.stop()
 
 
 class _Times(ProgressColumn):
-    """How long it takes, and how long it will take, from its own report or from the pace of the count."""
+    """The elapsed and remaining time, from the work's own report or from the pace of the count."""
 
     def render(self, task: Task) -> Text:
         """Return the times in words."""

@@ -1,4 +1,4 @@
-"""`gistpoint replay`: makes the tool calls of a recorded run again, and reports the differences."""
+"""`gistpoint replay`: repeats the tool calls of a recorded run, and reports the differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALL_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRuns(Request):
-    """Runs whose tool calls are made again."""
+    """Runs whose tool calls are repeated."""
 
     recorded: tuple[str, ...] = ()
     all: bool = False
@@ -41,13 +41,16 @@ class ReplayRuns(Request):
 
 
 def replay(wanted: ReplayRuns) -> int:
-    """Print a line per call as it is made, and the verdicts, or a line per run; return 1 if anything differs."""
+    """Print a line per call as it is made and the verdicts, or a line per run.
+
+    Return 1 if anything differs.
+    """
     if wanted.all and wanted.recorded:
-        raise UserError("--all are all attempts, and runs are named beside.", hint="Leave one of the two out.")
+        raise UserError("--all means all attempts, but runs are also named.", hint="Leave one of the two out.")
     if not wanted.all and not wanted.recorded:
         raise UserError("No run is named.", hint="Name runs, or give --all.")
     if wanted.task and (wanted.all or wanted.cluster):
-        raise UserError("--task names another task for runs that are named, on this machine alone.")
+        raise UserError("--task is only for named runs, replayed on this machine.")
     named = list(wanted.recorded)
     if wanted.all or wanted.cluster or wanted.output or len(named) > 1:
         return _replay_many(wanted)
@@ -90,7 +93,7 @@ def _print_call(row: ReplayedRow) -> None:
 def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     print_text(f"\n{plural(len(report.calls), 'call')}: {report.words}")
     if any(row.word == NEARLY for row in report.calls):
-        print_text(f"{NEARLY}: but for times, addresses and folders")
+        print_text(f"{NEARLY}: except for times, addresses and folders")
     then = replay.verdict_then()
     same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
@@ -98,11 +101,14 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
 
 
 def _replay_many(wanted: ReplayRuns) -> int:
-    """Replay the named runs, or all ended attempts of the store; return 1 if one differs or could not be replayed."""
+    """Replay the named runs, or all ended attempts of the store.
+
+    Return 1 if one differs or can't be replayed.
+    """
     services = build_services(wanted.isolation)
     names = _ended(services) if wanted.all else [*dict.fromkeys(wanted.recorded)]
     output = path_of(wanted.output) if wanted.output else None
-    kept = f"The reports so far are in {output}: the same command goes on." if output else "-o FILE keeps reports."
+    kept = f"The reports so far are in {output}: the same command continues." if output else "-o FILE keeps reports."
     with long_work(quiet=wanted.json, kept=kept) as work:
 
         def print_line(line: str) -> None:
@@ -168,13 +174,13 @@ REPLAY = Face(
     replay,
     {
         "recorded": argument("RUN", RUN_HELP),
-        "all": option("all attempts here that a person or a model has ended"),
+        "all": option("all attempts here that a person or a model has finished"),
         "task": option("id or its beginning, a folder or a .tar.zst (default: the one it was made on)"),
         "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
-        "output": option("keep a line a run; runs that are in it are left out", "-o", "--output", metavar="FILE"),
+        "output": option("save a line per run, and skip runs already in it", "-o", "--output", metavar="FILE"),
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if a result or the "
+    about="Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or the "
     "verdict differs, or a call could not run.",
 )

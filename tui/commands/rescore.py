@@ -39,7 +39,7 @@ class RescoreCommand(Request):
 def rescore(wanted: RescoreCommand) -> int:
     """Judge every result, keep it, and print both figures."""
     found = Rescoring(build_services(wanted.isolation), wanted.results)
-    with long_work(quiet=wanted.json, kept="The results that were judged are kept.", asks_token=False) as work:
+    with long_work(quiet=wanted.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
 
         def begin(number: int, total: int, task: Task) -> None:
@@ -88,7 +88,7 @@ RESCORE = Face(
         "results": Words(
             {
                 "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
-                "tasks": option("the tasks that were exported", metavar="SET", together=True),
+                "tasks": option("the exported tasks", metavar="SET", together=True),
                 "reviewer": option("a pseudonym (default: the login)", metavar="NAME"),
             }
         ),

@@ -47,7 +47,7 @@ def review(wanted: ReviewRequest) -> int:
         raise UserError("Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with.")
     for path in wanted.paths:
         _require_there(path)
-    if wanted.read_as:  # heeding it imports all that reads runs
+    if wanted.read_as:  # using it imports everything that reads runs
         read_files_as(wanted.read_as)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
@@ -80,12 +80,12 @@ def _require_there(name: str) -> None:
         return
     raise UserError(
         f"There is no {name!r}: no file, no folder, no attempt and no run of an agent.",
-        hint="`gistpoint attempt list` and `gistpoint agent list` show what is here.",
+        hint="`gistpoint attempt list` and `gistpoint agent list` list what is here.",
     )
 
 
 def _services(isolation: IsolationChoice) -> Services:
-    """Build the services that run code; they never ask on the terminal while the screen uses it."""
+    """Build the services that run code. They never ask on the terminal while the screen uses it."""
     from gistpoint.object_graph import build_services
 
     services = build_services(isolation)
@@ -102,7 +102,7 @@ def _judge(isolation: IsolationChoice, task: Task) -> TaskJudge:
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
-    """Return what names mean: for an attempt or a run of an agent the folders of attempts."""
+    """Resolve names: for an attempt or an agent's run, return the folders of attempts."""
     return tuple(found for path in paths for found in _stored(path, locations))
 
 
@@ -114,9 +114,9 @@ def first_screen(
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
 ) -> Callable[[], Screen[None]]:
-    """Import the screen of a run if only one is named, else that of the list; return what makes it.
+    """Import the screen of a run if only one is named, else that of the list. Return its constructor.
 
-    Of a run the first steps are read ahead, unless that fails: its screen then tells why.
+    The first steps of a run are read ahead, unless that fails; its screen then reports why.
     """
     from gistpoint.tui.screens.review.opening import is_one_run
     from gistpoint.tui.screens.review.screen import ReviewScreen

@@ -34,7 +34,7 @@ def _print_problems(problems: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReviews(Request):
-    """Whose annotations are written, how and where."""
+    """Whose annotations to write, how and where."""
 
     format: Literal["csv", "jsonl"] = "csv"
     output: str | None = None
@@ -63,7 +63,7 @@ def export(asked: ExportReviews) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReviews(Request):
-    """Which files of reviews are taken in."""
+    """The files of reviews to merge."""
 
     paths: tuple[Path, ...]
 
@@ -73,7 +73,7 @@ def merge(asked: MergeReviews) -> int:
     store = _store()
     merged = store.merge(asked.paths)
     _print_problems(merged.problems)
-    print(f"{merged.added} operations added, {merged.known} were there already.")
+    print(f"{merged.added} operations added, {merged.known} were already known.")
     return DONE
 
 
@@ -102,7 +102,9 @@ def _two(store: ReviewStore, names: tuple[str, ...]) -> tuple[str, str]:
     wanted = names or known
     if len(wanted) != 2:
         listed = ", ".join(known) or "nobody"
-        raise UserError("Two reviewers are compared.", hint=f"Name two of them. There are reviews by: {listed}.")
+        raise UserError(
+            "Exactly two reviewers can be compared.", hint=f"Name two of them. There are reviews by: {listed}."
+        )
     for name in wanted:
         _check_known(store, name)
     return wanted[0], wanted[1]
@@ -146,7 +148,7 @@ EXPORT = Face(
     {
         "format": option("default: {default}"),
         "output": option("instead of standard output", metavar="FILE"),
-        "reviewer": option("of these reviewers alone", metavar="NAME"),
+        "reviewer": option("only of these reviewers", metavar="NAME"),
     },
 )
 MERGE = Face(

@@ -33,7 +33,7 @@ RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attem
 
 
 def _settled(document: RunDocument) -> RunDocument:
-    """Add to a run what reviewers decided about its pass."""
+    """Add the reviewers' decision on a run's pass."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.annotations.reviewer import ReviewStore
@@ -81,35 +81,46 @@ class ListRuns(Request):
 
 
 def listing(wanted: ListRuns) -> int:
-    """Print the runs of files, folders and archives; each is read to its end, so that the row is complete."""
+    """Print the runs of files, folders and archives. Each is read to its end, so that the row is complete."""
     read_files_as(wanted.read_as)
-    problems: list[Listed] = []
     if wanted.profile:
-        from gistpoint.tui.commands.profiles import print_profiles, profiled
-
-        runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
-        print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
-        return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
+        return _print_profiles(wanted)
+    problems: list[Listed] = []
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
     for listed, document, run in _read(wanted.paths, problems):
         found.append((listed.name, listed.size, run))
         damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
-    not_read = len({item.name for item in problems} - {name for name, _, _ in found})
+    read = {name for name, _, _ in found}
+    not_read = len({item.name for item in problems} - read)
     if wanted.json:
-        rows = [_row(name, size, run) for name, size, run in found]
-        told = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
-        print_json("gistpoint.runs/1", {"runs": rows, **told})
+        _print_as_json(found, problems, not_read)
     elif found:
         print_records(COLUMNS, found)
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(wanted.paths))}.")
     for text in damaged:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
-    code = _print_problems(problems, wanted.paths, NEGATIVE if problems and not found else DONE)
-    if not_read > 1 or (not_read and found):
+    nothing_read = bool(problems) and not found
+    code = _print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
+    if not_read > (1 if nothing_read else 0):  # a single one, without any run, was named just before
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
+
+
+def _print_as_json(found: list[tuple[str, int, Run]], problems: list[Listed], not_read: int) -> None:
+    rows = [_row(name, size, run) for name, size, run in found]
+    unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
+    print_json("gistpoint.runs/1", {"runs": rows, **unread})
+
+
+def _print_profiles(wanted: ListRuns) -> int:
+    from gistpoint.tui.commands.profiles import print_profiles, profiled
+
+    problems: list[Listed] = []
+    runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
+    print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
+    return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
@@ -151,7 +162,7 @@ def _print_problems(problems: list[Listed], paths: Sequence[str], code: int) -> 
 
 
 def _read_off(heading: str, field: str, text: Callable[[Run], str]) -> Column[tuple[str, int, Run]]:
-    """Return a column of the run's own header; `~` marks values that were derived from its steps."""
+    """Return a column of the run's header. `~` marks values derived from its steps."""
 
     def shown(found: tuple[str, int, Run]) -> str:
         run = found[2]
@@ -255,7 +266,7 @@ def show(wanted: ShowRun) -> int:
 
 
 def _doubted(document: RunDocument) -> int:
-    """Return the exit code for a run that was read; print a warning if it hardly fits the format it was read as."""
+    """Return the exit code for a run that was read. Warn if it hardly fits the format it was read as."""
     doubt = doubt_of(document)
     if doubt:
         print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
@@ -275,7 +286,7 @@ class SearchRuns(Request):
 
 
 def search(wanted: SearchRuns) -> int:
-    """Print each line with matches once, or every match as JSON; return 1 if there is none."""
+    """Print each line with matches once, or every match as JSON. Return 1 if there is none."""
     read_files_as(wanted.read_as)
     from gistpoint.sessions.runs.searching import Query, search_document
     from gistpoint.sessions.runs.searching_files import Sieve
@@ -330,7 +341,7 @@ class ConvertRun(Request):
 
 
 def convert(wanted: ConvertRun) -> int:
-    """Write a run in another format, to standard output or whole to a file."""
+    """Write a run in another format, to standard output or completely to a file."""
     read_files_as(wanted.read_as)
     write = exporter(wanted.to)
     document = _settled(open_named(wanted.recorded))
@@ -369,7 +380,7 @@ LIST = Face(
     {
         "paths": argument("PATH", "a file, a folder or an archive"),
         "json": JSON,
-        "profile": option("what each did when, and where those of a task part ways"),
+        "profile": option("what each did when, and where runs of a task part ways"),
         "sort": option("with --profile, the order of a task's runs"),
         "read_as": READ_AS,
     },

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OF_LINKS = (
     CommandRow("links", "who has a link, and to what", "serve:LINKS"),
-    CommandRow("revoke", "take a participant's link away, at once", "serve:REVOKE"),
+    CommandRow("revoke", "revoke a participant's link at once", "serve:REVOKE"),
 )
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
@@ -105,7 +105,7 @@ def revoke(asked: RevokeLink) -> int:
 
 
 def serve(asked: ServeParticipants) -> int:
-    """Serve until the process is told to leave."""
+    """Serve until the process is asked to stop."""
     import asyncio
 
     _require_extra()
@@ -131,15 +131,15 @@ def serve(asked: ServeParticipants) -> int:
 
     def listening(address: str) -> None:
         tokens = book.assign(people, renew=people if asked.given.new_links else ())
-        print_text(f"Serving at {address}; Ctrl+C stops. A link is told once: give each to its participant alone.")
+        print_text(f"Serving at {address}; Ctrl+C stops. A link is shown once: give each only to its participant.")
         for who in people:
-            told = f"{address}/p/{tokens[who]}" if who in tokens else "has a link already (--new-links makes another)"
-            print_text(f"{who}  {told}")
+            words = f"{address}/p/{tokens[who]}" if who in tokens else "has a link already (--new-links makes another)"
+            print_text(f"{who}  {words}")
         print(end="", flush=True)
 
     server = ParticipantServer(book, people, place, arguments, sessions=asked.sessions, log=_log)
     asyncio.run(server.run(listening))
-    print_text("Stopped. Everything is kept; `gistpoint serve` goes on with the same links.")
+    print_text("Stopped. Everything is kept; `gistpoint serve` continues with the same links.")
     return DONE
 
 
@@ -193,7 +193,7 @@ def _place(asked: ServedAddress) -> ServedPlace:
         )
     if asked.host in _ALL_ADDRESSES and not asked.public_url:
         raise UserError(
-            f"{asked.host} is no address that browsers can open.",
+            f"{asked.host} is not an address that browsers can open.",
             hint="Give --public-url, such as https://lab.example:8000.",
         )
     return ServedPlace(asked.host, asked.port, asked.public_url.rstrip("/"), asked.cert, asked.key, asked.behind_proxy)
@@ -207,8 +207,8 @@ def _require_isolation(sandbox: str | None) -> None:
     wanted = sandbox or read_user_settings(Locations.of_user().config).sandbox or None
     if wanted == UNSANDBOXED:
         raise SandboxUnavailableError(
-            "What others write in a browser does not run without isolation.",
-            hint="`gistpoint doctor` says which isolation works here.",
+            "Code written in a browser does not run without isolation.",
+            hint="`gistpoint doctor` shows which isolation works here.",
         )
     choose(wanted, consented=False)
 
@@ -252,7 +252,7 @@ def _require_own_password(study: StudyFolder) -> None:
     if is_shared(study) and "PGPASSWORD" in os.environ:
         raise UserError(
             "The programs of participants get no password from this environment, and could not reach the team's store.",
-            hint="Put it into ~/.pgpass in place of PGPASSWORD.",
+            hint="Put it into ~/.pgpass instead of PGPASSWORD.",
         )
 
 
@@ -262,7 +262,7 @@ def _require_new(who: str, found: dict[str, Assigned]) -> None:
 
 
 def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
-    """Look for what somebody comes for, and for its isolation, before anybody is told a link. Raises `UserError`."""
+    """Check that everybody's tasks and their isolation exist before any link is shown. Raises `UserError`."""
     if assigned.study:
         from gistpoint.sessions.studies.people import require_servable
         from gistpoint.tui.study_opening import open_study
@@ -282,13 +282,13 @@ LINKS = Face(
     JsonWanted,
     show_links,
     {"json": JSON},
-    about="Lists who has a link. A link itself is told once, when it is made.",
+    about="Lists who has a link. A link itself is shown once, when it is made.",
 )
 REVOKE = Face(
     RevokeLink,
     revoke,
     {"person": argument("CODE", "the participant's code")},
-    about="Takes a link away; an open window is closed. What was done is kept.",
+    about="Revokes a link and closes its open window. The work is kept.",
 )
 _SERVE = Face(
     ServeParticipants,
@@ -297,13 +297,13 @@ _SERVE = Face(
         "given": Words(
             {
                 "people": option(
-                    "a participant's code, never a name, and their tasks; for each participant once",
+                    "a participant's code, never a name, and their tasks; once per participant",
                     "--for",
                     metavar="P01=TASK,TASK",
                 ),
                 "links": option('the same from a TOML file of lines such as P01 = ["TASK"]', metavar="FILE"),
                 "study": option("a study's folder: a link for each code that is enrolled", metavar="DIR"),
-                "new_links": option("make new links in place of those given before"),
+                "new_links": option("make new links to replace the existing ones"),
             },
             title="participants",
         ),
@@ -318,12 +318,12 @@ _SERVE = Face(
             },
             title="address",
         ),
-        "sessions": option("so many at once at most (default: {default})", metavar="N"),
+        "sessions": option("the most at once (default: {default})", metavar="N"),
         "memory": option("memory for the program of each, without what it runs (default: {default})", metavar="MIB"),
         "sandbox": sandbox_word("bwrap, docker or landlock"),
     },
-    about="Serves each participant their tasks in a browser, by a link of their own. What they do is kept here, as if "
-    "they sat at this machine. Without --for, --links and --study, the links that were given before are served.",
+    about="Serves each participant their tasks in a browser, with a link of their own. What they do is kept here, as "
+    "if they used this machine. Without --for, --links and --study, the existing links are served.",
 )
 
 

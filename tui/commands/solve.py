@@ -50,9 +50,9 @@ def open_attempt(
     lines: bool,
     new: bool = False,
 ) -> int:
-    """Attempt the task or the attempt that `find` returns, on the screen or by lines; return the exit code.
+    """Attempt the task or the attempt that `find` returns, on the screen or by lines. Return the exit code.
 
-    Of a task, the newest attempt that has not ended is resumed; with `new`, one is begun.
+    For a task, resume the newest unfinished attempt, or with `new`, begin one.
     """
     from gistpoint.tui.commands.output import interactive
 
@@ -74,8 +74,8 @@ def open_attempt(
     what = _newest(services, find(services), new=new)
     if not lines:
         raise UserError(
-            "There is no terminal: nothing was begun.",
-            hint="With --lines, tool calls are read from standard input, one a line.",
+            "There is no terminal, so nothing was started.",
+            hint="With --lines, tool calls are read from standard input, one per line.",
         )
     from gistpoint.tui.commands.solve_lines import solve_by_lines
 
@@ -83,7 +83,7 @@ def open_attempt(
 
 
 def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
-    """Return the services, with the settings that are given for a gist."""
+    """Return the services, with the settings given for a gist."""
     role = None if wanted.role is None else Role(wanted.role)
     services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
     if not wanted.gist_settings:
@@ -98,7 +98,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
         services.as_given(task)
         return services
     raise UserError(
-        f"The attempt {attempt_id} keeps the settings that it began with.",
+        f"The attempt {attempt_id} keeps its original settings.",
         hint="Name its task instead, to begin an attempt with others.",
     )
 
@@ -112,7 +112,8 @@ def _named(name: str, services: Services) -> Task | str:
     state = services.attempts.summary(attempt_id).state
     if state.driver == MODEL and not state.ended:
         raise UserError(
-            f"A model works on the attempt {attempt_id}.", hint=f"`gistpoint agent watch {attempt_id}` takes it over."
+            f"A model is working on the attempt {attempt_id}.",
+            hint=f"`gistpoint agent watch {attempt_id}` takes it over.",
         )
     return attempt_id
 

@@ -23,22 +23,25 @@ from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_text
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.starting import go_on_collecting
+from gistpoint.tui.starting import resume_collecting
 
 _HELP = frozenset({"help", "?"})
 """Lines that print the list of tools."""
-_FREE = "Nothing was called, nothing spent."
+_FREE = "Nothing was called or spent."
 
 
 def solve_by_lines(services: Services, what: Task | str) -> int:
-    """Begin a task, or resume an attempt by its id, and answer the lines of standard input; return the exit code."""
-    go_on_collecting()  # it was put off for a screen
+    """Begin a task, or resume an attempt by its id, and answer the lines of standard input.
+
+    Return the exit code.
+    """
+    resume_collecting()  # it was suspended for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
         _by_lines(opened)
     except KeyboardInterrupt as error:
         id = opened.attempt.state.attempt_id
-        raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` goes on.") from error
+        raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` continues.") from error
     finally:
         opened.close()
     return _ended(opened.attempt.state, services)
@@ -138,7 +141,10 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _ended(state: AttemptState, services: Services) -> int:
-    """Confirm a pass, say how the attempt ended, and return the exit code; Ctrl+C leaves the pass unconfirmed."""
+    """Confirm a pass, report how the attempt ended, and return the exit code.
+
+    Ctrl+C leaves the pass unconfirmed.
+    """
     if to_be_confirmed(state) is not None:
         with long_work(kept=f"`gistpoint attempt confirm {state.attempt_id}` asks again.", asks_token=True) as work:
             asked = after_the_end(services, state.attempt_id, run=work.run)
@@ -148,7 +154,7 @@ def _ended(state: AttemptState, services: Services) -> int:
     if result is AttemptResult.TO_BE_READ:
         reason = f"{result.value}; suspicious: {', '.join(state.suspicious)}"
     if state.confirmation is not None:
-        said = "\n  ".join(confirmation_lines(state.confirmation))
-        print(visible(f"confirmation: {said}"), file=sys.stderr)
+        lines = "\n  ".join(confirmation_lines(state.confirmation))
+        print(visible(f"confirmation: {lines}"), file=sys.stderr)
     print(visible(f"attempt {state.attempt_id}: {reason}"), file=sys.stderr)
     return DONE if result is AttemptResult.SOLVED else NEGATIVE

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.opened import TeamStore
 
 FILES = "files"
-_KEPT = "What was sent and fetched stays; `gistpoint store sync` does the rest."
+_KEPT = "What was sent and fetched is kept; `gistpoint store sync` does the rest."
 
 
 @contextmanager
@@ -57,18 +57,18 @@ class UseStore(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStore(JsonWanted):
-    """What is fetched beside what is new."""
+    """What to fetch besides new things."""
 
     deleted: bool = False
 
 
 def use(asked: UseStore) -> int:
-    """Remember the store, and tell whether it answers; return 1 if it can't be used."""
+    """Remember the store, and report whether it answers. Return 1 if it can't be used."""
     locations = Locations.of_user()
     if asked.store == FILES:
         before = chosen_address(locations.config)
         choose(locations.config, None)
-        print(f"Files alone are used. {before} keeps what it has." if before else "Files alone are used.")
+        print(f"Only files are used. {before} keeps what it has." if before else "Only files are used.")
         return DONE
     address = parse_address(asked.store)
     choose(locations.config, asked.store)
@@ -81,13 +81,13 @@ def use(asked: UseStore) -> int:
     except TeamStoreError as error:
         print_text(f"{error.message} {error.hint or ''}".rstrip())
         if not isinstance(error, EmptyStoreError):
-            print("The choice is kept; `gistpoint store use files` takes it back.")
+            print("The choice is kept; `gistpoint store use files` reverts it.")
             return NEGATIVE
     return DONE
 
 
 def init(_: NoChoice) -> int:
-    """Make the schema and the roles; return 1 if somebody else has to make these."""
+    """Make the schema and the roles. Return 1 if somebody else has to make the roles."""
     from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, require_extra, upgrade
 
     require_extra()
@@ -114,14 +114,14 @@ def init(_: NoChoice) -> int:
 
 
 def status(asked: JsonWanted) -> int:
-    """Print how the store stands."""
+    """Print the state of the store."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
     if address is None:
         if asked.json:
             print_json("gistpoint.store-status/1", {"store": None})
         else:
-            print("Files alone are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's store.")
+            print("Only files are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's store.")
         return DONE
     try:
         with _opened(locations) as store:
@@ -136,7 +136,7 @@ def status(asked: JsonWanted) -> int:
             print_json("gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting})
             return NEGATIVE
         print_text(error.message)
-        print(f"Attempts that were written meanwhile: {len(waiting)}. They are sent when it answers again.")
+        print(f"Attempts written in the meantime: {len(waiting)}. They are sent when it answers again.")
         return NEGATIVE
     if asked.json:
         print_json("gistpoint.store-status/1", asdict(found))
@@ -194,7 +194,7 @@ def sync(asked: SyncStore) -> int:
         left = f"{plural(done.tasks_left, 'task')} that {'was' if done.tasks_left == 1 else 'were'} deleted here"
         print(f"Not fetched: {left} (--deleted fetches them).")
     for branch in done.branches:
-        print_text(f"Another machine went on with it, so this machine's lines are in the branch {branch}.")
+        print_text(f"Another machine continued it, so this machine's lines are in the branch {branch}.")
     for conflict in done.alarms:
         print_text(visible_line(str(conflict)))
     return NEGATIVE if done.alarms else DONE
@@ -226,8 +226,8 @@ USE = Face(
     UseStore,
     use,
     {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
-    about="Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
-    "Attempts are written to files in either case and sent from there. The address never holds a password: "
+    about="Chooses the store for this user: a database that a team shares, or only files, which is the default. "
+    "Attempts are written to files in either case and sent from there. The address never contains a password: "
     "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
     "now: it does not answer, refuses, or gives this user no right.",
 )
@@ -242,15 +242,15 @@ STATUS = Face(
     JsonWanted,
     status,
     {"json": JSON},
-    about="Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and "
-    "the machines that use it. Nothing is changed. The exit code is 1 if the store does not answer.",
+    about="Shows the chosen store, your rights on it, what is yet to be sent and fetched, who holds leases, branches "
+    "and the machines that use it. Nothing is changed. The exit code is 1 if the store does not answer.",
 )
 SYNC = Face(
     SyncStore,
     sync,
-    {"deleted": option("fetch also the tasks that were deleted here"), "json": JSON},
-    about="Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
-    "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
+    {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
+    about="Sends all tasks, attempts and annotations missing from the store, and fetches what is not here. It can be "
+    "repeated and stopped. Differences are left alone on both sides and named; the exit code is then 1. "
     "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for.",
 )
 CHECK = Face(

@@ -52,13 +52,16 @@ class NamedStudy(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyShown(NamedStudy):
-    """A study by its folder or name, and how something of it is printed."""
+    """A study by its folder or name, and how its output is printed."""
 
     json: bool = False
 
 
 class StudyFace(Generic[R]):
-    """The face of an operation on a study, which is named first, and whose result is printed as JSON on request."""
+    """The command-line form of an operation on a study, named first.
+
+    Its result is printed as JSON on request.
+    """
 
     def __init__(
         self,
@@ -71,7 +74,7 @@ class StudyFace(Generic[R]):
         required: bool = False,
         json: Word = JSON,
     ) -> None:
-        """`run` gets the study, opened, and whether the result is printed as JSON; the rest is as in `Words`."""
+        """`run` gets the opened study, and whether to print JSON. The rest is as in `Words`."""
         self._request, self._run, self._about = request, run, about
         self._words = Words(words, one_of=one_of, required=required)
         self._json = Words({"json": json})
@@ -118,7 +121,7 @@ class StudyCheck(StudyShown):
 
 
 def check(asked: StudyCheck) -> int:
-    """Print the finding of each check; return 1 if one failed."""
+    """Print the finding of each check. Return 1 if one failed."""
     study = open_study(asked.study)
     if asked.prereg:
         print_text(preregistration(study))
@@ -128,7 +131,7 @@ def check(asked: StudyCheck) -> int:
     def make(task: Task) -> HelpGist:
         from gistpoint.core.assist.making_help import make_help
 
-        with long_work(quiet=asked.json, kept="The study is as it was.") as work:
+        with long_work(quiet=asked.json, kept="The study is unchanged.") as work:
             runner = build_entrypoint_runner(IsolationChoice(sandbox=study.study.sandbox.demand or None))
             return make_help(task, read_answer(task), runner, time.monotonic, run=work.run)
 
@@ -158,7 +161,7 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     print_text(f"{study.study.id} is open, with protocol {study.protocol[:12]} and {plural(len(study.tasks), 'task')}")
     if not study.study.simulated:
         if unwritten := unwritten_texts(study.study):
-            print_text(f"Still to be written, before anybody else takes part: {', '.join(unwritten)}")
+            print_text(f"Still to be written before anybody else takes part: {', '.join(unwritten)}")
             print_text(f"Next, to try it yourself: gistpoint study enrol {study.named} --code ME --role author")
         else:
             print_text(f"Next: gistpoint study enrol {study.named} --number 10")
@@ -166,7 +169,7 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 
 
 def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
-    """Put the declaration as it is now in force."""
+    """Put the current declaration in force."""
     before = amend_study(study, wanted)
     share_again(study)
     if as_json:
@@ -222,12 +225,12 @@ CHECK = Face(
         one_of=(("json", "prereg"),),
     ),
     about="Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this machine, and "
-    "how evenly 100 enrolments meet the tasks. Exit code 1 if something is not as it should be.",
+    "how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong.",
 )
 OPEN = StudyFace(
     NoChoice,
     opening,
-    about="Freezes the declaration: its hash is written into the log, and with every attempt. Later changes are told "
+    about="Freezes the declaration: its hash is written to the log, and with every attempt. Later changes are declared "
     "by `gistpoint study amend`.",
 )
 AMEND = StudyFace(
@@ -238,5 +241,5 @@ AMEND = StudyFace(
     "the amendment with its reason.",
 )
 CLOSE = StudyFace(
-    NoChoice, close, about="Ends a study: nobody goes on with it, and the organiser's screens show results."
+    NoChoice, close, about="Ends a study: nobody can continue it, and the organiser's screens show results."
 )

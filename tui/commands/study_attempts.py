@@ -1,4 +1,4 @@
-"""`gistpoint study`: what became of attempts: models' runs, corrected times, exclusions, and exports."""
+"""`gistpoint study`: attempts: models' runs, corrected times, exclusions, and exports."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def exclude(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
 
 
 def include(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
-    """Include an attempt; return 1 if it still does not count."""
+    """Include an attempt. Return 1 if it still does not count."""
     row = include_attempt(study, wanted)
     _print_decision("included", row, as_json=as_json)
     return DONE if row.counted else NEGATIVE
@@ -157,7 +157,7 @@ def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
     """Export a study."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, wanted, _write, work.run)
-        make_folder(path_of(wanted.output))  # also where no format had a file
+        make_folder(path_of(wanted.output))  # even if no format had a file
     simulated = study.study.simulated
     if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
@@ -200,12 +200,12 @@ def _formats(text: str) -> ExportFormats:
 SOLVERS = StudyFace(
     NoChoice,
     solvers,
-    about="Lists the runs that [[solver]] in study.toml names: of which task each is, or why it is of none, and where "
+    about="Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and where "
     "models had other budgets than people. Exit code 1 if a declared solver has no run that counts.",
 )
 _SETTLED: dict[str, Word | Words] = {
     "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
-    "why": option("told in the report", metavar="WORDS", read=_reason),
+    "why": option("the reason, for the report", metavar="WORDS", read=_reason),
 }
 CORRECT = Face(
     CorrectAttempt,
@@ -224,7 +224,7 @@ CORRECT = Face(
             }
         ),
     },
-    about="Says what a span of an attempt counts as, such as a telephone call that nobody paused for. Times count from "
+    about="Says what a span of an attempt counts as, such as a phone call without a pause. Times count from "
     "the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every export.",
 )
 EXCLUDE = StudyFace(
@@ -246,13 +246,13 @@ EXPORT = StudyFace(
     {
         "to": option(f"of: {', '.join(NAMES)}", metavar="FORMATS", read=_formats),
         "output": option("the folder to write into", "-o", "--output", metavar="OUT"),
-        "person": option("only what there is of one participant, for the participant", metavar="CODE"),
+        "person": option("only the data of one participant, for the participant", metavar="CODE"),
         "public": option(
             "for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
             "`study audit --public OUT` proves it"
         ),
         "simulated": option("simulated data also in `metr`, which has no place of its own for that"),
-        "unblind": option("before the study is closed; the log and the report will tell"),
+        "unblind": option("before the study is closed; the log and the report will say so"),
     },
     one_of=(("person", "public"),),
     about="Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a set of "

@@ -39,7 +39,7 @@ from gistpoint.tui.study_opening import open_study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairComparison(StudyShown):
-    """Which repairs of a study are compared, and how their code is isolated."""
+    """The repairs of a study to compare, and the isolation of their code."""
 
     repairs: CompareRepairs
     isolation: IsolationChoice
@@ -51,7 +51,9 @@ def compare(asked: RepairComparison) -> int:
     if folder.study.simulated:
         raise StudyError(f"{folder.study.id} is simulated: its repairs are made up, and nothing can be compared.")
     passing = _passing(folder)
-    with long_work(quiet=asked.json, kept="What was compared is kept: the same command goes on from there.") as work:
+    with long_work(
+        quiet=asked.json, kept="Comparisons so far are kept: the same command continues from there."
+    ) as work:
         found = compare_repairs(
             folder, passing, asked.repairs, lambda: build_equivalence_tester(asked.isolation), work.run
         )
@@ -75,12 +77,14 @@ class ConfirmStudy(StudyShown):
 
 
 def confirm(asked: ConfirmStudy) -> int:
-    """Confirm the passes whose journals this machine has, and print what came of each."""
+    """Confirm the passes whose journals this machine has, and print each result."""
     folder = open_study(asked.study)
     folder.require_people()
     waiting = passes_to_confirm(folder)
     found: list[AskedPass] = []
-    with long_work(quiet=asked.json, kept="What was confirmed is in the journals: the same command goes on.") as work:
+    with long_work(
+        quiet=asked.json, kept="Confirmations so far are in the journals: the same command continues."
+    ) as work:
         for one in confirm_study(build_services(asked.isolation), folder, waiting.here, work.run):
             found.append(one)
             if not asked.json:
@@ -113,27 +117,29 @@ def read(asked: BlindReading) -> int:
     """Open the changes for reading."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
-    from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
+    from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
     folder = open_study(asked.study)
-    require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
+    require_terminal("reading", hint="`gistpoint study report DIR` contains readers' answers.")
     reader = asked.reader or getpass.getuser()
     items = reading_queue(folder, _passing(folder), reader)
     if not items:
         raise StudyError("Nothing has passed yet, so there is nothing to read.")
-    said = {place: Said(decision, why) for place, (decision, why) in decided_before(folder, items, reader).items()}
+    answers = {
+        place: MergeAnswer(decision, why) for place, (decision, why) in decided_before(folder, items, reader).items()
+    }
 
     def shown(item: ReadingItem) -> ShownChange:
         failing = tuple(failure.id for failure in item.task.brief.failing)
         return ShownChange(item.task.source.name, failing, item.repair.change(SourceTree.open(item.task.tree_path)))
 
-    def keep(place: int, said: Said) -> None:
-        record_reading(folder, reader, items[place], said.decision, said.why)
+    def keep(place: int, answer: MergeAnswer) -> None:
+        record_reading(folder, reader, items[place], answer.decision, answer.why)
 
     changes = [shown(item) for item in items]
 
     def first() -> BlindReadingScreen:
-        return BlindReadingScreen(changes, said, keep)
+        return BlindReadingScreen(changes, answers, keep)
 
     return OneScreenApp(Locations.of_user(), "screens/study/reading.tcss", first).run_to_exit_code()
 
@@ -170,6 +176,6 @@ READ = Face(
         "study": STUDY,
         "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
     },
-    about="Shows every change that passed, one after the other, without telling whose it is; the originals are among "
-    "them. Say of each whether you would merge it. What you say goes into a file of yours in the study's log.",
+    about="Shows every change that passed, one after another, without its author; the originals are among "
+    "them. Say for each whether you would merge it. Your answers go into a file of yours in the study's log.",
 )

@@ -1,4 +1,4 @@
-"""`gistpoint study`: who takes part, who leaves, what is deleted, and whether the folder is as it was written."""
+"""`gistpoint study`: who takes part, who leaves, what is deleted, and whether the folder is unaltered."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> in
 
 
 def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
-    """Record that somebody withdraws, and erase on request."""
+    """Record somebody's withdrawal, and erase on request."""
     left = withdraw_person(study, wanted)
     if as_json:
         values = {"data": left.data, "deleted": asdict(left.erasure) if left.erasure else None}
@@ -67,24 +67,24 @@ def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
 
 
 def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
-    """Return what became of somebody's data, and where something may be left that deleting files does not reach."""
+    """Return what happened to somebody's data, and where copies may remain."""
     if left.erasure is None:
-        return [f"{left.code} has withdrawn. What there is so far is kept."]
-    said = [f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."]
+        return [f"{left.code} has withdrawn. Their data so far are kept."]
+    sentences = [f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."]
     if left.away:
-        said.append(f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there.")
+        sentences.append(f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there.")
     if left.named:
-        said.append("The code is still named in study.toml, in participants.team.")
+        sentences.append("The code is still named in study.toml, in participants.team.")
     for export in left.exports:
-        said.append(f"An export in {', '.join(export.to)} holds copies. Make it again, and delete the old one.")
+        sentences.append(f"An export in {', '.join(export.to)} contains copies. Make it again, and delete the old one.")
     if left.reported:
-        said.append(f"The report was made before: gistpoint study report {typed} makes it again.")
-    return [*said, f"On every other machine: gistpoint study sync {typed}"]
+        sentences.append(f"The report was made before: gistpoint study report {typed} makes it again.")
+    return [*sentences, f"On every other machine: gistpoint study sync {typed}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseExpired(Request):
-    """Whether the people whose retention has ended are erased, or only counted."""
+    """Whether to erase the people whose retention has ended, or only count them."""
 
     expired: bool
     dry_run: bool = False
@@ -107,14 +107,14 @@ def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStudy(Request):
-    """What is taken in before a study is brought up to date."""
+    """What to merge before a study is updated."""
 
     other: str | None = None
-    """Another copy of the study's folder, which is taken in."""
+    """Another copy of the study's folder to merge."""
 
 
 def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
-    """Bring a study's folder up to date."""
+    """Update a study's folder."""
     done = synchronise(study, path_of(wanted.other) if wanted.other else None)
     if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))
@@ -141,7 +141,7 @@ class AuditStudy(Request):
 
 
 def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
-    """Print what is wrong with a study's folder; return 1 if something is."""
+    """Print what is wrong with a study's folder. Return 1 if something is."""
     found = list(audit(study) if wanted.public is None else audit_public(study, path_of(wanted.public)))
     wrong = [finding for finding in found if not finding.note]
     verdict = f"{len(wrong)} wrong" if wrong else "clean"
@@ -166,10 +166,10 @@ ENROL = StudyFace(
     enrol,
     {
         "code": option("a code of your own, never a name; else six random characters", metavar="C"),
-        "number": option("so many participants, with random codes", metavar="N"),
+        "number": option("this many participants, with random codes", metavar="N"),
         "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(
-            "only `baseline` counts in estimates; `author` is for who knows the tasks (default: "
+            "only `baseline` counts in estimates; `author` is for people who know the tasks (default: "
             "baseline, and author for the codes in participants.team)"
         ),
     },
@@ -192,21 +192,21 @@ WITHDRAW = StudyFace(
     withdraw,
     {
         "code": argument("CODE", "the participant's code"),
-        "keep": option("what there is so far is kept and analysed"),
-        "erase": option("what there is so far is deleted"),
-        "words": option("what the person said, if they want it kept", metavar="WORDS"),
+        "keep": option("keep and analyse the data so far"),
+        "erase": option("delete the data so far"),
+        "words": option("the person's own words, if they want them kept", metavar="WORDS"),
     },
     one_of=(("keep", "erase"),),
     required=True,
-    about="Ends somebody's part in the study. With --erase all that there is of the person is deleted from this folder "
+    about="Ends somebody's part in the study. With --erase, all data of the person are deleted from this folder "
     "and this machine, at once and whenever it turns up again; only how the attempts ended is counted on.",
 )
 ERASE = StudyFace(
     EraseExpired,
     erase,
     {
-        "expired": option("the people whose time is over"),
-        "dry_run": option("only say whom it would be"),
+        "expired": option("the people whose retention has ended"),
+        "dry_run": option("only say who it would be"),
     },
     about="Erases everybody whose last operation is older than privacy.retention_days in study.toml, as `withdraw "
     "--erase` does. Estimates change: make the report before.",
@@ -216,7 +216,7 @@ SYNC = StudyFace(
     sync,
     {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
     about="Publishes this machine's attempts of the study into its folder, and deletes what has turned up again of "
-    "people who were erased. With --from it first takes in another copy of the folder. It can be repeated.",
+    "people who were erased. With --from, it first merges another copy of the folder. It can be repeated.",
 )
 AUDIT = StudyFace(
     AuditStudy,
@@ -230,5 +230,5 @@ AUDIT = StudyFace(
     },
     about="Derives each plan again from what its planner had read, and checks every line of the log, every journal, "
     "who wrote what, and that nothing is left of people who were erased. Exit code 1 if something is wrong; "
-    "notes are no fault.",
+    "notes are not faults.",
 )

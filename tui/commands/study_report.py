@@ -1,4 +1,4 @@
-"""`gistpoint study analyse` and `report`: a study's estimates in the terminal, and as one page with all around them."""
+"""`gistpoint study analyse` and `report`: a study's estimates in the terminal, and as a full page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage(Request):
-    """Into which file a report is written."""
+    """The file to which a report is written."""
 
     output: str | None = None
     open: bool = False
@@ -57,24 +57,24 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     require_page()
     made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
     target = page_name(study.root, wanted.output, simulated=made.simulated)
-    beside = _beside(target)
-    # By the token: an interrupt that is raised while a figure is drawn may be lost in a callback.
+    others = _other_files(target)
+    # By the token, since an interrupt raised while a figure is drawn may be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
     write_whole(target, content.page)
-    write_whole(beside["results"], [content.results])
-    write_whole(beside["methods"], [content.methods])
+    write_whole(others["results"], [content.results])
+    write_whole(others["methods"], [content.methods])
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
     still_open = sum(answer.open for answer in made.checklist)
     if as_json:
-        files = {"report": str(target), **{name: str(path) for name, path in beside.items()}}
+        files = {"report": str(target), **{name: str(path) for name, path in others.items()}}
         print_json("gistpoint.study-report/1", {**files, "failed": failed, "checklist_open": still_open})
     else:
         print_text(f"{target}: {sum(ran.printed for ran in made.ran)} analyses of {len(made.ran)} have data")
-        print_text(f"Beside it: {', '.join(path.name for path in beside.values())}")
+        print_text(f"Also written: {', '.join(path.name for path in others.values())}")
         print_text(f"Items of the checklist without an answer: {still_open} of {len(made.checklist)}")
         if failed:
-            print_text(f"Failed, as the page tells: {', '.join(failed)}")
+            print_text(f"Failed, as reported on the page: {', '.join(failed)}")
     if wanted.open:
         _open(target)
     return _code(made.ran)
@@ -86,15 +86,15 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return where the page goes; the name of a simulated study's page says so."""
+    """Return the file of the page. The name of a simulated study's page says so."""
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")
     return target
 
 
-def _beside(target: Path) -> dict[str, Path]:
-    """Return the other two files: `results.json` beside `report.html`, `X.results.json` beside `X.html`."""
+def _other_files(target: Path) -> dict[str, Path]:
+    """Return the other two files: `results.json` for `report.html`, `X.results.json` for `X.html`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
     return {"results": target.with_name(f"{start}results.json"), "methods": target.with_name(f"{start}methods.md")}
@@ -130,7 +130,7 @@ def _code(ran: Iterable[RanAnalysis]) -> int:
 
 
 def has_screen() -> bool:
-    """Whether there is a screen on which a browser could open a page."""
+    """Return whether there is a screen on which a browser could open a page."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
@@ -139,9 +139,7 @@ def _open(target: Path) -> None:
         print_text("There is no screen here: copy the page to a machine that has one. It is one file.")
 
 
-_UNBLIND = option(
-    "see outcomes though the study is still open; that is written into its log, and reports tell it", "--unblind"
-)
+_UNBLIND = option("see outcomes although the study is still open; its log and reports will say so", "--unblind")
 ANALYSE = StudyFace(
     AnalyseStudy,
     analyse,
@@ -170,7 +168,7 @@ REPORT = StudyFace(
         "unblind": _UNBLIND,
     },
     json=option("print which files were written as JSON", "--json"),
-    about="Writes one page with all tables and figures, the methods and the checklist; beside it every number by its "
-    "key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
-    "code 1 if an analysis failed; the page tells which.",
+    about="Writes one page with all tables and figures, the methods and the checklist, and next to it every number by "
+    "its key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. "
+    "Exit code 1 if an analysis failed; the page says which.",
 )

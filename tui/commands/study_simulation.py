@@ -1,4 +1,4 @@
-"""`gistpoint study simulate`, `demo` and `power`: a study without people, and what a design can tell."""
+"""`gistpoint study simulate`, `demo` and `power`: a study without people, and the power of a design."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStudy(StudyShown):
-    """Into which folder the demo's study is written."""
+    """The folder of the demo's study."""
 
     study: str = "demo-study"
 
@@ -57,7 +57,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
         f"simulated models made {plural(count.runs, 'run')}. Nobody took part."
     )
     if count.withdrew:
-        print_text(f"{count.withdrew} of the people withdrew on the way, as happens.")
+        print_text(f"{count.withdrew} of the people withdrew on the way, as some do.")
     for problem in count.problems:
         print_text(problem)
     print_text(f"Next: gistpoint study report {folder}")
@@ -69,8 +69,13 @@ def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         found = power_of_study(study, wanted, work.run)
     if as_json:
-        told = found.told
-        values = {"id": study.study.id, "what": told.what, "assumed": told.assumed, "figures": list(told.figures)}
+        forecast = found.told
+        values = {
+            "id": study.study.id,
+            "what": forecast.what,
+            "assumed": forecast.assumed,
+            "figures": list(forecast.figures),
+        }
         print_json("gistpoint.study-power/1", values)
     else:
         _print_power(found, wanted)
@@ -82,10 +87,10 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
     print_text(
-        f"Primary estimate: {design.what}. Of all attempts of people; of one mode or condition alone it is wider."
+        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition it is wider."
     )
     print_table(
-        ["people", "tasks each", "tasks", "attempts", width, *(["told from none"] if effect else [])],
+        ["people", "tasks each", "tasks", "attempts", width, *(["detected"] if effect else [])],
         [
             [
                 str(figure.people),
@@ -136,20 +141,20 @@ DEMO = Face(
     DemoStudy,
     demo,
     {"study": argument("DIR", "default: ./{default}"), "json": JSON},
-    about="Writes a simulated study of the library that comes with gistpoint, to see what a report tells: "
-    f"{DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and it says so.",
+    about="Writes a simulated study of the library that comes with gistpoint, to see what a report contains: "
+    f"{DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and the report says so.",
 )
 POWER = StudyFace(
     PowerOfStudy,
     power,
     {
-        "people": option("only for so many people", metavar="N"),
-        "effect": option("the difference of rates, or ratio of times, to be told", metavar="D"),
+        "people": option("only for this many people", metavar="N"),
+        "effect": option("the difference of rates, or ratio of times, to be detected", metavar="D"),
         "rate": _number("--rate", "the share solved (default: {default}, the widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),
         "sigma": _number("--sigma", "of the logarithm of a person's time"),
     },
-    about="Says how wide the 95 % interval of the primary estimate will be, for the design of the study and several "
-    "numbers of people, before anybody is asked. Outcomes are simulated and analysed as those of the study will be.",
+    about="Predicts the width of the 95 % interval of the primary estimate, for the design of the study and several "
+    "numbers of people, before anybody takes part. Outcomes are simulated and analysed like the study's.",
 )

@@ -1,4 +1,4 @@
-"""`gistpoint study join` and `progress`: taking part in a study, and how far it is."""
+"""`gistpoint study join` and `progress`: taking part in a study, and its progress."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class TakePart(NamedStudy):
     """Who takes part in which study."""
 
     code: str = ""
-    """Empty to be asked for it."""
+    """The participant's code; empty to be asked for it."""
 
 
 def join(asked: TakePart) -> int:
     """Go through the study with a participant."""
     open_study(asked.study)
-    require_terminal("study", hint="Whoever takes part needs the screen. `gistpoint study progress` prints a table.")
+    require_terminal("study", hint="Taking part needs the screen. `gistpoint study progress` prints a table.")
     return app_of(asked.study, asked.code or input("Your code: ").strip()).run_to_exit_code()
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done there.
 
-    `again` says how to go on another day, if not by the command.
+    `again` says how to continue on another day, if not with the command.
     """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation
@@ -68,7 +68,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     if not drafts.hold():
         raise StudyError(
             f"The part of {code} is open in another window on this machine.",
-            hint="Go on there, or close it there first.",
+            hint="Continue there, or close it there first.",
         )
     command = again or f"gistpoint study join {shlex.quote(name)} --code {code}"
     return StudyApp(
@@ -103,7 +103,7 @@ class ShowProgress(Request):
 
 
 def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
-    """Show how far a study is, on a screen if there is a terminal."""
+    """Show the progress of a study, on a screen if there is a terminal."""
     hidden = outcomes_hidden(folder, unblind=wanted.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)
@@ -162,7 +162,7 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
 
 
 def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
-    """Return a task as JSON has it: without outcomes if they are hidden."""
+    """Return a task for JSON, without outcomes if they are hidden."""
     values = asdict(task)
     if hidden:
         for name in ("solved", "by_tests", "standings", "median_s"):
@@ -177,14 +177,14 @@ JOIN = Face(
         "study": STUDY,
         "code": option("your code, from the organiser; asked for without it", metavar="C"),
     },
-    about="Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
-    "closed at any time: the same command goes on where it was.",
+    about="Opens what a participant sees: consent, questions, rules, and one task after another, to the end. It can be "
+    "closed at any time: the same command continues where it was.",
 )
 PROGRESS = StudyFace(
     ShowProgress,
     progress,
     {
-        "unblind": option("show results of a study that is open; the log and the report tell it"),
+        "unblind": option("show results of an open study; the log and the report will say so"),
     },
     about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
     "study is closed.",

@@ -1,4 +1,4 @@
-"""`gistpoint study share`: a study of a team, on whose store every machine finds it."""
+"""`gistpoint study share`: a team's study, on a store where every machine finds it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sharing(asked: StudyShown) -> int:
     print_text("On every machine that takes part, once:")
     print_text(f"  gistpoint store use '{done.address.for_others}'")
     if done.address.local:
-        print_text(f"{done.address} is a place of this machine alone: others put the name of the server there.")
+        print_text(f"{done.address} is an address of this machine: others use the name of the server instead.")
     elif "service" in done.address.options:
         print_text(f"Their own service file says where {done.address.options['service']} is.")
     print_text(f"Then: gistpoint study join {identity} --code CODE")
@@ -70,5 +70,5 @@ SHARE = Face(
     {"study": argument("DIR", "the study's folder"), "json": JSON},
     about="Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
     "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
-    "commands then find it by its id. Said again, it puts a changed declaration there.",
+    "commands then find it by its id. Repeated, it puts a changed declaration there.",
 )

@@ -31,11 +31,11 @@ def export(wanted: ExportTasks) -> int:
     write = task_exporter(wanted.to)
     settings = wanted.settings()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UserError(f"{target} is there already.", hint="Name a new folder, or an empty one.")
+        raise UserError(f"{target} already exists.", hint="Name a new folder, or an empty one.")
     for task in tasks:
         _refuse_image(task)
     make_folder(target)
-    begun = f"{target} is not whole: delete it and export again, or name another folder."
+    begun = f"{target} is incomplete: delete it and export again, or name another folder."
     with long_work(kept=begun, asks_token=False) as work:
         work.progress.stage("writing tasks")
         exported = []
@@ -54,7 +54,7 @@ def export(wanted: ExportTasks) -> int:
 
 
 def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
-    """Return the tasks that names select. Raises `TaskError` if one of them can't be read."""
+    """Return the named tasks. Raises `TaskError` if one of them can't be read."""
     found = read_set(names, store)
     if found.problems:
         raise TaskError(f"{found.problems[0]}", hint="Nothing was written.")
@@ -64,7 +64,7 @@ def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
 def _refuse_image(task: Task) -> None:
     if task.environment.image is not None:
         raise UserError(
-            f"The task {task.short_id} runs in a Docker image of its own, which no export for a harness describes.",
+            f"The task {task.short_id} runs in a Docker image of its own, which exports for a harness can't describe.",
             hint="`--to archive` exports it for gistpoint.",
         )
 
@@ -79,9 +79,9 @@ def _exported(task: Task) -> ExportedTask:
 def _archive(tasks: Sequence[Task], target: Path) -> int:
     if len(tasks) > 1 and not target.is_dir():
         if target.exists() or target.name.endswith(".tar.zst"):
-            raise UserError(f"{target} is one file, and {len(tasks)} tasks are as many.", hint="Name a folder.")
+            raise UserError(f"{target} is a single file, but there are {len(tasks)} tasks.", hint="Name a folder.")
         make_folder(target)
-    with long_work(kept="The files that were named are whole.", asks_token=False) as work:
+    with long_work(kept="The files named so far are complete.", asks_token=False) as work:
         for number, task in enumerate(tasks):
             work.progress.count(number, len(tasks), task.short_id)
             file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target

@@ -21,7 +21,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCall(ImportRecords):
-    """Which records become tasks, or whether those that wait are listed."""
+    """The records to turn into tasks, or whether to list the waiting ones."""
 
     pending: bool = False
     json: bool = False
@@ -29,7 +29,10 @@ class ImportCall(ImportRecords):
 
 
 def import_records(wanted: ImportCall) -> int:
-    """Import the records that are not in the store; print a row per record. Negative if one was refused or waits."""
+    """Import the records that are not in the store. Print a row per record.
+
+    Negative if one was refused or waits.
+    """
     locations = Locations.of_user()
     ledger = ImportLedger(locations.imports / f"{wanted.data_set}.json")
     if wanted.pending:
@@ -44,7 +47,7 @@ def import_records(wanted: ImportCall) -> int:
         return runner, SandboxHarness.on(runner.backend)
 
     stopped: CancelledError | None = None
-    kept = "The outcomes so far are kept: the same command goes on from there."
+    kept = "The outcomes so far are kept: the same command continues from there."
     try:
         with long_work(quiet=wanted.json, kept=kept) as work:
             Importer(ledger, sources, locations.tasks, open_harness, outcomes, wanted.min_failing, work.run).all(
@@ -63,7 +66,7 @@ def _print(outcomes: list[ImportOutcome], *, as_json: bool) -> None:
     if as_json:
         print_json("gistpoint.import/1", {"data_set": DATA_SET, "records": [asdict(item) for item in outcomes]})
     elif not outcomes:
-        print("No record waits for its repository.")
+        print("No record is waiting for its repository.")
     else:
         print_table(
             ["line", "function", "outcome", "reason", "task or detail"],
@@ -82,7 +85,7 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
     if as_json:
         print_json("gistpoint.pending/1", {"data_set": DATA_SET, "pending": [asdict(item) for item in waiting]})
     elif not waiting:
-        print("No record waits for its repository.")
+        print("No record is waiting for its repository.")
     else:
         rows = [[item.url, item.commit[:12], item.function, item.tried, item.reason] for item in waiting]
         print_table(["repository", "commit", "function", "tried", "reason"], rows)
@@ -94,15 +97,15 @@ IMPORT = Face(
     import_records,
     {
         "data_set": argument("", "whose form the records have"),
-        "file": argument("FILE", "JSON or JSON lines; without it, those that wait"),
-        "sources": option("where repositories are to be had, and what their suites need", metavar="FILE.toml"),
-        "only": option("records whose repository, file or function holds this text", metavar="TEXT"),
+        "file": argument("FILE", "JSON or JSON lines; without it, the waiting records"),
+        "sources": option("where to get repositories, and what their suites need", metavar="FILE.toml"),
+        "only": option("records whose repository, file or function contains this text", metavar="TEXT"),
         "pending": option("list the records that wait for their repository"),
         "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about="Makes tasks of the public data set's records: each repository is fetched, its suite run three times, and "
-    "every record proven on it. A record whose repository can't be had is kept, and tried again by the next call. "
+    "every record proven on it. A record whose repository is not available is kept, and tried again by the next call. "
     "Exit code 1 if a record was refused or waits.",
 )

@@ -115,7 +115,9 @@ def generate(wanted: GenerateCall) -> int:
 
         def work(run: RunContext) -> None:
             for spec in batch.left_out:
-                run.note(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
+                run.note(
+                    f"{spec.source} is skipped: it has {spec.stars} stars, and at least {batch.min_stars} are required"
+                )
             made = pipeline.generate(
                 batch.taken,
                 settings,
@@ -177,7 +179,7 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     print_text(f"{model}: {spent.requests} requests, {usage.tokens} tokens{about}{cost} for this set{most}")
 
 
-_GOES_ON = "What was made is kept: the same command goes on from there."
+_GOES_ON = "The tasks so far are kept: the same command continues from there."
 
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
@@ -239,15 +241,25 @@ def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
             yield workers
     except BrokenProcessPool as error:
         raise InfrastructureError(
-            "A worker ended all of a sudden, perhaps for want of memory.",
+            "A worker ended suddenly, perhaps because it ran out of memory.",
             hint="The results so far are kept: run the same command again, with fewer --workers.",
         ) from error
 
 
 COLUMNS = (
-    "source", "functions", "candidates", "tried", "kept", "learning s", "making s", "probes", "median/suite",
-    "confirming s", "saved s", "control",
-)  # fmt: skip
+    "source",
+    "functions",
+    "candidates",
+    "tried",
+    "kept",
+    "learning s",
+    "making s",
+    "probes",
+    "median/suite",
+    "confirming s",
+    "saved s",
+    "control",
+)
 
 
 SAVED = (
@@ -272,24 +284,30 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
     for result in results:
-        if result.refused is not None:
-            print_text(f"{result.spec.source}: {result.refused[1]}")
-        for comparison in result.comparisons:
-            if not comparison["agrees"]:
-                print_text(f"{result.spec.source}: probe and suite differ on {', '.join(comparison['targets'])}")
-        seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
-        if seen and result.kept < count:
-            print_text(
-                f"{result.spec.source}: reading gives away each corruption of {seen} functions, so none was tried. "
-                "A higher --max-glance tries them: 0.5, or above the one that was given."
-            )
+        _print_notes(result, count)
     for result in results:
         for id in result.tasks:
             print(id)
 
 
+def _print_notes(result: SourceResult, count: int) -> None:
+    """Print why a source was refused, where probe and suite differ, and how to have more tasks."""
+    source = result.spec.source
+    if result.refused is not None:
+        print_text(f"{source}: {result.refused[1]}")
+    for comparison in result.comparisons:
+        if not comparison["agrees"]:
+            print_text(f"{source}: probe and suite differ on {', '.join(comparison['targets'])}")
+    seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
+    if seen and result.kept < count:
+        print_text(
+            f"{source}: reading gives away each corruption of {seen} functions, so none was tried. "
+            "A higher --max-glance tries them: 0.5, or above the given one."
+        )
+
+
 def _print_confirmable(results: Sequence[SourceResult]) -> None:
-    """Print of how many proven corruptions passes can be confirmed, and why not of the others."""
+    """Print for how many proven corruptions passes can be confirmed, and why not for the others."""
     rows = [
         [result.spec.source, known, str(count)]
         for result in results
@@ -360,7 +378,7 @@ NEW = Face(
     new,
     _ONE,
     about="Builds the environment, runs the suite three times, removes a function's body, or has a model "
-    "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+    "corrupt it, runs again, and writes the task, or reports why not. The last line of standard output is "
     "the id of the task.",
 )
 _SET = Words(
@@ -397,6 +415,6 @@ GENERATE = Face(
     generate,
     _SET,
     about="Gets to know each library once, then tries its functions in an order that the seed decides until "
-    "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
+    "enough are proven to make a task. The same command continues where it was stopped; the same seed makes the same "
     "tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than wanted.",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import nan
 from typing import Any
@@ -52,7 +52,7 @@ COLUMNS: tuple[Column[Task], ...] = (
 
 
 def _difficulty(task: Task) -> str:
-    """Return how hard a task is, if its kind can tell; `gist list` has a column for each figure."""
+    """Return the difficulty of a task, if its kind defines one. `gist list` has a column for each figure."""
     kind = kind_of(task)
     return kind.difficulty_words(kind.difficulty(task))
 
@@ -77,34 +77,38 @@ class ListTasks(Request):
 
 
 def listing(wanted: ListTasks) -> int:
-    """Print the stored tasks; the source is shown, as this is an organiser's view."""
+    """Print the stored tasks. The source is shown, since this is an organiser's view."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
     entries = list(_store().tasks())
-    tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
+    tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
     if wanted.json:
         same = {id: earlier.id for id, earlier in repeated(tasks).items()}
-        rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
+        json_rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
-        print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
+        print_json("gistpoint.tasks/1", {"tasks": json_rows, "broken": problems})
         return DONE
     if wanted.ids:
         print("".join(f"{task.id}\n" for task in tasks), end="")
     elif not entries:
         print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
     else:
-        print_records(columns, tasks)
-        for id, earlier in repeated(tasks).items():
-            print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
+        _print_tasks(columns, tasks)
     for item in broken:
         print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
     return DONE
 
 
+def _print_tasks(columns: Sequence[Column[Task]], tasks: list[Task]) -> None:
+    print_records(columns, tasks)
+    for id, earlier in repeated(tasks).items():
+        print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
+
+
 _BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")
-"""Around the sign of a comparison, where a query has none."""
+"""Blanks around a comparison sign, which a query doesn't have."""
 
 
 def _glance_rates() -> Mapping[str, float]:
@@ -115,7 +119,7 @@ CONFIRMABLE: Column[Task] = Column("confirmable", confirmable_words)
 
 
 def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
-    """Return the column of glance rates; a task without one fits no comparison."""
+    """Return the column of glance rates. A task without one matches no comparison."""
     return Column(
         "glance_rate",
         lambda task: f"{rates[task.id]:.2f}" if task.id in rates else "",
@@ -171,7 +175,7 @@ class DeleteTask(Request):
 
 
 def delete(wanted: DeleteTask) -> int:
-    """Delete one of the user's tasks, after a question."""
+    """Delete one of the user's tasks after a question."""
     store, attempts = _store(), attempt_store()
     task = store.find(wanted.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
@@ -187,7 +191,7 @@ def delete(wanted: DeleteTask) -> int:
     from gistpoint.sessions.team.address import chosen_address
 
     if chosen_address(Locations.of_user().config) is not None:
-        print("On the team's store it stays, if it is there; `gistpoint store sync --deleted` fetches it again.")
+        print("If it is on the team's store, it stays there; `gistpoint store sync --deleted` fetches it again.")
     return DONE
 
 
@@ -206,7 +210,7 @@ class CheckTask(NamedTask):
 
 
 def check(wanted: CheckTask) -> int:
-    """Run every check and print its findings; return 1 if one failed."""
+    """Run every check and print its findings. Return 1 if one failed."""
     task = _store().find(wanted.task)
     judge = build_services(wanted.isolation).judge_for(task)
     findings = []
@@ -238,7 +242,7 @@ class RecordBaseline(CheckTask):
 def baseline(wanted: RecordBaseline) -> int:
     """Record a baseline on the chosen backend, and print the test ids in which it differs from the others."""
     if wanted.runs < RUNS:
-        raise UserError(f"--runs must be {RUNS} or more: fewer show no flaky test.")
+        raise UserError(f"--runs must be {RUNS} or more: fewer reveal no flaky tests.")
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(wanted.task)
     answer = read_answer(task)
@@ -292,17 +296,17 @@ LIST = Face(
     {
         "json": JSON,
         "where": option(
-            "only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
+            "only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
             metavar="QUERY",
         ),
-        "ids": option("only whole ids, one a line: a file of them is a set"),
+        "ids": option("only full ids, one per line: a file of them is a set"),
     },
 )
 SHOW = Face(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
 DELETE = Face(
     DeleteTask,
     delete,
-    {"task": argument("TASK", "id or its beginning"), "yes": option("ask nothing")},
+    {"task": argument("TASK", "id or its beginning"), "yes": option("don't ask")},
 )
 CHECK = Face(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
 BASELINE = Face(
@@ -315,5 +319,5 @@ BASELINE = Face(
         "isolation": ISOLATION,
     },
     about="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
-    "the result beside the task's other baselines. Ids that differ between backends are shown.",
+    "the result with the task's other baselines. Ids that differ between backends are shown.",
 )

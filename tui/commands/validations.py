@@ -51,21 +51,21 @@ def validate(asked: ValidateTasks) -> int:
 
     services = build_services(asked.isolation)
     tasks = read_set(asked.set, services.tasks)
-    require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
+    require_terminal("validation", hint="gistpoint task validations prints the progress of a set.")
     if not tasks.tasks:
         _print_problems(tasks.problems)
-        raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
+        raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
     reviewer = asked.reviewer or getpass.getuser()
     session = ValidationSession.of(
         services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
     )
-    styles, kept = "screens/validate/validate.tcss", " What you said and typed is kept."
+    styles, kept = "screens/validate/validate.tcss", " Your answers and texts are kept."
     return OneScreenApp(services.locations, styles, lambda: ValidateScreen(session), kept=kept).run_to_exit_code()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowValidations(Request):
-    """Of which tasks the validations are shown, and how."""
+    """The tasks whose validations to show, and how."""
 
     set: tuple[str, ...] = ()
     json: bool = False
@@ -73,7 +73,7 @@ class ShowValidations(Request):
     agreement: tuple[str, str] | None = None
     """The names of two validators who are compared."""
     merge: tuple[Path, ...] = ()
-    """Files of validations that are taken in before."""
+    """Files of validations to merge first."""
 
 
 def state(asked: ShowValidations) -> int:
@@ -83,7 +83,7 @@ def state(asked: ShowValidations) -> int:
     if asked.merge:
         merged = store.merge(asked.merge)
         _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
+        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
     tasks = read_set(asked.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
@@ -125,8 +125,8 @@ def _print_as_json(tasks: TaskSet, table: tuple[TaskProgress, ...], agreed: Verd
     }
     if agreed is not None:
         shares = {"observed": agreed.observed, "observed_accept": agreed.observed_accept}
-        told = {key: value for key, value in asdict(agreed).items() if key != "tasks"}
-        values["agreement"] = {**told, **shares, "both_judged": agreed.tasks}
+        figures = {key: value for key, value in asdict(agreed).items() if key != "tasks"}
+        values["agreement"] = {**figures, **shares, "both_judged": agreed.tasks}
     print_json("gistpoint.validations/1", values)
 
 
@@ -179,7 +179,7 @@ VALIDATE = Face(
         "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
         "isolation": ISOLATION,
     },
-    about="Opens a queue of tasks. What you say is kept in a file of yours in the data folder, never in a "
+    about="Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
     "task. Verdicts of others are not shown: `gistpoint task validations` compares them.",
 )
 STATE = Face(
@@ -189,9 +189,9 @@ STATE = Face(
         {
             "set": argument("SET", _SET),
             "json": JSON,
-            "export": option("every verdict, comment, run and check that stands"),
+            "export": option("every current verdict, comment, run and check"),
             "agreement": option("compare two validators", metavar="NAME"),
-            "merge": option("first take in a validator's .jsonl, no export, or a folder", metavar="PATH"),
+            "merge": option("first merge a validator's .jsonl (not an export), or a folder", metavar="PATH"),
         },
         one_of=(("json", "export"),),
     ),

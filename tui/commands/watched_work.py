@@ -26,10 +26,10 @@ def watched(
     quiet: bool = False,
     stays: bool = True,
 ) -> Result:
-    """Do the work and show its progress; return what it returns, and raise what it raises.
+    """Do the work and show its progress. Return and raise what it does.
 
-    `stays` keeps the screen after the work, until it is left. Without a terminal, and with `plain`, the progress goes
-    to standard error, and with `quiet` nowhere. Who leaves the screen or presses Ctrl+C stops the work: raises
+    `stays` keeps the screen open after the work. Without a terminal or with `plain`, the progress goes
+    to standard error, with `quiet` nowhere. Leaving the screen or pressing Ctrl+C stops the work and raises
     `CancelledError` with a sentence of what is `kept`.
     """
     if plain or quiet or not interactive():

@@ -1,7 +1,8 @@
 """The protocol over HTTP: one session at a time, for whoever has the token.
 
-The SDK serves the transport, looks at the headers Host and Origin, and bounds the body; what is added here is the
-token, that a second client is refused while the first is there, and that nobody without the token keeps a connection.
+The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. Added here
+are the token, the refusal of a second client while the first is connected, and the closing of connections
+without the token.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PATH = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the server listens, and what it is called there."""
+    """Where the server listens, and under which names."""
 
     host: str
     port: int
@@ -51,7 +52,7 @@ class Place:
 
 
 class Guard:
-    """Lets requests through that bear the token, of one client at a time."""
+    """Lets requests with the token through, from one client at a time."""
 
     def __init__(self, app: ASGIApp, token: str, connections: Connections) -> None:
         self._app, self._token, self._connections = app, token.encode(), connections
@@ -78,7 +79,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if status == 503 and scope["method"] == "POST":
-                    message = {**message, "status": 409}  # the SDK's word for a second session
+                    message = {**message, "status": 409}  # the SDK's status for a second session
                 if status < 300 and (kind == _OPENED or headers.get("mcp-method") == b"tools/call"):
                     self._holder = "" if scope["method"] == "DELETE" else kind
             await send(message)
@@ -92,7 +93,7 @@ class Guard:
             self._last = time.monotonic()
 
     def _taken(self, kind: str) -> bool:
-        """Whether a client of the other kind has the session; the SDK counts those that are opened."""
+        """Return whether a client of the other kind has the session. The SDK refuses a second opened one."""
         if self._holder in ("", kind):
             return False
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
@@ -105,7 +106,7 @@ _OPENED, _ALONE = "opened", "alone"
 
 
 def _kind(headers: Mapping[str, bytes]) -> str:
-    """Return whether a request belongs to a session that was opened, or stands alone as from protocol 2026-07-28."""
+    """Return whether a request is of an opened session, or independent (since protocol 2026-07-28)."""
     version = headers.get("mcp-protocol-version", b"").decode("latin-1")
     return _OPENED if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else _ALONE
 
@@ -118,7 +119,7 @@ class _Server(uvicorn.Server):
 
 
 def listen(place: Place) -> socket.socket:
-    """Return a listening socket. Raises `UserError` if the address can't be had."""
+    """Return a listening socket. Raises `UserError` if the address is not available."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     try:
         return socket.create_server((place.host, place.port), family=family)
@@ -134,7 +135,7 @@ def build_app(
 ) -> ASGIApp:
     """Return the application that answers under `names`, `HOST` or `HOST:PORT` with any port as `*`.
 
-    Those of `connections` that bear the token are kept while they are answered.
+    Connections that present the token are kept open while they are answered.
     """
     allowed = [name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names]
     hosts = [*allowed, *(name.removesuffix(":*") for name in allowed)]
@@ -152,7 +153,7 @@ def build_app(
 
 
 def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
-    """Serve until the process is told to leave."""
+    """Serve until the process is asked to stop."""
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
@@ -190,12 +191,12 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
 
 
 def _bounds() -> ConnectionBounds:
-    """Return few connections for a single client, none of them told apart by address: a proxy may be before it."""
+    """Return limits for a single client. Addresses are not distinguished, since a proxy may be in front."""
     return within_files(ConnectionBounds(most=64, most_of_address=0))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
 """The server of one attempt: the task's tools and its brief, as mcp's low-level server offers them.
 
-Arguments are judged by the engine, not by the protocol, so that a call costs what it costs for everybody
+The engine judges the arguments, not the protocol, so that a call costs the same for everybody
 (docs/decisions/0049, 0076).
 """
 
@@ -38,17 +38,20 @@ INSTRUCTIONS = (
 )
 """Clients cut longer ones: one of them at 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
-"""Between two signs of life in the journal, and between two reports to a client that waits for a call."""
-_TOLD = 200
-"""Most characters that are recorded of a name or version that a client gives itself."""
+"""Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
+_REPORTED = 200
+"""The most characters recorded of the name or version that a client reports."""
 
 Context = ServerRequestContext[None, Any]
 _RAW: ContextVar[str] = ContextVar("_RAW", default="")
-"""The arguments of this call as text, if they are no object."""
+"""The arguments of this call as text, if they are not an object."""
 
 
 class AttemptServer(Server[None]):
-    """Serves one attempt to one client after the other; calls are made one at a time, in the order of their arrival."""
+    """Serves one attempt to one client after another.
+
+    Calls are made one at a time, in the order they arrive.
+    """
 
     def __init__(self, served: ServedAttempt) -> None:
         super().__init__(
@@ -68,7 +71,7 @@ class AttemptServer(Server[None]):
         self.middleware.append(self._as_sent)
 
     def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
-        """Return what `initialize` answers: the list of tools can change."""
+        """Return the answer to `initialize`, which announces that the list of tools can change."""
         return super().create_initialization_options(NotificationOptions(tools_changed=True))
 
     @asynccontextmanager
@@ -88,7 +91,7 @@ class AttemptServer(Server[None]):
                 beats.cancel_scope.cancel()
 
     async def _as_sent(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Prepare for calls, hear of cancelled ones, and pass those on that the protocol's own check would refuse."""
+        """Prepare for calls, notice cancelled ones, and pass on those that the protocol would refuse."""
         params = ctx.params or {}
         if ctx.method == "notifications/cancelled":
             if (token := self._calls.get(str(params.get("requestId")))) is not None:
@@ -126,7 +129,10 @@ class AttemptServer(Server[None]):
         )
 
     async def _in_turn(self, ctx: Context, do: Callable[[RunContext], Answered]) -> Answered:
-        """Do something in a thread when all earlier calls are answered; a thread that has begun is waited for."""
+        """Run something in a thread after all earlier calls are answered.
+
+        A thread that has started is waited for.
+        """
         token, name = CancelToken(), str(ctx.request_id)
         self._calls[name] = token
         try:
@@ -147,17 +153,22 @@ class AttemptServer(Server[None]):
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
 
-_BRIEF_TOOL = types.Tool.model_validate({
-    "name": READ_BRIEF,
-    "description": "Read what the task is, and how many calls you have. Free: it costs no tool use.",
-    "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
-    "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
-})  # fmt: skip
+_BRIEF_TOOL = types.Tool.model_validate(
+    {
+        "name": READ_BRIEF,
+        "description": "Read what the task is, and how many calls you have. Free: it costs no tool use.",
+        "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+        "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+    }
+)
 
 
 @asynccontextmanager
 async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
-    """Tell a client that asked for it how far its call is; the latest progress is taken from any thread."""
+    """Report the progress of a call to a client that asked for it.
+
+    The latest progress may come from any thread.
+    """
     latest = [RunProgress()]
 
     def take(progress: RunProgress) -> None:
@@ -175,17 +186,17 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
 
 
 def _client(ctx: Context) -> Mapping[str, Any]:
-    """Return what the client says of itself, bounded, and the version of the protocol."""
+    """Return what the client reports about itself, shortened, and the version of the protocol."""
     params = ctx.session.client_params
-    told = {"protocol": ctx.session.protocol_version[:_TOLD]}
+    reported = {"protocol": ctx.session.protocol_version[:_REPORTED]}
     if params is None:
-        return told
+        return reported
     info = params.client_info
-    return {"client": {"name": info.name[:_TOLD], "version": info.version[:_TOLD]}, **told}
+    return {"client": {"name": info.name[:_REPORTED], "version": info.version[:_REPORTED]}, **reported}
 
 
 def _words(progress: RunProgress) -> str:
-    """Return how far a call has come, and nothing that its answer would not tell."""
+    """Describe the progress of a call, with nothing that its answer would not reveal."""
     words = " ".join(part for part in (progress.step, progress.phase) if part) or "waiting"
     return f"{words}, {progress.done} of {progress.total}" if progress.total else words
 
@@ -195,16 +206,16 @@ def _sendable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# What the packages that serve the protocol log: on standard error, with clients' control characters visible
+# Logs of the packages behind the protocol go to standard error, with clients' control characters visible
 
 
 class _Visible(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as text; names and headers in it are a client's."""
+        """Return the record as text. Names and headers in it come from a client."""
         return visible(super().format(record))
 
 
 def log_visibly() -> None:
-    """Have warnings and errors of packages without a handler of their own, which go to standard error, readable."""
+    """Make warnings and errors readable that packages without a handler write to standard error."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())

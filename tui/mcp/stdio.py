@@ -1,4 +1,4 @@
-"""The protocol over standard input and output, which nothing else in the process can read or write."""
+"""The protocol over standard input and output, which are closed to everything else in the process."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def has_client() -> bool:
 def take_standard_streams() -> Wire:
     """Keep standard input and output for the protocol.
 
-    Whatever else the process and its children print goes to standard error, and what they read is empty. Called before
-    anything is imported that might print.
+    Anything else that the process and its children print goes to standard error, and they read nothing. Call
+    it before importing anything that might print.
     """
     sys.stdout.flush()
     wire = Wire(os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0))
@@ -54,9 +54,10 @@ def take_standard_streams() -> Wire:
 
 
 def leave_at_signals(close: Callable[[], None]) -> None:
-    """End the process at once at SIGINT and SIGTERM, after closing the attempt; to be called in the event loop.
+    """End the process at once on SIGINT and SIGTERM, after closing the attempt. Call it in the event loop.
 
-    A call under way is not waited for: clients kill what is slow to leave. It is completed when the attempt is resumed.
+    It doesn't wait for a call under way, since clients kill slow servers. Resuming the attempt completes the
+    call.
     """
 
     def leave(number: int) -> None:
@@ -69,7 +70,10 @@ def leave_at_signals(close: Callable[[], None]) -> None:
 
 
 def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
-    """Serve the client until it leaves; a call under way is then still answered, to the journal."""
+    """Serve the client until it disconnects.
+
+    A call under way is still completed and recorded in the journal.
+    """
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -85,13 +89,13 @@ def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
     try:
         anyio.run(serve)
     except* (BrokenPipeError, ConnectionError):
-        print("gistpoint: the client left while it was written to", file=sys.stderr)
+        print("gistpoint: the client disconnected during an answer", file=sys.stderr)
     finally:
         served.close()
 
 
 async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
-    """Yield the lines that the client sends, up to its end, or to a message that is too large."""
+    """Yield the lines that the client sends, until the stream ends or a message is too large."""
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     loop = asyncio.get_running_loop()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)

@@ -1,1 +1,1 @@
-"""The screens, one module or package each with its stylesheet beside it."""
+"""The screens: one module or package each, next to its stylesheet."""

@@ -1,4 +1,4 @@
-"""The tasks that a participant was given: how far each is, and what happens at Enter."""
+"""The tasks of a participant: the state of each, and what Enter does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gistpoint.tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True)
 class AssignedTask:
-    """A task that a participant was given, and their attempt at it."""
+    """A task assigned to a participant, and their attempt at it."""
 
     number: int
     """From 1."""
@@ -46,7 +46,7 @@ class AssignedTask:
 
     @property
     def state(self) -> str:
-        """How far it is, in a few words."""
+        """The state of the task, in a few words."""
         if self.attempt is None:
             return "○ not begun"
         if self.attempt.problem:
@@ -59,7 +59,7 @@ class AssignedTask:
 
     @property
     def words(self) -> str:
-        """What it is, and what Enter does."""
+        """The task, and what Enter does."""
         return f"{title_of(self.task)}\n\n{self._next}"
 
     @property
@@ -69,16 +69,16 @@ class AssignedTask:
             tries = "" if kind.hands_in_once else f" and {_count(budgets.submissions, 'submission')}"
             limit = f", and {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else ""
             return (
-                f"Enter begins it: the clock starts, and you see what is asked. You have "
+                f"Enter begins it: the clock starts, and you see the task. You have "
                 f"{_count(budgets.tool_uses, kind.unit)}{tries}{limit}.\n\nF10 pauses. You may close the window at any "
-                "time: everything is kept, and goes on by the same link."
+                "time: everything is kept, and the same link continues."
             )
         if self.attempt.problem:
-            return "What was kept of it can't be read. Tell who gave you the link."
+            return "Your saved work can't be read. Please inform the person who gave you the link."
         spent = duration(self.attempt.state.clock.active)
         if self.ended:
-            return f"It has ended, after {spent} of working time. Enter shows how."
-        return f"You left it after {spent} of working time. Enter goes on where you were."
+            return f"It has ended after {spent} of working time. Enter shows the result."
+        return f"You left it after {spent} of working time. Enter continues where you were."
 
 
 def _count(number: int, unit: str) -> str:
@@ -95,7 +95,7 @@ ASSIGNED_COLUMNS: tuple[Column[AssignedTask], ...] = (
 
 
 class AssignedTable(Table[AssignedTask]):
-    """The tasks, in the order in which they were given."""
+    """The tasks, in the order of the assignment."""
 
     MARGIN, GAP = 1, 2
 
@@ -104,7 +104,7 @@ class AssignedTable(Table[AssignedTask]):
 
 
 class AssignedScreen(BaseScreen[None]):
-    """A table of tasks, and words about the one under the cursor."""
+    """A table of tasks, with a description of the one under the cursor."""
 
     CSS_PATH = "assigned.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.ASSIGNED)]
@@ -116,22 +116,22 @@ class AssignedScreen(BaseScreen[None]):
     words = query_one("#assigned-words", Plain)
 
     class Asked(Message):
-        """Asks to open a task: to begin it, to go on with it, or to see how it ended."""
+        """Asks to open a task: to begin it, to continue it, or to see how it ended."""
 
         def __init__(self, row: AssignedTask) -> None:
             super().__init__()
             self.row = row
 
     class Shown(Message):
-        """The screen is on top: what it shows is to be read again."""
+        """The screen is on top again, so its content must be reloaded."""
 
     def __init__(self, code: str) -> None:
-        """`code` is the participant's."""
+        """`code` is the participant's code."""
         super().__init__()
         self._code = code
 
     def compose(self) -> ComposeResult:
-        """Lay out the tasks and the words."""
+        """Lay out the tasks and the description."""
         yield HeaderBar("gistpoint", "your tasks", [HeaderField("you are", self._code)])
         yield AssignedTable()
         yield Plain("One moment …", id="assigned-words")
@@ -142,11 +142,11 @@ class AssignedScreen(BaseScreen[None]):
         framed(self.table, "Tasks")
 
     def on_screen_resume(self) -> None:
-        """Have the tasks read again."""
+        """Ask for the tasks to be reloaded."""
         self.post_message(self.Shown())
 
     def show(self, rows: Sequence[AssignedTask]) -> None:
-        """Show the tasks; the first that is not done is under the cursor."""
+        """Show the tasks, with the cursor on the first that is not done."""
         first = next((row.task.id for row in rows if not row.ended), None)
         self.table.show(rows, at=first)
         framed(self.table, "Tasks", f"{sum(row.ended for row in rows)} of {len(rows)} done")

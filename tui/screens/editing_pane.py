@@ -1,4 +1,4 @@
-"""Writing a function: the editor, the diff against the first version of its code, and the actions on both."""
+"""The pane for writing a function: the editor, the diff against the first version, and actions on both."""
 
 from __future__ import annotations
 
@@ -24,42 +24,45 @@ from gistpoint.tui.widgets.plain import plain_line
 
 
 class EditingPane(Vertical):
-    """One buffer at a time, named by the function that it replaces; a subclass has the first version of its code."""
+    """One buffer at a time, named after the function it replaces.
+
+    A subclass provides the first version of the code.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EDITOR)]
     EMPTY = ""
-    """Stands in the editor while there is no buffer."""
+    """The text in the editor while there is no buffer."""
 
     editor = query_one("#function-editor", FunctionEditor)
     switcher = query_one("#editor-views", ContentSwitcher)
     diff = query_one("#editor-diff", DiffView)
 
     keep: Callable[[str, str], None] | None = None
-    """Keeps the text of a buffer; called from a thread while another editor has the terminal."""
+    """Saves the text of a buffer. Called from a thread while another editor has the terminal."""
     came_back: Callable[[], None] | None = None
-    """Called when the user has come back from their own editor, in which no key was seen."""
+    """Called when the user returns from their own editor, where no keys are seen."""
 
     def __init__(self, *, id: str = "editor") -> None:
         super().__init__(id=id)
 
     def compose(self) -> ComposeResult:
-        """Lay out editor and diff; their title and what is known of the code stand in the frame."""
+        """Lay out editor and diff. The frame shows their title and the state of the code."""
         with ContentSwitcher(initial="function-editor", id="editor-views"):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
 
     def show_writing(self) -> None:
-        """Show the editor, whatever replaced it."""
+        """Show the editor in place of anything else."""
         self.switcher.current = "function-editor"
 
     # For subclasses
 
     def start_of(self, name: str) -> str:
-        """Return the code that a buffer starts with."""
+        """Return the initial code of a buffer."""
         raise NotImplementedError
 
     def kept(self, name: str) -> str | None:
-        """Return a function's half-written code; None if there is none."""
+        """Return a function's unfinished code; None if there is none."""
         raise NotImplementedError
 
     def begun(self) -> Sequence[str]:
@@ -71,7 +74,7 @@ class EditingPane(Vertical):
         return 1
 
     def words_of(self, name: str) -> str:
-        """Return a buffer's name for display."""
+        """Return a buffer's name as displayed."""
         return name
 
     def may_leave(self) -> bool:
@@ -80,16 +83,16 @@ class EditingPane(Vertical):
 
     @property
     def buffer(self) -> str:
-        """The function that is edited as `path::qualname`; empty if there is none."""
+        """The edited function as `path::qualname`; empty if there is none."""
         return self.editor.buffer
 
     @property
     def code(self) -> str:
-        """The code as it is now."""
+        """The current code."""
         return self.editor.code
 
     def open(self, name: str) -> None:
-        """Edit a function: its half-written code if there is any, else its first version."""
+        """Edit a function: its unfinished code if there is any, else its first version."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)
@@ -99,14 +102,14 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the file, as long as the text is what stands there."""
+        """Put the cursor on a line of the file, provided the text is still the one in the file."""
         row = line - self.editor.line_number_start
         if self.code == self.start_of(self.buffer) and 0 <= row < self.editor.document.line_count:
             text = self.editor.document.get_line(row)
             self.editor.move_cursor((row, len(text) - len(text.lstrip())))
 
     def show_code(self, name: str, code: str) -> None:
-        """Show code for a function that was written elsewhere."""
+        """Show code for a function, written elsewhere."""
         self._load(name, code)
         self.show_writing()
         self.draw_frame()
@@ -117,12 +120,12 @@ class EditingPane(Vertical):
 
     @on(FunctionEditor.Checked)
     def checked(self, message: FunctionEditor.Checked) -> None:
-        """Tell what is known of the code."""
+        """Show the state of the code."""
         message.stop()
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Put the title, and what is known of the code, into the frame."""
+        """Put the title and the state of the code into the frame."""
         if not self.buffer:
             self.editor.placeholder = self.EMPTY
             self.frame("Editor")
@@ -132,19 +135,19 @@ class EditingPane(Vertical):
             self.frame(_function(self.words_of(self.buffer)), self.frame_note())
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Show a title and a note in the frame; a page inside another frame shows them in that one."""
+        """Show a title and a note in the frame. A page inside another frame uses that one."""
         framed(self, title, note)
 
     def frame_note(self) -> Content:
-        """Return what is known of the code: lines added and removed, and whether it parses."""
+        """Return the state of the code: lines added and removed, and whether it parses."""
         return state_words(self.editor.state, self.editor.line_number_start)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the user's own editor where it is allowed and there is a terminal for it."""
+        """Offer the user's own editor if it is allowed and there is a terminal for it."""
         return action != "external_editor" or (self.may_leave() and not self.app.is_web)
 
     def action_external_editor(self) -> None:
-        """Open the code in `$EDITOR`; the clock keeps counting it as editing."""
+        """Open the code in `$EDITOR`. The clock counts this as editing."""
         if not self.buffer or not self.may_leave():
             self.app.bell()
             return
@@ -157,7 +160,7 @@ class EditingPane(Vertical):
         self.post_message(AffordanceTaken("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
-        """Keep each text that the other editor saves; called on a thread."""
+        """Save each text that the other editor saves; called on a thread."""
         if self.keep is not None:
             self.keep(self.buffer, text)
 
@@ -166,7 +169,7 @@ class EditingPane(Vertical):
         self.editor.select_all()
 
     def action_diff(self) -> None:
-        """Show the difference from the start, or the code again."""
+        """Show the diff against the start, or the code again."""
         if not self.buffer:
             self.app.bell()
         elif self.switcher.current == "editor-diff":
@@ -184,7 +187,7 @@ class EditingPane(Vertical):
         """Choose another buffer."""
         names = self.begun()
         if len(names) < 2:
-            self.app.notify("No other function was begun.")
+            self.app.notify("You have begun no other function.")
             return
 
         def answered(name: str | None) -> None:
@@ -196,17 +199,17 @@ class EditingPane(Vertical):
 
 
 def _function(name: str) -> str:
-    """Return the function of a buffer's name, `path::qualname`; other names as they are."""
+    """Return the function in a buffer's name, `path::qualname`, or another name unchanged."""
     return name.partition("::")[2] or name
 
 
 def figure_words(added: int, removed: int) -> str:
-    """Return how many lines were added and removed; empty if none."""
+    """Return the numbers of added and removed lines; empty if there are none."""
     return f"+{added} −{removed}" if added or removed else ""
 
 
 def state_words(state: CodeState, first_line: int = 1) -> Content:
-    """Return what is known of a text whose first line has that number, in a few words."""
+    """Return the state of a text in a few words; its first line has the given number."""
     changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
         return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))

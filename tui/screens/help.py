@@ -1,4 +1,4 @@
-"""Help: the keys that work where the focus is, then the screen's, from the one table; and the page of the screen."""
+"""Help: the keys that work at the focus, then the screen's, and the page of the screen."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
 _WIDEST = 18
-"""The widest that a column of the table of keys becomes: the keys, or their names."""
+"""The most cells of the columns for keys and for names."""
 
 
 @dataclass(frozen=True, slots=True)
 class HelpRow:
-    """A key as it is spelt, its name, and what it does."""
+    """A key as displayed, its name, and what it does."""
 
     spelt: str
     name: str
     words: str
 
     def fits(self, wanted: str) -> bool:
-        """Whether a row is meant by a key as it is spelt, or by words that it holds."""
+        """Return whether a row matches a key as displayed, or words that it contains."""
         if wanted in self.spelt.split(" or "):
             return True
         text = f"{self.spelt} {self.name} {self.words}".lower()
@@ -53,7 +53,7 @@ Sections = Sequence[tuple[str, Sequence[HelpRow]]]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
-    """Return the keys of the focus, then of the screen, then those that work elsewhere on it."""
+    """Return the keys at the focus, then the screen's, then those that work elsewhere on it."""
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
     shown: set[tuple[KeyScope, str]] = set()
@@ -80,11 +80,11 @@ _TYPED_IN: Mapping[str, type[Widget]] = {
     "pane.notes": WritingArea,
     "pane.console": WritingLine,
 }
-"""The widgets in which is typed after a key, by its id."""
+"""The widgets for typing that a key opens, by its id."""
 
 
 def elsewhere(screen: Screen[object]) -> Sections:
-    """Return the keys for typing in other panes of a screen."""
+    """Return the typing keys of the other panes of a screen."""
     found: dict[str, tuple[str, list[HelpRow]]] = {}
     for pressed, active in screen.active_bindings.items():
         id = active.binding.id or ""
@@ -100,7 +100,7 @@ def _taken(screen: Screen[object]) -> set[str]:
 
 
 def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
-    """Return the keys of a widget that are not in the one table, as Textual names them, without those `taken`."""
+    """Return the keys of a widget that are not in the table, in Textual's names, without those `taken`."""
     keys: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     seen = {*taken}
@@ -116,7 +116,7 @@ def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
 def rows_of(
     scope: KeyScope, keymap: Mapping[str, str], *, without: Collection[tuple[KeyScope, str]] = ()
 ) -> Iterator[HelpRow]:
-    """Return the keys of a scope, with the user's own."""
+    """Return the keys of a scope, with the user's own keys."""
     for key in KEYS:
         if key.scope is scope and (scope, key.action) not in without:
             yield HelpRow(shown_keys(keymap.get(key.id, key.keys)), key.description, key.tooltip)
@@ -143,7 +143,7 @@ def page_text(page: str) -> str:
 
 
 class HelpScreen(ModalScreen[None], BaseScreen[None]):
-    """Keys and page over the screen; what is typed filters the keys, Escape closes."""
+    """Keys and page on top of the screen. Typing filters the keys, Escape closes."""
 
     CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
@@ -153,12 +153,12 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     page = query_one("#help-scroll", VerticalScroll)
 
     def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
-        """`about` is a sentence on the widget that has the focus; keys `elsewhere` are shown to who looks for them."""
+        """`about` describes the focused widget. Keys `elsewhere` are shown only if searched for."""
         super().__init__()
         self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 
     def compose(self) -> ComposeResult:
-        """Lay out the filter and the keys; the page follows."""
+        """Lay out the filter and the keys. The page follows."""
         with framed(Vertical(id="help-box"), "Help", "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
             yield Input(placeholder="Type a key, or a part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
@@ -172,27 +172,32 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show the keys that fit."""
+        """Show the matching keys."""
         event.stop()
         wanted = event.value.strip()
         self._show(wanted[1:] if wanted.startswith("/") and len(wanted) > 1 else wanted)
 
     def _show(self, wanted: str) -> None:
         parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
-        told: set[HelpRow] = set()
         every = [row for _, rows in self._known for row in rows]
         widths = _widest(row.spelt for row in every), _widest(row.name for row in every if row.words)
-        for title, rows in (*self._known, *(self._elsewhere if wanted else ())):
-            fitting = [row for row in rows if not wanted or (row.fits(wanted) and row not in told)]
-            told.update(fitting)
-            if fitting:
-                parts += [Text(title, style="bold underline"), _table(fitting, *widths), Text("")]
+        for title, rows in self._matching(wanted) if wanted else self._known:
+            if rows:
+                parts += [Text(title, style="bold underline"), _table(rows, *widths), Text("")]
         self.keys.update(Group(*parts) if parts else Text("No key here does this."))
         for page in self.query(Markdown):
             page.display = not wanted
 
+    def _matching(self, wanted: str) -> Iterator[tuple[str, list[HelpRow]]]:
+        """Yield the sections with the rows that match, each row only in the first of its sections."""
+        shown_before: set[HelpRow] = set()
+        for title, rows in (*self._known, *self._elsewhere):
+            matching = [row for row in rows if row.fits(wanted) and row not in shown_before]
+            shown_before.update(matching)
+            yield title, matching
+
     def on_key(self, event: events.Key) -> None:
-        """Scroll; the focus stays in the filter."""
+        """Scroll. The focus stays in the filter."""
         scroll = {
             "up": self.page.scroll_up,
             "down": self.page.scroll_down,

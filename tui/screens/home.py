@@ -1,6 +1,7 @@
-"""Home: the tasks or all attempts in a list, the chosen one beside it, a filter, and what can be done with it.
+"""Home: a list of the tasks or of all attempts, the chosen one in detail, a filter, and the actions on it.
 
-It is drawn before the engine is imported: rows and words come from `home_rows` and `home_detail`, which load it.
+It is drawn before the engine is imported: rows and words come from `home_rows` and `home_detail`, which
+import it.
 """
 
 from __future__ import annotations
@@ -35,53 +36,56 @@ if TYPE_CHECKING:
     from gistpoint.tui.home_rows import AttemptEntry, HomeReader, HomeRows, TaskRow
 
 _LOOK_S = 5.0
-"""How often attempts that are open elsewhere are read again."""
-BESIDE = 120
-"""The width in cells from which the chosen task stands beside the list, not below it."""
+"""Seconds between reloads of attempts that are open elsewhere."""
+SIDE_BY_SIDE = 120
+"""The width in cells from which the chosen task is next to the list rather than below it."""
 
 
 _TITLE = 12
-"""Cells that a title keeps in a list, at least."""
+"""The fewest cells of a title in a list."""
 
 
 class HomeTable(Table[Row]):
-    """A list of home: as high as its rows where the detail is below."""
+    """A list on the home screen, as high as its rows if the detail is below."""
 
     MARGIN, GAP, SIDEWAYS = 1, 2, True
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the columns, the titles narrower if the others would not fit."""
+        """Return the columns, with narrower titles if the others would not fit."""
         found = super()._laid_out(width)
         over = self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP // 2 - (width - 1)
         return [(c, max(_TITLE, cells - max(0, over)) if c.name == "Task" else cells) for c, cells in found]
 
 
 class TaskTable(HomeTable["TaskRow"]):
-    """The tasks; it has its columns once there are rows."""
+    """The tasks. The columns appear with the first rows."""
 
     def __init__(self, columns: Sequence[Column[TaskRow]] = ()) -> None:
         super().__init__(columns, key=lambda row: row.key, id="tasks")
 
 
 class AttemptTable(HomeTable["AttemptEntry"]):
-    """The attempts of everybody."""
+    """Everybody's attempts."""
 
     def __init__(self, columns: Sequence[Column[AttemptEntry]]) -> None:
         super().__init__(columns, key=lambda row: row.key, id="attempts")
 
 
 class Detail(LineList):
-    """The chosen task or attempt; Enter on the line of an attempt opens that, on any other what is chosen."""
+    """The chosen task or attempt.
+
+    Enter on the line of an attempt opens it, on any other line the chosen one.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="home-detail")
 
     def leads(self, index: int) -> bool:
-        """Whether Enter opens something: everywhere."""
+        """Return True: Enter opens something on every line."""
         return True
 
     def ground(self, index: int) -> str:
-        """Show the cursor only while the keys act here."""
+        """Show the cursor only while the list has the focus."""
         return super().ground(index) if self.has_focus else ""
 
     @property
@@ -91,7 +95,7 @@ class Detail(LineList):
 
 
 class HomeScreen(BaseScreen[None]):
-    """A list in a frame, and what is known of the chosen row in another."""
+    """A framed list, and details of the chosen row in another frame."""
 
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.HOME)]
@@ -128,34 +132,37 @@ class HomeScreen(BaseScreen[None]):
         """Asks for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
-        """`services` are asked for off the event loop first, for they may have to be made."""
+        """`services` is first called off the event loop, since they may have to be made."""
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
         self._query = ""
         self._unusable: QueryError | None = None
-        """What is wrong with the query of the filter."""
+        """The error in the filter's query."""
         self._isolation: HeaderField | None = None
         self._reader: HomeReader | None = None
         self._described = ""
         """The key of the row that is described."""
         self.rows: HomeRows | None = None
-        """What was read last; None until it was."""
+        """The rows loaded last; None before that."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, list, detail and footer."""
         yield HeaderBar("gistpoint")
         yield Splits(
-            framed(TaskTable(), "Tasks …"), framed(Detail()), vertical=self.app.size.width < BESIDE, id="home-panes"
+            framed(TaskTable(), "Tasks …"),
+            framed(Detail()),
+            vertical=self.app.size.width < SIDE_BY_SIDE,
+            id="home-panes",
         )
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Follow attempts that are open in other programs."""
+        """Follow attempts open in other programs."""
         self.set_interval(_LOOK_S, self._look_again)
 
     def on_screen_resume(self) -> None:
-        """Read again whenever the screen is shown again, once it is drawn."""
+        """Reload whenever the screen is shown again, after it is drawn."""
         self.call_after_refresh(self.action_reload)
 
     def on_unmount(self) -> None:
@@ -163,14 +170,14 @@ class HomeScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the detail beside the list or below it."""
-        self.query_one(Splits).turn(vertical=event.size.width < BESIDE)
+        """Put the detail next to the list or below it."""
+        self.query_one(Splits).turn(vertical=event.size.width < SIDE_BY_SIDE)
         self.call_after_refresh(self._describe)
 
     # Reading
 
     def _look_again(self) -> None:
-        """Read again what another program is at, and how the store stands."""
+        """Reload attempts open in other programs, and the state of the store."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
             return
@@ -184,7 +191,7 @@ class HomeScreen(BaseScreen[None]):
             self._show(rows)
 
     def action_reload(self) -> None:
-        """Read everything again."""
+        """Reload everything."""
 
         def read(job: Job) -> HomeRows:
             from gistpoint.tui.home_rows import HomeReader
@@ -209,7 +216,7 @@ class HomeScreen(BaseScreen[None]):
         show_error(self.app, error)
 
     def _show_first(self, rows: HomeRows) -> None:
-        """Show the tasks while the attempts are still being read, unless there is something to show already."""
+        """Show the tasks while attempts are still being loaded, unless rows are shown already."""
         if rows.tasks and (self.rows is None or not self.rows.complete):
             self._show(rows)
 
@@ -258,7 +265,7 @@ class HomeScreen(BaseScreen[None]):
 
     @property
     def _table(self) -> TaskTable | AttemptTable:
-        """The list in sight."""
+        """The visible list."""
         return next((table for table in self.query(AttemptTable) if table.display), self.tasks)
 
     def action_list(self, name: str) -> None:
@@ -285,7 +292,7 @@ class HomeScreen(BaseScreen[None]):
 
     @on(Table.Arranged)
     def arranged(self, event: Table.Arranged) -> None:
-        """Tell how many rows there are, and their order."""
+        """Show the number of rows and their order."""
         if event.table is self._table:
             if self._unusable is None:
                 self._entitle(event.table)
@@ -313,16 +320,18 @@ class HomeScreen(BaseScreen[None]):
             self._describe()
 
     def _describe(self) -> None:
-        """Show what is known of the row under the cursor."""
+        """Show the details of the row under the cursor."""
         if self.rows is None or not self.is_mounted:
             return
         from gistpoint.tui.screens.home_detail import described
 
         table, width = self._table, max(30, self.detail.sight.width - 1)
-        told = described(self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records))
-        framed(self.detail, told.title, told.note)
+        description = described(
+            self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records)
+        )
+        framed(self.detail, description.title, description.note)
         key = table.chosen.key if table.chosen is not None else ""
-        self.detail.show(told.lines, keep_place=key == self._described)
+        self.detail.show(description.lines, keep_place=key == self._described)
         self._described = key
 
     # The filter
@@ -338,7 +347,7 @@ class HomeScreen(BaseScreen[None]):
 
     @on(Input.Changed, "#filter")
     def narrow(self, event: Input.Changed) -> None:
-        """Filter the list as the query is typed."""
+        """Filter the list while the query is typed."""
         self._query = event.value
         self._narrow(event.value)
 
@@ -371,14 +380,14 @@ class HomeScreen(BaseScreen[None]):
         if event.records is self.detail and self.detail.chosen:
             self.post_message(self.OpenAsked(self.detail.chosen))
             return
-        # another list may have come into sight since the key was pressed
+        # another list may have become visible since the key was pressed
         table = event.records if isinstance(event.records, TaskTable | AttemptTable) else self._table
         chosen = table.chosen
         if chosen is not None:
             self.post_message(self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only the list that is not in sight."""
+        """Offer only the list that is not visible."""
         if action == "list" and self.is_mounted:
             return parameters != (self._table.id,)
         return super().check_action(action, parameters)
@@ -396,25 +405,25 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.StartAsked(chosen.task_id))
 
     def action_resume(self) -> None:
-        """Resume the chosen attempt, or the newest of the chosen task that has not ended, else the newest of all."""
+        """Resume the chosen attempt, else the newest unfinished one of the task, else the newest of all."""
         chosen = self._table.chosen
         summary = chosen.unfinished if chosen is not None else None
         if summary is None and self._table is self.tasks and self.rows is not None:
             found = (row.unfinished for row in self.rows.tasks)
             summary = max(filter(None, found), key=lambda s: s.started_utc_ms, default=None)
         if summary is None:
-            self.app.notify("There is no attempt here that has not ended.")
+            self.app.notify("There is no unfinished attempt here.")
         else:
             self.post_message(self.OpenAsked(summary.attempt_id))
 
     def action_review(self) -> None:
-        """Show the record of the chosen attempt, or of the newest of the chosen task, if it has ended."""
+        """Show the record of the chosen attempt, or of the newest one of the chosen task, if it has ended."""
         chosen = self._table.chosen
         wanted = self.detail.chosen if self.detail.has_focus else ""
         ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
         summary = next(ended, None)
         if summary is None:
-            self.app.notify("Choose an attempt that has ended: its record can be read then.")
+            self.app.notify("Choose an attempt that has ended: only then can its record be read.")
         else:
             self.post_message(self.ReviewAsked(summary.attempt_id))
 
@@ -435,5 +444,5 @@ class HomeScreen(BaseScreen[None]):
         self._table.sort_next()
 
     def action_reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._table.turn_round()

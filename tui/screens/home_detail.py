@@ -1,4 +1,4 @@
-"""The chosen task or attempt beside the lists of home: what is asked, its numbers, the attempts, and two charts."""
+"""Details of the chosen task or attempt on the home screen: its brief, numbers, attempts and two charts."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import used_words
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
-NO_TASKS = """There is no task yet. From the shell:
+NO_TASKS = """There are no tasks yet. From the shell:
 
 gistpoint demo
-    solve a small task that comes with the program
+    solve a small task that comes with gistpoint
 gistpoint task new more-itertools==11.2.1
     make a task from a published library
 gistpoint task new ./folder
-    make one from a folder of yours
+    make one from a folder of your own
 
 Then press . here."""
-NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
-FIRST_TIME = "First time here? T shows you round in two minutes; nothing is counted."
+NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
+FIRST_TIME = "First time here? T shows you around in two minutes; nothing is counted."
 _SHOWN = 5
-"""Own attempts and failing tests that are listed; the others are counted."""
+"""How many own attempts and failing tests are listed. The others are counted."""
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
-    """Return everything that is told of a task before it is opened; the lines of own attempts lead to these."""
+    """Return everything shown about a task before it is opened. The lines of own attempts link to them."""
     task = row.task
     numbers = [f"{task.suite.tests} tests, {len(task.brief.failing)} fail", f"suite {task.suite.seconds:.1f} s"]
     if not task.suite.tests:
@@ -74,9 +74,9 @@ def _next_words(row: TaskRow) -> str:
     if row.last is not None:
         another = "Ctrl+N begins another"
         if row.last is row.unfinished:
-            return f"Enter goes on where you left it · {another}"
-        older = " · r goes on with one that has not ended" if row.unfinished is not None else ""
-        return f"Enter shows how it went{older} · {another}"
+            return f"Enter continues where you left off · {another}"
+        older = " · r resumes an unfinished one" if row.unfinished is not None else ""
+        return f"Enter shows the result{older} · {another}"
     free = " (nothing counts: it is a demo)" if row.shipped else ""
     return f"Enter starts it, and the clock{free}"
 
@@ -99,7 +99,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
     yield Line()
     yield line(" What fails", HEADING)
     if not row.mine and not row.shipped:
-        yield line("  the brief names the tests, once you have started", MUTED)
+        yield line("  the brief names the tests after you have started", MUTED)
         return
     tests = Counter(failure.id.partition("[")[0] for failure in failing)
     for test, times in list(tests.items())[:_SHOWN]:
@@ -110,7 +110,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
 
 
 def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
-    """Return what is known of an attempt of anybody."""
+    """Return the details of anybody's attempt."""
     summary, state = entry.attempt, entry.attempt.state
     best, last = state.best, state.last
     scores = [] if last is None else [f"last {score_cell(last)}"]
@@ -124,7 +124,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
         ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
         ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),
         ("Mode", summary.mode if entry.task is None else mode_words(entry.task), ""),
-        ("Task", entry.title if entry.task is not None else f"{entry.title}, which is no longer there", ""),
+        ("Task", entry.title if entry.task is not None else f"{entry.title}, which no longer exists", ""),
         ("Problem", summary.problem, STYLES["!"]),
     )
     found: list[Line] = []
@@ -138,7 +138,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What stands beside a list: the title and the note of its frame, and its lines."""
+    """The detail next to a list: title and note of its frame, and its lines."""
 
     title: str
     note: str
@@ -148,7 +148,7 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return the description of the chosen row, or why there is none: with `filtered` all of them are hidden."""
+    """Return the description of the chosen row, or why there is none: if `filtered`, all rows are hidden."""
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
     new_here = rows.complete and not rows.toured and not any(row.mine for row in rows.tasks)
@@ -156,5 +156,5 @@ def described(
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)
         return Described(chosen.title, f"{chosen.task.short_id} · y copies", lines)
-    told = "No row fits the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
-    return Described("", "", [*lines, *folded(told, width, indent=" ")])
+    reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
+    return Described("", "", [*lines, *folded(reason, width, indent=" ")])

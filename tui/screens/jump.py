@@ -1,4 +1,4 @@
-"""Jump mode: a letter over everything in sight that takes the focus and over every tab; one key goes there."""
+"""Jump mode: a letter on every visible widget that takes the focus and on every tab; its key goes there."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 @dataclass(frozen=True, slots=True)
 class JumpTarget:
-    """Where a letter stands, in how many cells, and what going there does."""
+    """The place and width of a letter, and what going there does."""
 
     widget: Widget
-    """What takes the focus, or holds the tab."""
+    """The widget that takes the focus or contains the tab."""
     at: Offset
     cells: int
     go: Callable[[], object]
 
 
 def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
-    """Return what takes the focus by its letter, in the order of Tab, and then the tabs.
+    """Return what takes the focus by its letter, in the order of Tab, followed by the tabs.
 
-    A letter stands where nothing is read: in the frame of a pane with one such widget, else beside its widget.
+    A letter covers no text: it is in the frame of a pane with one such widget, else next to its widget.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
-    strips = screen._compositor.render_strips()  # private: what stands in a cell of the screen
+    strips = screen._compositor.render_strips()  # private: the content of the screen's cells
     found: list[JumpTarget] = []
     for widget, region in seen:
         pane = pane_around(widget)
-        at, cells = (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _beside(region, strips)
+        at, cells = (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _free_place(region, strips)
         found.append(JumpTarget(widget, at, cells, partial(screen.set_focus, widget)))
     for tabs in screen.query(NameTabs):
         found += [
@@ -65,8 +65,8 @@ def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
             yield widget, region
 
 
-def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
-    """Return the first place at the widget's first line, or above it, without a letter or a digit in it."""
+def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
+    """Return the first place at or above the widget's first line that contains no letter or digit."""
     x, y, right = region.x, region.y, region.right
     for left, row, cells in ((x - 3, y, 3), (x, y, 3), (right - 3, y, 3), (x, y - 1, 3), (x, y, 1), (x - 1, y, 1)):
         if left >= 0 <= row < len(strips) and not any(map(str.isalnum, strips[row].crop(left, left + cells).text)):
@@ -75,7 +75,7 @@ def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
 
 
 class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
-    """The letters; any other key, and a click, ends it."""
+    """The letters. Any other key, or a click, ends it."""
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 20%; }
@@ -95,7 +95,7 @@ class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
         self._places = places
 
     def compose(self) -> ComposeResult:
-        """Lay a letter over each place."""
+        """Put a letter on each place."""
         for letter, target in self._places.items():
             shown = Plain(letter.center(target.cells))
             shown.styles.offset = target.at

@@ -1,4 +1,4 @@
-"""The screens of a kind of task, by the name that the kind gives; each is imported when it is used."""
+"""The screens of a kind of task, by the kind's name for them. Each is imported when it is used."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.validate.kind import ValidatingKind
 
 Play = tuple[Sequence[Mapping[str, Any]], float]
-"""Recorded steps, and the speed-up at which to play them."""
+"""Recorded steps, and the speed at which to play them."""
 
 
 class KindScreens:
-    """The screens for any kind with a tool that submits."""
+    """The screens for kinds with a tool that submits."""
 
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None
@@ -39,8 +39,8 @@ class KindScreens:
     ) -> SummaryScreen:
         """Return the screen of an attempt that has ended.
 
-        `judgement` is the run of the last submission if it happened in this process, `accepted` the reviewers' decision
-        on a pass.
+        `judgement` is the run of the last submission if it ran in this process, `accepted` the reviewers'
+        decision on a pass.
         """
         from gistpoint.tui.screens.solve.summary import editor_summary
 
@@ -81,9 +81,9 @@ class GistScreens(KindScreens):
 
 
 SCREENS: Mapping[str, KindScreens] = {"editor": KindScreens(), "gist": GistScreens()}
-"""By `TaskKind.screen`."""
+"""The screens by `TaskKind.screen`."""
 
 
 def screens_of(task: Task) -> KindScreens:
-    """Return the screens of the kind of a task; those of an editor for a name that is not known."""
+    """Return the screens for the kind of a task; for an unknown name, those with an editor."""
     return SCREENS.get(kind_of(task).screen, SCREENS["editor"])

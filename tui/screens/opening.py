@@ -1,4 +1,4 @@
-"""What is shown while an attempt is being opened: the frame of its screen, or a dialog over another screen."""
+"""What is shown while an attempt is being opened: the frame of its screen, or a dialog on another screen."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _FIRST = "Opening …"
 
 
 class OpeningScreen(BaseScreen[None]):
-    """An attempt before it begins, drawn before the engine is imported; coming back to it leads home.
+    """An attempt before it begins, drawn before the engine is imported. Coming back to it leads home.
 
-    Its brief is shown once the clock runs.
+    Its brief is shown when the clock runs.
     """
 
     CSS_PATH = "solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
-        """`came_back` is called when this screen is on top again, `cancel` at Escape."""
+        """`came_back` is called when this screen is on top again, `cancel` on Escape."""
         super().__init__()
         self._came_back, self._cancel = came_back, cancel
         self._shown = False
 
     def compose(self) -> ComposeResult:
-        """Lay out header, frame and keys as the attempt will have them."""
+        """Lay out header, frame and keys as in the attempt."""
         yield HeaderBar("gistpoint", fields=[HeaderField("isolation", "probing …", "$text-muted")])
         brief = key_named("pane.brief")
         yield framed(Plain(_FIRST, id="opening-words"), f"{shown_key(brief.keys.split(',')[0])} {brief.description}")
@@ -56,14 +56,14 @@ class OpeningScreen(BaseScreen[None]):
         self._cancel()
 
     def on_screen_resume(self) -> None:
-        """Make way for home, except at the start."""
+        """Give way to home, except at the start."""
         if self._shown and self.app.screen is self:
             self._came_back()
         self._shown = True
 
 
 class OpeningDialog(Dialog[None]):
-    """The same over another screen, whose keys are disabled meanwhile."""
+    """The same on top of another screen, whose keys are disabled meanwhile."""
 
     CSS_PATH = "dialogs/dialogs.tcss"
 

@@ -1,4 +1,4 @@
-"""The palette: commands by their names, the most used first."""
+"""The palette: commands by name, the most used first."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
 _NARROWEST = 3
-"""Letters from which on a name is found by letters that are in it, in their order."""
+"""The number of letters from which names also match if they contain them in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """An entry: its name, what stands at the right, a sentence about it, and what it does."""
+    """An entry: its name, a note at the right, a sentence about it, and its effect."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class PaletteEntry:
 
 
 def uses(path: Path) -> dict[str, int]:
-    """Return how often each command was chosen here, by its id; empty if nothing sound is written down."""
+    """Return how often each command was chosen here, by id; empty if there is no valid record."""
     try:
         counts = json.loads(path.read_bytes())
         return {id: count for id, count in counts.items() if isinstance(count, int)}
@@ -60,7 +60,7 @@ def count_use(path: Path, id: str) -> None:
 
 
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
-    """Return the commands that `words` find: in the name, else in the rest, else by letters in their order."""
+    """Return the commands that match `words`: in the name, else elsewhere, else by letters in order."""
     wanted = words.lower().split()
     if not wanted:
         return list(commands)
@@ -80,7 +80,7 @@ def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]
 
 
 class CommandRows(RecordList, can_focus=False):
-    """A line for each command, its note at the right."""
+    """A line for each command, with its note at the right."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,24 +109,24 @@ class CommandRows(RecordList, can_focus=False):
 
 
 class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
-    """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
+    """A field, the commands that match it, and an explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
-        """Begin with the command of the id `at`, else with the first."""
+        """Start at the command with the id `at`, else at the first."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
 
     def compose(self) -> ComposeResult:
         """Lay out the field above the list."""
         with Vertical(id="palette"):
-            yield Input(placeholder="Type a part of its name", compact=True)
+            yield Input(placeholder="Type part of its name", compact=True)
             yield CommandRows()
 
     def on_mount(self) -> None:
-        """Show all of them."""
+        """Show all commands."""
         rows = self.query_one(CommandRows)
         rows.show(self._commands)
         rows.cursor = next((n for n, command in enumerate(self._commands) if command.id == self._at), 0)
@@ -134,7 +134,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show those that fit."""
+        """Show the matching commands."""
         event.stop()
         self.query_one(CommandRows).show(matching(self._commands, event.value))
         self._explain()
@@ -142,7 +142,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     @on(RecordList.Moved)
     def _explain(self) -> None:
         rows = self.query_one(CommandRows)
-        words = rows.commands[rows.cursor].words if rows.commands else "Nothing fits: Backspace shows more"
+        words = rows.commands[rows.cursor].words if rows.commands else "No match: Backspace shows more"
         framed(self.query_one("#palette"), self._title, words)
 
     def key_down(self) -> None:
@@ -150,11 +150,11 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
         self.query_one(CommandRows).action_move(1)
 
     def key_up(self) -> None:
-        """Go to the command before."""
+        """Go to the previous command."""
         self.query_one(CommandRows).action_move(-1)
 
     def key_pagedown(self) -> None:
-        """Go on by a screenful."""
+        """Go forward by a screenful."""
         self.query_one(CommandRows).action_page(1)
 
     def key_pageup(self) -> None:
@@ -169,7 +169,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
             self.dismiss(rows.commands[rows.cursor])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the command that was clicked; a click beside the box closes it."""
+        """Choose the clicked command. A click outside the box closes it."""
         if isinstance(event.widget, CommandRows):
             self.choose()
         elif event.widget is self:

@@ -35,7 +35,7 @@ from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.titles import mode_words, told_title
+from gistpoint.tui.titles import mode_words, revealed_title
 from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -48,12 +48,12 @@ Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
 """Confirms a pass; called in a thread."""
 _NAMES = 30
-"""Cells of the names of values."""
+"""The width of the names of values, in cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A part of the answer: as the solver left it, and as it should be."""
+    """A part of the answer, as the solver left it and as it should be."""
 
     label: str
     yours: str
@@ -71,7 +71,7 @@ def headline(state: AttemptState, accepted: bool | None = None) -> str:
 
 
 def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compared, ...]:
-    """Return each part of the answer as the solver left it beside the true one."""
+    """Return each part of the answer as the solver left it, with the true one."""
     return tuple(_compared(part, state) for part in parts)
 
 
@@ -79,26 +79,26 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
     mark = "✔ changed" if submitted else "✘ never touched"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you wrote it last" if submitted else "as it was given to you, for you never replaced it"
+    whose = "as you wrote it last" if submitted else "as it was given to you, since you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
     legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is as it should be"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
 def _compared_text(code: str) -> str:
-    """Return code for the comparison, its indentation normalised."""
+    """Return code for the comparison, with normalised indentation."""
     return f"{at_left_margin(code).rstrip()}\n"
 
 
 def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
-    """Return the outcome as titled groups of named values; a kind may add groups of its own."""
+    """Return the outcome as titled groups of named values. A kind may add its own groups."""
     return [("Outcome", _outcome(task, state, accepted))]
 
 
 def result_lines(
     state: AttemptState, groups: Sequence[tuple[str, Rows]], width: int, accepted: bool | None = None
 ) -> list[Line]:
-    """Return the first page: the groups, then time, budgets and submissions as charts; what is zero is left out."""
+    """Return the first page: the groups, then time, budgets and submissions as charts, without zeros."""
     found: list[Line] = []
     for title, rows in groups:
         found += [*([Line()] if found else []), line(f" {title}", HEADING)]
@@ -114,7 +114,7 @@ def result_lines(
         found += folded(words, width, indent="  ")
     if state.affordances:
         used = ", ".join(f"{kind.replace('_', ' ')} {count}×" for kind, count in state.affordances.items())
-        found += [Line(), line(" Comforts that a model does not have", HEADING), *folded(used, width)]
+        found += [Line(), line(" Features that a model does not have", HEADING), *folded(used, width)]
     return found
 
 
@@ -128,22 +128,10 @@ def _submitted(submission: Submission, accepted: bool | None) -> str:
 
 
 def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
-    rows: Rows = [("Task", f"{told_title(task, target_names(task))}, {mode_words(task)}")]
-    ending = state.ending
-    if ending is not None:
-        rows.append(("End", end_words(ending, attempt_result(state, accepted))))
-        if ending.code:
-            rows.append(("Reason", ending.code.replace("_", " ")))
-        if ending.text:
-            rows.append(("In your words", ending.text))
+    rows: Rows = [("Task", f"{revealed_title(task, target_names(task))}, {mode_words(task)}")]
+    rows += _end(state, accepted)
     rows += _confirmation(state)
-    if state.suspicious:
-        rows.append(("Suspicious", ", ".join(state.suspicious)))
-        if accepted is None:
-            settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
-            rows.append(("To be read", f"it counts as solved after {settled}"))
-        else:
-            rows.append(("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count"))
+    rows += _suspicion(state, accepted)
     if kind_of(task).start(task) is None and state.last is not None:
         rows.append(("Corrupted functions changed", str(len(state.last.changed))))
     best = state.best
@@ -160,14 +148,37 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     return rows
 
 
+def _end(state: AttemptState, accepted: bool | None) -> Rows:
+    ending = state.ending
+    if ending is None:
+        return []
+    rows = [("End", end_words(ending, attempt_result(state, accepted)))]
+    if ending.code:
+        rows.append(("Reason", ending.code.replace("_", " ")))
+    if ending.text:
+        rows.append(("In your words", ending.text))
+    return rows
+
+
+def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
+    if not state.suspicious:
+        return []
+    if accepted is None:
+        settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
+        review = ("To be read", f"it counts as solved after {settled}")
+    else:
+        review = ("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count")
+    return [("Suspicious", ", ".join(state.suspicious)), review]
+
+
 def _confirmation(state: AttemptState) -> Rows:
-    said = state.confirmation
-    if said is None:
+    confirmation = state.confirmation
+    if confirmation is None:
         words = confirmation_words(state)
         return [("Confirmation", words)] if words else []
-    first, *more = confirmation_lines(said)
+    first, *more = confirmation_lines(confirmation)
     rows = [("Confirmation", first), *(("", text) for text in more)]
-    if said.result is Confirmed.CONTRADICTED:
+    if confirmation.result is Confirmed.CONTRADICTED:
         rows.append(("", CONTRADICTED_SENTENCE))
         rows.append(("To object", f"gistpoint attempt object {state.attempt_id} --why TEXT"))
     notes = [mark for mark in state.marks if mark not in state.suspicious]
@@ -176,16 +187,16 @@ def _confirmation(state: AttemptState) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
-    """A page between the result and the notes; its widget has an id."""
+    """A page between the result and the notes. Its widget has an id."""
 
     title: str
     widget: Widget
     focus: str = ""
-    """The widget to focus; by default the page."""
+    """The widget to focus, by default the page."""
 
 
 class ResultPage(LineList):
-    """How it ended and what it took."""
+    """How the attempt ended and what it took."""
 
     def __init__(self, state: AttemptState, groups: Sequence[tuple[str, Rows]], accepted: bool | None) -> None:
         super().__init__(id="page-result")
@@ -204,7 +215,7 @@ class ResultPage(LineList):
         self.show(result_lines(self._state, self._groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
-        """Show no cursor: nothing here is chosen."""
+        """Show no cursor, since nothing here can be chosen."""
         return ""
 
 
@@ -221,7 +232,7 @@ class SummaryTextPage(TextView):
 
 
 class SummaryScreen(BaseScreen[None]):
-    """An attempt that has ended, whatever the kind of its task."""
+    """An attempt that has ended, for any kind of task."""
 
     CSS_PATH = "summary.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SUMMARY)]
@@ -253,45 +264,45 @@ class SummaryScreen(BaseScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        yield HeaderBar(told_title(self._attempted, target_names(self._attempted)), self._headline())
+        yield HeaderBar(revealed_title(self._attempted, target_names(self._attempted)), self._headline())
         makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
         yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Start at the result, and have the pass confirmed if that is still to be done."""
+        """Start at the result, and have the pass confirmed if that is still pending."""
         await self.action_page("Result")
         if self._ask is not None and to_be_confirmed(self._state) is not None:
             self._begin(self._ask)
 
     def confirm_by(self, ask: AskConfirmation) -> None:
-        """Have a pass that is not confirmed yet confirmed by `ask`, beside the screen, once it is shown.
+        """Have an unconfirmed pass confirmed by `ask`, in the background, after the screen is shown.
 
-        Who leaves the screen loses nothing: the next one asks again.
+        Leaving the screen loses nothing: the next visit asks again.
         """
         self._ask = ask
 
     def stop(self) -> None:
-        """Stop a confirmation under way; it writes nothing then."""
+        """Stop a confirmation under way, which then writes nothing."""
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._told("being confirmed …  (Esc stops that; `gistpoint attempt confirm` goes on)")
+        self._show_confirmation("being confirmed …  (Esc stops that; `gistpoint attempt confirm` continues)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
         self._job = None
         self._state = asked.state
-        self._told(f"not asked: {asked.why_not}" if asked.why_not else "")
+        self._show_confirmation(f"not asked: {asked.why_not}" if asked.why_not else "")
 
     def _not_confirmed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
         self._job = None
-        self._told(str(error))
+        self._show_confirmation(str(error))
 
-    def _told(self, instead: str = "") -> None:
-        """Show headline and result as they are now, with other words `instead` of those of the confirmation."""
+    def _show_confirmation(self, instead: str = "") -> None:
+        """Show the current headline and result, with other words `instead` of those on the confirmation."""
         outcome = _outcome(self._attempted, self._state, self._accepted)
         if instead:
             outcome = [(name, instead if name == "Confirmation" else value) for name, value in outcome]
@@ -307,7 +318,7 @@ class SummaryScreen(BaseScreen[None]):
         if self._job is not None:
             self._job.stop()
             self._job = None
-            self._told("not asked: it was stopped")
+            self._show_confirmation("not asked: stopped")
 
     async def action_page(self, name: str) -> None:
         """Show a page."""
@@ -323,11 +334,11 @@ class SummaryScreen(BaseScreen[None]):
         await self.action_page(names[(names.index(self.pages.current) + by) % len(names)])
 
     def action_rule(self) -> None:
-        """Tell how the score is reckoned."""
+        """Show how the score is calculated."""
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Stop a confirmation under way; else go back to tasks and attempts."""
+        """Stop a confirmation under way, or go back to tasks and attempts."""
         if self._job is not None:
             self._stop_confirming()
         else:

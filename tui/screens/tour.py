@@ -1,4 +1,4 @@
-"""The tour: a practice attempt that is kept nowhere, its steps as data, and its screen with a card for each step."""
+"""The tour: a practice attempt that is not saved, its steps as data, and a screen with a card for each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TASK = "seats-together"
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """What to do, and whether it was done; a binding's id in angle brackets stands for its first key."""
+    """What to do, and whether it was done. A binding's id in angle brackets is replaced by its first key."""
 
     title: str
     words: str
@@ -49,26 +49,26 @@ def _called(*tools: str) -> Callable[[AttemptState], bool]:
 STEPS: tuple[TourStep, ...] = (
     TourStep(
         "Read the brief",
-        "Here is what a task asks: one function has lost its body, so tests fail. Your time runs while you read. "
+        "This is the task: one function has lost its body, so tests fail. Your time runs while you read. "
         "When you have read it, press <pane.files>.",
         lambda state: state.pane is not Pane.BRIEF or bool(state.calls),
     ),
     TourStep(
         "Open a file",
-        "These are the files. Go with the arrows; Enter lists a folder or reads a file, for one tool use each. Read "
-        "one: what was shown once stays open for nothing.",
+        "These are the files. Move with the arrows; Enter lists a folder or reads a file, for one tool use each. Read "
+        "one: you can read it again for free.",
         _called("read_file"),
     ),
     TourStep(
         "Search",
         "Press <solve.search>, type a word such as seat, and press Enter: the whole repository is searched for one "
-        "tool use, and Enter on a hit leads there.",
+        "tool use, and Enter on a hit goes there.",
         _called("search_code"),
     ),
     TourStep(
         "Edit",
-        "Press <pane.editor>: there is the function, and what you type takes the place of pass. Type a line, whatever "
-        "comes to mind. Typing is free, and every word is kept.",
+        "Press <pane.editor>: there is the function, and what you type replaces pass. Type a line, whatever "
+        "comes to mind. Typing is free, and everything is saved.",
         lambda state: bool(state.buffers),
     ),
     TourStep(
@@ -79,8 +79,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Pause",
-        "Press <attempt.pause> and choose why: the clock stops and the code is covered, as breaks are no work. Enter "
-        "goes on.",
+        "Press <attempt.pause> and choose why: the clock stops and the code is covered: breaks are not work. "
+        "Enter continues.",
         lambda state: state.pause is None and state.clock.of(ClockActivity.PAUSED) > 0,
     ),
     TourStep(
@@ -90,7 +90,7 @@ STEPS: tuple[TourStep, ...] = (
         lambda state: False,
     ),
 )
-"""In the order in which they are shown; the last ends with the screen."""
+"""In the order in which they are shown. The last one ends the tour."""
 END = (
     "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task and "
     "press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds any command."
@@ -98,12 +98,12 @@ END = (
 
 
 def step_at(state: AttemptState) -> int:
-    """Return the number of the first step that was not done."""
+    """Return the index of the first step not done yet."""
     return next(number for number, step in enumerate(STEPS) if not step.done(state))
 
 
 def with_keys(words: str, keymap: Mapping[str, str]) -> str:
-    """Return words of a card with the user's keys for the ids in angle brackets."""
+    """Return the text of a card with the user's keys in place of the ids in angle brackets."""
 
     def shown(match: re.Match[str]) -> str:
         id = match.group(1)
@@ -114,14 +114,14 @@ def with_keys(words: str, keymap: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """A practice attempt in a folder of its own, which no list and no result knows."""
+    """A practice attempt in its own folder, which appears in no list and no result."""
 
     held: OpenAttempt
     folder: Path
 
     @classmethod
     def begin(cls, services: Services, opening: Opening) -> Tour:
-        """Begin the attempt. Raises as `Services.start` does."""
+        """Begin the attempt. Raises the same errors as `Services.start`."""
         folder = Path(tempfile.mkdtemp(prefix="gistpoint-tour-"))
         try:
             attempts = AttemptStore(folder, services.clock, "tour")
@@ -133,13 +133,13 @@ class Tour:
             raise
 
     def end(self) -> None:
-        """Close the attempt and throw it away."""
+        """Close and delete the attempt."""
         self.held.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class TourCard(Plain):
-    """The step to do; beside the panes, where there is room, with the others in a list."""
+    """The step to do. Next to the panes, if there is room, with a list of the others."""
 
     def __init__(self) -> None:
         super().__init__("", id="tour-card")
@@ -167,7 +167,7 @@ class TourCard(Plain):
 
 
 class TourScreen(SolveScreen):
-    """A practice attempt; Esc ends it where nothing else takes that key."""
+    """A practice attempt. Esc ends it unless something else takes that key."""
 
     CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TOUR)]
@@ -183,12 +183,12 @@ class TourScreen(SolveScreen):
         yield TourCard()
 
     def on_resize(self) -> None:
-        """Show the list of steps where there is room."""
+        """Show the list of steps if there is room."""
         self.call_after_refresh(self.tour_on)
 
     @on(StateChanged)
     def tour_on(self) -> None:
-        """Go on once the step was done."""
+        """Go to the next step when this one is done."""
         if self.is_mounted and not self._practice.state.ended:
             self.query_one(TourCard).show_step(step_at(self._practice.state), wide=self.has_class("-wide"))
 

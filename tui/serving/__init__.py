@@ -1,1 +1,1 @@
-"""Participants in browsers: a link for each, and a program of their own behind it."""
+"""Participants in browsers: each has a link, with a separate program behind it."""

@@ -1,4 +1,4 @@
-"""The driver of a participant's program: Textual's for browsers, with bounded input, and quiet at the end."""
+"""The driver of a participant's program: Textual's for browsers, with limited input and a quiet end."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from textual.events import Paste
 from textual.message import Message
 
 MOST_WAITING = 128
-"""So many messages of input are posted before the app has to have handled them."""
+"""The number of input messages posted before the app has to catch up."""
 MOST_PASTED = 256 * 1024
-"""A paste whose end is still to come after so many characters is forgotten."""
+"""A paste is dropped if it has not ended after this many characters."""
 _ASK_AGAIN_S = 1.0
 
 
 class ServedDriver(WebDriver):
-    """Reads no more input than the app handles, and drops what is still typed when the program has ended."""
+    """Reads no more input than the app handles, and drops what is typed after the program has ended."""
 
     _posted = 0
 
     def send_message(self, message: Message) -> None:
-        """Post a message from the thread that reads the input; wait if the app has not handled those before it.
+        """Post a message from the input thread. Wait if the app has not handled the earlier ones.
 
-        Textual's own makes a coroutine for the event loop, which nobody awaits once the loop is closed; Python then
-        warns of that in the server's log. And it posts without bound: a pasted megabyte would be a million messages.
+        Textual's version makes a coroutine for the event loop, which nobody awaits after the loop is closed.
+        Python then warns about it in the server's log. It also posts without a limit: a pasted megabyte would
+        be a million messages.
         """
         self._app.post_message(message)
         self._posted += 1
@@ -37,34 +38,37 @@ class ServedDriver(WebDriver):
             self._wait_for_app()
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        """Handle what the server says; a message of it counts as one of input."""
+        """Handle a message from the server. It counts as input."""
         super().on_meta(packet_type, payload)
         self._posted += 1
         if self._posted % MOST_WAITING == 0:
             self._wait_for_app()
 
     def _wait_for_app(self) -> None:
-        """Return when a message that was posted now has come to where keys go, or when the app ends."""
+        """Wait until a message posted now has reached the focused widget, or until the app ends."""
         handled = Event()
         while not self.exit_event.is_set() and self._app.call_later(self._pass_on, handled):
             if handled.wait(_ASK_AGAIN_S):
                 return
 
     def _pass_on(self, handled: Event) -> None:
-        """In the app's turn: have the widget that gets the keys say that it has handled those before."""
+        """Have the widget that gets the keys confirm that it has handled the earlier ones.
+
+        Runs in the app's thread.
+        """
         target = self._app.focused or self._app.screen
         if not target.call_later(handled.set):
             handled.set()
 
     def run_input_thread(self) -> None:
-        """Read input and post its messages until the server closes it; then the program ends."""
+        """Read input and post its messages until the server closes it. Then the program ends."""
         try:
             self._read_input()
         except _ExitInput:
             pass
         finally:
             self._input_reader.close()
-            if not self.exit_event.is_set():  # nobody could end it otherwise: it hears nothing any more
+            if not self.exit_event.is_set():  # without input nothing else could end it
                 os.kill(os.getpid(), signal.SIGTERM)
 
     def _read_input(self) -> None:
@@ -86,16 +90,17 @@ class ServedDriver(WebDriver):
 
 
 class _Paste:
-    """How long a paste has become that may be under way. Textual's parser keeps it until its end comes."""
+    """The length of a paste that may be under way. Textual's parser holds it until it ends."""
 
     def __init__(self) -> None:
         self._begun, self._length, self._last = False, 0, ""
 
     def too_long(self, text: str, *, ended: bool) -> bool:
-        """Take more of the input; `ended` is whether the parser gave a paste out.
+        """Count more of the input. `ended` is whether the parser emitted a paste.
 
-        The parser alone knows where one ends, since the marks count only if they come without a pause. A beginning that
-        did not count is taken for one all the same: at worst, the parser then begins anew after much typing.
+        Only the parser knows where a paste ends, since the marks count only if they come without a pause. A
+        beginning that did not count is still treated as one: at worst, the parser then restarts after a lot
+        of typing.
         """
         begins = BRACKETED_PASTE_START in self._last + text
         self._last = text[1 - len(BRACKETED_PASTE_START) :]

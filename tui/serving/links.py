@@ -1,4 +1,7 @@
-"""The links of participants: who may come, to which tasks or study. Of a link only the hash of its token is kept."""
+"""The links of participants: who may connect, to which tasks or study.
+
+Only the hash of a link's token is stored.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ TOKEN_BYTES = 32
 
 
 class LinksError(UserError):
-    """The links can't be read, or there is no such link."""
+    """The links can't be read, or a link doesn't exist."""
 
 
 class Assigned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a participant comes for: tasks, or a study."""
+    """What a participant is assigned: tasks, or a study."""
 
     tasks: tuple[str, ...] = ()
-    """Ids of tasks, in their order."""
+    """The ids of the tasks, in order."""
     study: str = ""
     """The absolute path of the study's folder; empty for single tasks."""
 
@@ -36,7 +39,7 @@ class Link(msgspec.Struct, frozen=True):
     """A participant's link."""
 
     sha256: str
-    """Of the token, in hexadecimal digits."""
+    """The hash of the token, in hexadecimal digits."""
     made_utc_ms: int
     assigned: Assigned
 
@@ -48,7 +51,10 @@ class _File(msgspec.Struct):
 
 
 class LinkBook:
-    """The links in one file, for its owner's eyes alone. Every method reads it again: several processes use it."""
+    """The links in one file that only its owner can read.
+
+    Every method reads it again, since several processes use it.
+    """
 
     def __init__(self, path: Path, clock: TimeSource) -> None:
         self._path, self._clock = path, clock
@@ -60,15 +66,15 @@ class LinkBook:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as error:
-            raise LinksError(f"{self._path} can't be read: {error}.", hint="Mend it, or remove it.") from error
+            raise LinksError(f"{self._path} can't be read: {error}.", hint="Fix it, or remove it.") from error
         if (found.format, found.version) != (FORMAT, VERSION):
             raise LinksError(f"{self._path} was written by another version.", hint="Serve with that version.")
         return found.links
 
     def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
-        """Say what participants come for; return the tokens of new links, which can't be told again.
+        """Assign tasks or a study. Return the tokens of new links, which can't be recovered later.
 
-        Who has a link keeps it, unless it is to be renewed.
+        Participants keep the link they have, unless it is to be renewed.
         """
         renewed, made = set(renew), dict[str, str]()
         with self._changing() as links:
@@ -82,13 +88,13 @@ class LinkBook:
         return made
 
     def revoke(self, who: str) -> None:
-        """Remove a participant's link. Raises `LinksError` without one."""
+        """Remove a participant's link. Raises `LinksError` if there is none."""
         with self._changing() as links:
             if links.pop(who, None) is None:
-                raise LinksError(f"{who} has no link.", hint="`gistpoint serve links` shows who has one.")
+                raise LinksError(f"{who} has no link.", hint="`gistpoint serve links` lists who has one.")
 
     def holder(self, token: str) -> str:
-        """Return the participant whose token it is; empty if it is nobody's."""
+        """Return the participant whose token it is, or an empty string."""
         wanted = hash_of(token)
         return next((who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), "")
 
@@ -102,12 +108,12 @@ class LinkBook:
 
 
 def hash_of(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the stored form of a token."""
     return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return participants and the names of their tasks, from a file of `P01 = ["TASK", "TASK"]`.
+    """Return participants with the names of their tasks, from lines like `P01 = ["TASK", "TASK"]`.
 
     Raises `LinksError`.
     """

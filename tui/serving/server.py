@@ -1,4 +1,4 @@
-"""The server of participants' links: textual-serve's, with a door, and with its own page in place of a foreign one."""
+"""The server of participants' links: textual-serve's, with access control and a page of our own."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gistpoint.tui.serving.links import Assigned, LinkBook
 from gistpoint.tui.serving.session import ParticipantSession, envelope
 
 QUIET_S = 60.0
-"""A kind of complaint is told again after this time, with the number of those in between."""
+"""Seconds until a complaint of the same kind is logged again, with the number suppressed in between."""
 
 
 @contextmanager
 def complaints_to(log: Callable[[str], None]) -> Iterator[None]:
-    """Pass the complaints of all of aiohttp's loggers to `log`, and to nothing else."""
+    """Pass the complaints of all of aiohttp's loggers to `log`, and nowhere else."""
     logger, handler = logging.getLogger("aiohttp"), _Complaints(log)
     passed_on, logger.propagate = logger.propagate, False
     logger.addHandler(handler)
@@ -47,21 +47,21 @@ class _Complaints(logging.Handler):
     def __init__(self, log: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._log = log
-        self._told: dict[str, tuple[float, int]] = {}
-        """Of each kind when it was told, and how often it was kept back since."""
+        self._logged: dict[str, tuple[float, int]] = {}
+        """For each kind, when it was last logged and how often it was suppressed since."""
 
     def emit(self, record: logging.LogRecord) -> None:
         words, now = _kind(record.exc_info[1] if record.exc_info else None), time.monotonic()
-        told_at, kept_back = self._told.get(words, (-QUIET_S, 0))
-        if now - told_at < QUIET_S:
-            self._told[words] = told_at, kept_back + 1
+        logged_at, suppressed = self._logged.get(words, (-QUIET_S, 0))
+        if now - logged_at < QUIET_S:
+            self._logged[words] = logged_at, suppressed + 1
             return
-        self._told[words] = now, 0
-        self._log(f"{words} ({kept_back} more since that was last said.)" if kept_back else words)
+        self._logged[words] = now, 0
+        self._log(f"{words} ({suppressed} more since this was last logged.)" if suppressed else words)
 
 
 def _kind(error: BaseException | None) -> str:
-    """Return a sentence without the text of the error, which quotes the request; our own errors don't."""
+    """Describe an error without its text, which quotes the request. Our own errors don't."""
     if error is None or isinstance(error, HttpProcessingError):
         return "A malformed request was refused."
     if isinstance(error, UserError):
@@ -73,35 +73,38 @@ def _kind(error: BaseException | None) -> str:
 
 HEARTBEAT_S = 15.0
 BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
-"""So many wrong links or cookies from one address are answered as such in this time; more are told to wait."""
+"""How many wrong links or cookies from one address are answered within how many seconds.
+
+Further ones must wait.
+"""
 WATCH_S = 2.0
-"""How often it is looked whether a link was revoked."""
+"""Seconds between two checks of whether a link was revoked."""
 MOST_INPUT_BYTES = 256 * 1024
-"""A message of a browser, such as a pasted text, is at most so long."""
+"""The largest message from a browser, such as a pasted text."""
 FAREWELL_S = 2.0
-"""A window that does not take what it is told within this time is closed without."""
+"""Seconds after which a window is closed even if it has not taken its last message."""
 _MOST_ADDRESSES = 10_000
 _LONGEST_PATH = 200
-"""Bytes; systems refuse to look for a file whose name has more than 255."""
+"""In bytes. Systems refuse to look up a file name of more than 255."""
 COOKIE = "gistpoint"
 ROOM, SOCKET = "/s", "/s/ws"
-OTHER_WINDOW = "This was opened in another window, where it goes on."
-FULL = "So many people are here that there is no place just now. Try again in a few minutes."
-REVOKED = "This link is no longer valid. Ask who gave it to you."
-STOPPED = "The server was stopped. What you have done is kept: come back by the same link."
-_NO_LINK = "This link is not valid. Ask who gave it to you."
+OTHER_WINDOW = "This was opened in another window. Continue there."
+FULL = "The server is full at the moment. Try again in a few minutes."
+REVOKED = "This link is no longer valid. Ask the person who gave it to you."
+STOPPED = "The server was stopped. Your work is saved: use the same link to come back."
+_NO_LINK = "This link is not valid. Ask the person who gave it to you."
 _PAGE = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServedPlace:
-    """Where the server listens, and under which address browsers reach it."""
+    """Where the server listens, and the address at which browsers reach it."""
 
     host: str
     port: int
     public_url: str = ""
-    """Without a path; empty for the place itself."""
+    """The address without a path; empty if browsers use the place itself."""
     certificate: str = ""
     key: str = ""
     behind_proxy: bool = False
@@ -115,13 +118,13 @@ class Window:
     peer: Peer | None
     session: ParticipantSession
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Nobody is listened to any more."""
+    """Whether its input is no longer read."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Its program has ended."""
+    """Whether its program has ended."""
 
 
 class ParticipantServer(Server):
-    """Serves each participant a program of their own; everything else is refused."""
+    """Serves each participant a separate program, and refuses everything else."""
 
     def __init__(
         self,
@@ -133,9 +136,9 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` are those of `gistpoint` for a participant; `sessions` programs run at most; `log` takes lines.
+        """`arguments` are a participant's for `gistpoint`, `sessions` limits programs, `log` takes lines.
 
-        Only the links of `people` are good.
+        Only the links of `people` are accepted.
         """
         super().__init__("", host=place.host, port=place.port, title="gistpoint")
         self._links, self._people, self._place, self._arguments = links, frozenset(people), place, arguments
@@ -143,12 +146,15 @@ class ParticipantServer(Server):
         self._windows: dict[str, Window] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._newest: dict[str, web.WebSocketResponse] = {}
-        """Of each participant the window that was opened last; of those that wait for their turn it alone gets one."""
+        """The latest window of each participant.
+
+        Of several that wait for their turn, only this one gets it.
+        """
         self._connections = Connections(_bounds(place))
         self._bad: dict[str, deque[float]] = {}
         self._stopping = False
         self._hosts: frozenset[str] = frozenset()
-        """What browsers, or the proxy before the server, call it: `NAME` or `NAME:PORT`."""
+        """The names by which browsers or a proxy call the server: `NAME` or `NAME:PORT`."""
         self._origins: frozenset[str] = frozenset()
         self._secure = False
 
@@ -156,23 +162,25 @@ class ParticipantServer(Server):
 
     async def _make_app(self) -> web.Application:
         app = web.Application(client_max_size=1024, middlewares=[self._door])
-        app.add_routes([
-            web.get("/p/{token}", self._come),
-            web.get(ROOM, self.handle_index),
-            web.get(SOCKET, self.handle_websocket),
-            web.get("/page/{name}", self._own_file),
-            web.static("/static", Path(textual_serve.__file__).parent / "static"),
-        ])  # fmt: skip
+        app.add_routes(
+            [
+                web.get("/p/{token}", self._come),
+                web.get(ROOM, self.handle_index),
+                web.get(SOCKET, self.handle_websocket),
+                web.get("/page/{name}", self._own_file),
+                web.static("/static", Path(textual_serve.__file__).parent / "static"),
+            ]
+        )
         app.on_shutdown.append(self.on_shutdown)
         return app
 
     @web.middleware
     async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
-        """Refuse requests under a foreign name or for no path of ours, and give every answer its headers."""
+        """Refuse requests for another host name or an unknown path, and set the headers of every answer."""
         self._connections.asked(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
-                raise web.HTTPMisdirectedRequest(text="This server has another name.")
+                raise web.HTTPMisdirectedRequest(text="This server is not known by that name.")
             if len(request.rel_url.raw_path) > _LONGEST_PATH:
                 raise web.HTTPNotFound
             answer = await handler(request)  # type: ignore[misc]
@@ -186,7 +194,8 @@ class ParticipantServer(Server):
         return answer
 
     def _headers(self) -> dict[str, str]:
-        # browsers refuse the policy's `self` for sockets, or an address of IPv6 in it: one of the two is always there
+        # Some browsers don't apply `self` to sockets, others refuse an IPv6 address here: one of the two
+        # always works.
         sockets = " ".join(sorted(one.replace("http", "ws", 1) for one in self._origins if "[" not in one))
         return {
             "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -200,8 +209,8 @@ class ParticipantServer(Server):
     async def _come(self, request: web.Request) -> web.StreamResponse:
         """Turn the link into a cookie.
 
-        The page goes on by itself: after a redirect the browser would withhold the cookie from who came by a link on
-        another site, such as a mail in a browser.
+        The page continues on its own: after a redirect, the browser would withhold the cookie if the link was
+        opened from another site, such as a web mailer.
         """
         token = request.match_info["token"]
         if not self._who(token):
@@ -223,7 +232,7 @@ class ParticipantServer(Server):
         return refusal(text=_NO_LINK)
 
     def _address(self, request: web.Request) -> str:
-        """Return who asks: behind a proxy, whom the proxy names last."""
+        """Return the client's address: behind a proxy, the one that the proxy names last."""
         passed = request.headers.get("X-Forwarded-For", "") if self._place.behind_proxy else ""
         return passed.rpartition(",")[2].strip() or request.remote or ""
 
@@ -232,7 +241,10 @@ class ParticipantServer(Server):
         return who if who in self._people else ""
 
     def _by_cookie(self, request: web.Request) -> tuple[str, str]:
-        """Return the token and its participant. Raises `web.HTTPException`; no cookie is no wrong one."""
+        """Return the token and its participant. Raises `web.HTTPException`.
+
+        A missing cookie doesn't count as a wrong one.
+        """
         token = request.cookies.get(COOKIE, "")
         who = self._who(token)
         if not who:
@@ -240,7 +252,7 @@ class ParticipantServer(Server):
         return token, who
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Show the page with the terminal to who has the cookie."""
+        """Show the page with the terminal if the cookie is valid."""
         self._by_cookie(request)
         return web.Response(body=_own_page("page.html"), content_type="text/html", charset="utf-8")
 
@@ -253,7 +265,7 @@ class ParticipantServer(Server):
     # Windows
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a window with a program of its participant; an older window of theirs is closed."""
+        """Connect a window to its participant's program. An older window of theirs is closed."""
         token, who = self._by_cookie(request)
         if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
@@ -276,7 +288,7 @@ class ParticipantServer(Server):
         return socket
 
     async def _take_turn(self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None) -> Window | str:
-        """Return a window as its participant's own, once the older one is gone; or why it can't be."""
+        """Register a window as its participant's after the older one is gone, or return why it can't be."""
         self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
             if self._newest[who] is not socket:
@@ -291,7 +303,7 @@ class ParticipantServer(Server):
             return window
 
     def _refusal(self, who: str, token: str) -> str:
-        """Return why no program is started for a participant now; empty if one is."""
+        """Return why no program can be started for a participant now; empty if one can."""
         if self._stopping:
             return STOPPED
         if self._who(token) != who:
@@ -307,7 +319,7 @@ class ParticipantServer(Server):
         return ParticipantSession(arguments, write_bytes=draw, log=lambda words: self._log(f"{who}: {words}"))
 
     async def _listen(self, window: Window) -> None:
-        """Pass on what a window sends, until it is closed; also until its program has ended."""
+        """Pass on what a window sends, until it is closed or its program has ended."""
         session = window.session
         async for message in window.socket:
             if message.type is not WSMsgType.TEXT:
@@ -350,37 +362,37 @@ class ParticipantServer(Server):
             window.gone.set()
 
     async def _close(self, window: Window, words: str) -> None:
-        """Close a window and wait for the end of its program, for which `ParticipantSession.stop` sees."""
+        """Close a window and wait for its program to end, which `ParticipantSession.stop` ensures."""
         await self._farewell(window.socket, window.peer, words)
         window.left.set()
         await window.gone.wait()
 
     async def _farewell(self, socket: web.WebSocketResponse, peer: Peer | None, words: str) -> None:
-        """Close a socket with a sentence, if there is one. A client that takes neither is cut off."""
+        """Close a socket with a message, if there is one. A client that accepts neither is cut off."""
         try:
             async with asyncio.timeout(FAREWELL_S):
                 if words and not socket.closed:
-                    await socket.send_json(["said", words])
+                    await socket.send_json(["notice", words])
                 await socket.close(code=WSCloseCode.GOING_AWAY)
         except (TimeoutError, ConnectionError):
             self._connections.end(peer)
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Let every program quit, which keeps what was done in it."""
+        """Let every program quit, which saves its work."""
         self._stopping = True
         await asyncio.gather(*(self._close(window, STOPPED) for window in list(self._windows.values())))
 
     # The server
 
     async def run(self, listening: Callable[[str], None]) -> None:
-        """Serve until SIGINT or SIGTERM; `listening` is called with the address when the server is there.
+        """Serve until SIGINT or SIGTERM. `listening` is called with the address when the server listens.
 
-        Raises `UserError` if the place can't be had.
+        Raises `UserError` if the address is not available.
         """
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
-        # the access log would hold the tokens
+        # the access log would contain the tokens
         runner = web.AppRunner(
             await self._make_app(), access_log=None, handle_signals=False, shutdown_timeout=FAREWELL_S
         )
@@ -395,7 +407,7 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """Listen meanwhile; give the address by which browsers come."""
+        """A context in which the server listens. Gives the address that browsers use."""
         place, tls = self._place, None
         if place.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -403,7 +415,8 @@ class ParticipantServer(Server):
                 tls.load_cert_chain(place.certificate, place.key)
             except OSError as error:
                 raise UserError(
-                    f"{place.certificate} and {place.key} are no certificate and its key: {error.strerror or error}.",
+                    f"{place.certificate} and {place.key} are not a certificate and its key: "
+                    f"{error.strerror or error}.",
                     hint="Both are PEM files, and the key has no password.",
                 ) from error
         assert runner.server is not None
@@ -432,13 +445,16 @@ class ParticipantServer(Server):
 
 
 def _bounds(place: ServedPlace) -> ConnectionBounds:
-    """Return the bounds of connections. Behind a proxy all clients have its address, so that it tells nothing."""
+    """Return the limits of connections.
+
+    Behind a proxy all clients share its address, which then says nothing.
+    """
     usual = within_files(ConnectionBounds())
     return replace(usual, most_of_address=0) if place.behind_proxy else usual
 
 
 async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of several has come about, and stop the others. A connection that breaks is no error."""
+    """Wait until one of several has finished, and cancel the others. A broken connection is not an error."""
     tasks = [asyncio.create_task(one) for one in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -451,14 +467,14 @@ async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL as browsers write it: in lower case, and without the scheme's own port."""
+    """Return the origin of a URL as browsers write it, in lower case without the scheme's default port."""
     parts = urlsplit(url.lower())
     own = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own) if own else parts.netloc}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """Whether an address can be reached only from this machine."""
     from ipaddress import ip_address
 
     try:

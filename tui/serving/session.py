@@ -1,4 +1,4 @@
-"""A participant's program behind a browser's window: started with an environment of its own, and always ended."""
+"""A participant's program behind a browser window: started in a separate environment, and always ended."""
 
 from __future__ import annotations
 
@@ -16,30 +16,53 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 END_S = 5.0
-"""A program that was told to quit has this long."""
+"""Seconds that a program has to quit when asked."""
 INSIST_S = 2.0
-"""It has this long after SIGTERM, and as long again after SIGKILL."""
+"""Seconds that it has after SIGTERM, and again after SIGKILL."""
 LOOK_S = 0.05
 MOST_UNREAD_BYTES = 64 * 1024
-"""So much may wait for a program that does not read, beside what its pipe holds; then its window is not read either."""
+"""The most that may wait for a program that doesn't read, besides its pipe.
+
+Beyond it, its window isn't read either.
+"""
 _SLICE_BYTES = 8 * 1024
 MOST_CELLS, FEWEST_CELLS = 500, 20
-"""A window's columns and lines are taken for at most, and at least, so many."""
+"""The limits to which a window's columns and lines are clipped."""
 _PASSED_ON = (
-    "PATH", "HOME", "GISTPOINT_HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "DOCKER_HOST",
-    "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE",
-    "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
-)  # fmt: skip
-"""What of the server's environment the program gets: where things are, and no key."""
+    "PATH",
+    "HOME",
+    "GISTPOINT_HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "DOCKER_HOST",
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGUSER",
+    "PGPASSFILE",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGSSLROOTCERT",
+    "PGSSLCERT",
+    "PGSSLKEY",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+)
+"""The variables of the server's environment that the program gets: locations, but no keys."""
 _MODE_BYTES = 10
-"""What sets a terminal's mode is this long at most; a frame is longer."""
+"""The longest output that only sets a terminal's mode. A frame is longer."""
 _MOST_ERROR_BYTES = 64 * 1024
 _USER_ERROR = 2
-_UNEXPECTED = "The program has ended unexpectedly. What you have done is kept."
+_UNEXPECTED = "The program has ended unexpectedly. Your work is saved."
 
 
 def environment_of_session(environment: Mapping[str, str], width: int, height: int) -> dict[str, str]:
-    """Return the environment of a participant's program in a window of so many cells."""
+    """Return the environment of a participant's program in a window of the given size in cells."""
     return {
         **{name: environment[name] for name in _PASSED_ON if name in environment},
         "TEXTUAL_DRIVER": "gistpoint.tui.serving.driver:ServedDriver",
@@ -51,7 +74,7 @@ def environment_of_session(environment: Mapping[str, str], width: int, height: i
 
 
 def cells(number: object) -> int:
-    """Return a number of columns or lines that a browser said, within bounds."""
+    """Return a browser's number of columns or lines, within limits."""
     return min(max(number, FEWEST_CELLS), MOST_CELLS) if isinstance(number, int) else 80
 
 
@@ -65,10 +88,10 @@ class ParticipantSession(AppService):
         write_bytes: Callable[[bytes], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`; `log` tells a sentence to who serves."""
+        """`arguments` follow `gistpoint`; `log` takes a sentence for the person who serves."""
 
         async def nothing(words: str = "") -> None:
-            """Open no page and offer no file, whatever the program asks for."""
+            """Open no page and offer no file, even if the program asks for it."""
 
         super().__init__(
             "", write_bytes=write_bytes, write_str=nothing, close=nothing, download_manager=DownloadManager()
@@ -77,12 +100,12 @@ class ParticipantSession(AppService):
         self._focused = self._drawn = False
         self._complaints: asyncio.Task[bytes] | None = None
         self.ended = asyncio.Event()
-        """Set when the program has ended by itself, or draws nothing any more."""
+        """Set when the program has ended or no longer draws anything."""
         self.last_words = ""
-        """What the participant is then told."""
+        """The message that the participant then gets."""
 
     def command_line(self) -> list[str]:
-        """Return what is started."""
+        """Return the command to start."""
         return [sys.executable, "-P", "-m", "gistpoint", *self._arguments]
 
     async def focus(self) -> None:
@@ -98,9 +121,12 @@ class ParticipantSession(AppService):
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         process = self._process = await asyncio.create_subprocess_exec(
             *self.command_line(),
-            stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment_of_session(os.environ, width, height),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment_of_session(os.environ, width, height),
             start_new_session=True,  # Ctrl+C at the server's terminal is for the server, which ends its sessions
-        )  # fmt: skip
+        )
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.transport.set_write_buffer_limits(high=MOST_UNREAD_BYTES - _SLICE_BYTES)
@@ -109,7 +135,7 @@ class ParticipantSession(AppService):
         return process
 
     async def send_bytes(self, data: bytes) -> bool:
-        """Pass on what was typed, as fast as the program reads it; return whether it is still there."""
+        """Pass on what was typed, as fast as the program reads it. Return whether the program still runs."""
         for at in range(0, len(data), _SLICE_BYTES):
             if not await super().send_bytes(data[at : at + _SLICE_BYTES]):
                 return False
@@ -126,7 +152,7 @@ class ParticipantSession(AppService):
         assert process.stdout is not None
         drawing = asyncio.create_task(self._draw(process.stdout))
         try:
-            # a process that the program has left may hold its output open
+            # a process that the program left behind may hold its output open
             await _until(lambda: drawing.done() or process.returncode is not None)
             await asyncio.wait({drawing}, timeout=INSIST_S)
         finally:
@@ -141,7 +167,7 @@ class ParticipantSession(AppService):
     async def _draw(self, stdout: asyncio.StreamReader) -> None:
         # ValueError: a line without end
         with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
-            while await stdout.readline() != b"__GANGLION__\n":  # the driver's word that it has begun
+            while await stdout.readline() != b"__GANGLION__\n":  # the driver announces that it has started
                 if stdout.at_eof():
                     return
             while True:
@@ -152,21 +178,22 @@ class ParticipantSession(AppService):
                     self._repeat_focus(payload)
 
     def _repeat_focus(self, payload: bytes) -> None:
-        """Tell the focus again at the first frame: the driver begins without it, after it has begun to listen."""
+        """Report the focus again at the first frame, since the driver resets it after it starts to listen."""
         if not self._drawn and len(payload) > _MODE_BYTES:
             self._drawn = True
             if self._focused:
                 self._write_meta("focus")
 
     def _write_meta(self, kind: str) -> None:
-        """Tell the program something once, without waiting for it to be read: it may itself wait for us to read."""
+        """Send a message without waiting until it is read: the program may itself wait for us to read."""
         with suppress(RuntimeError, ConnectionError):
             self.stdin.write(self.encode_packet(b"M", json.dumps({"type": kind}).encode()))
 
     async def stop(self) -> None:
-        """Have the program quit, which keeps everything; if it does not, end it, then kill it.
+        """Ask the program to quit, which saves everything. If it doesn't, terminate it, then kill it.
 
-        Takes no longer than `END_S` and `INSIST_S` allow, whatever the program, its children and the window do.
+        Takes no longer than `END_S` and `INSIST_S` allow, no matter what the program, its children and the
+        window do.
         """
         process, drawing = self._process, self._task
         if process is None or drawing is None:
@@ -181,7 +208,7 @@ class ParticipantSession(AppService):
         process._transport.close()  # type: ignore[attr-defined] # else its children may hold our pipes
 
     async def _have_it_end(self, process: Process) -> None:
-        if not self.stdin.transport.get_write_buffer_size():  # what it does not read it would not find
+        if not self.stdin.transport.get_write_buffer_size():  # a message would wait behind what it doesn't read
             self._write_meta("quit")
             if await self._ends_within(END_S):
                 return
@@ -202,7 +229,7 @@ class ParticipantSession(AppService):
         return process.returncode is not None
 
     async def _tell_complaints(self) -> str:
-        """Log once what the program wrote to its standard error, and return it."""
+        """Log what the program wrote to standard error once, and return it."""
         task, self._complaints = self._complaints, None
         if task is None:
             return ""
@@ -216,13 +243,16 @@ class ParticipantSession(AppService):
 
 
 async def _until(met: Callable[[], bool]) -> None:
-    """Wait until something is so. A process is looked at: asyncio's own wait lasts until its pipes are closed too."""
+    """Wait until a condition holds.
+
+    Processes are polled, since asyncio's own wait lasts until their pipes are closed.
+    """
     while not met():
         await asyncio.sleep(LOOK_S)
 
 
 async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """Return the end of what a stream brings, or has brought when this is cancelled."""
+    """Return the end of what a stream delivers, or has delivered when this is cancelled."""
     kept = b""
     with suppress(asyncio.CancelledError):
         while data := await stream.read(4096):
@@ -231,13 +261,13 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
 
 
 def _sentence(words: str) -> str:
-    """Return the message of a program that could not begin."""
+    """Return the message of a program that could not start."""
     at = words.rfind("gistpoint: ")
     return words[at:].removeprefix("gistpoint: ") if at >= 0 else _UNEXPECTED
 
 
 def envelope(text: str) -> tuple[str, object]:
-    """Return the kind and the content of a browser's message. Raises `ValueError`."""
+    """Return the kind and content of a browser's message. Raises `ValueError`."""
     try:
         value = json.loads(text)
     except RecursionError as error:

@@ -1,1 +1,1 @@
-"""Widgets that several screens share. They draw given values, post messages, and know nothing of the engine."""
+"""Widgets shared by several screens. They draw given values, post messages, and do not know the engine."""

@@ -26,7 +26,7 @@ GLYPHS = {
 
 _GAP = 1
 _FEW = 8
-"""Pips that are counted at a glance."""
+"""As many pips as can be counted at a glance."""
 _LOW = 0.25
 """A budget with this share or less left is drawn as running out."""
 
@@ -42,10 +42,10 @@ class _Fit:
     """How much of the line is drawn."""
 
     title: int
-    """The least cells of a title that is cut."""
+    """The fewest cells of a title that is cut."""
     nouns: bool
     pips: int
-    """Of a budget at most so large, a pip is drawn for each."""
+    """Budgets up to this size are drawn as pips."""
     activity: bool
 
 
@@ -60,13 +60,14 @@ _FITS = (
     _Fit(12, nouns=False, pips=0, activity=False),
     _Fit(0, nouns=False, pips=0, activity=False),
 )
-"""From all of it to the least."""
+"""From the whole line to the least of it."""
 
 
 class BudgetBar(Widget):
     """One line: the title, tool uses and submissions left with a pip for each, clock, isolation.
 
-    If it is narrow, words are left out first, then the pips of large budgets, then all; the title is cut last.
+    In a narrow line, words are dropped first, then the pips of large budgets, then all pips; the title is cut
+    last.
     """
 
     DEFAULT_CSS = """
@@ -151,7 +152,7 @@ class BudgetBar(Widget):
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
-    """Return sign, noun, remainder and total of each budget that has a number."""
+    """Return the symbol, noun, remainder and total of each budget that has a number."""
     left, of = state.remaining, state.budgets
     found = [("◆", state.of_kind.unit, left.tool_uses, of.tool_uses)]
     if not state.of_kind.hands_in_once:

@@ -1,4 +1,7 @@
-"""Charts of block characters: bars with names and values, and a line of values; pure functions to text with styles."""
+"""Charts of block characters: bars with names and values, and a line of values.
+
+Pure functions that return styled text.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its value, the value in words, and a style of Textual's."""
+    """A bar: its name, its value, the value in words, and a Textual style."""
 
     name: str
     value: float
@@ -25,9 +28,10 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], width: int) -> Content:
-    """Return bars below one another in `width` cells, to one scale; the largest fills what names and words leave.
+    """Return bars below one another in `width` cells, to one scale.
 
-    A value above zero has at least the thinnest block; a bar without room is its words alone.
+    The largest fills the space left by names and words.
+    A value above zero gets at least the thinnest block. A bar without room consists of its words only.
     """
     return Content("\n").join(
         Content.assemble(*(plain_line(text).stylize(style) if style else plain_line(text) for text, style in line))
@@ -36,7 +40,7 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
 
 def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
-    """Return the same bars line by line, as pieces of raw text with their styles."""
+    """Return the same bars by line, as pieces of raw text with styles."""
     names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)
@@ -59,7 +63,10 @@ def _bar(value: float, top: float, room: int) -> str:
 
 
 def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
-    """Return one block a value, from 0 to `top` (by default the largest); a value above zero is seen."""
+    """Return one block per value, from 0 to `top` (by default the largest).
+
+    A value above zero is always visible.
+    """
     highest = top if top is not None else max(values, default=0.0)
     if highest <= 0:
         return _LEVELS[0] * len(values)
@@ -67,7 +74,7 @@ def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
 
 
 def gauge(done: float, total: float, width: int) -> str:
-    """Return a bar of `width` cells that is filled by the share done; empty without a total."""
+    """Return a bar of `width` cells, filled in proportion to the share done; empty without a total."""
     if total <= 0 or width <= 0:
         return ""
     full = min(width, max(0, round(done / total * width)))

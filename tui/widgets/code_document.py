@@ -1,4 +1,4 @@
-"""Python code under the cursor: its lines, what in them is coloured, and which bracket closes which."""
+"""Python code in an editor: its lines, their syntax colours, and matching brackets."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ CodeSpan: TypeAlias = tuple[int, int, str]
 """Start and end in characters, and a kind of `syntax`."""
 
 LONGEST_LINE = 20_000
-"""A longer line, in characters, is not read: neither coloured, nor searched for strings and brackets."""
+"""Longer lines, in characters, are neither coloured nor searched for strings and brackets."""
 _REACH = 1_000
-"""Lines in which the other bracket is looked for."""
+"""The number of lines searched for the matching bracket."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -49,11 +49,11 @@ _WORDS = re.compile(
 
 
 class CodeDocument(Document):
-    """The lines of a text area, read as Python where they are looked at.
+    """The lines of a text area, read as Python where they are visible.
 
-    Textual's own document for code parses the text and asks for the colours of all its lines after each key. Here a
-    line is read when it is drawn, from what is open at its start: nothing, or a string over several lines. An edit
-    forgets that for the lines below it.
+    Textual's document for code parses the text and looks up the colours of all its lines after each key.
+    Here, a line is read when it is drawn, given what is open at its start: nothing, or a string over several
+    lines. An edit forgets that for the lines below it.
     """
 
     _widest: int | None = None
@@ -62,7 +62,7 @@ class CodeDocument(Document):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._open = [("", "")]
-        """For the first lines: delimiter and kind of the string that is open at their start."""
+        """For the first lines, the delimiter and kind of the string that is open at their start."""
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Replace a part of the text."""
@@ -88,11 +88,11 @@ class CodeDocument(Document):
         return len(line) if plain else cell_len(line.expandtabs(self._tab))
 
     def spans(self, row: int) -> tuple[CodeSpan, ...]:
-        """Return what is coloured in a line; later spans lie over earlier ones."""
+        """Return the coloured spans of a line. Later spans override earlier ones."""
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that belongs to the one at `place`; None if there is none nearby."""
+        """Return the place of the bracket that matches the one at `place`; None if there is none nearby."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS
@@ -116,7 +116,7 @@ class CodeDocument(Document):
         return None
 
     def _brackets(self, row: int) -> list[Location]:
-        """Return the brackets of a line that are neither in strings nor in comments."""
+        """Return the brackets of a line outside strings and comments."""
         if len(self._lines[row]) > LONGEST_LINE:
             return []
         quoted = self._quoted(row)
@@ -131,7 +131,7 @@ class CodeDocument(Document):
 
 
 class _EachLine(Sequence[Item]):
-    """The same for each line of a document, whatever their number is now."""
+    """A sequence with the same value for every line of a document, however many there are."""
 
     def __init__(self, document: DocumentBase, item: Callable[[int], Item]) -> None:
         self._document, self._item = document, item
@@ -147,13 +147,13 @@ class _EachLine(Sequence[Item]):
 
 
 class UnfoldedLines(WrappedDocument):
-    """The rows of a text whose lines are not folded: one for each, so that an edit renumbers none of them.
+    """The rows of a text without folded lines: one per line, so that an edit renumbers none of them.
 
-    Textual's keeps lists of all rows, and writes those below an edit anew.
+    Textual's version keeps lists of all rows, and rewrites those below an edit.
     """
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
-        """Take another document or another width of tabs."""
+        """Switch to another document or tab width."""
         self._width, self._tab_width = 0, tab_width or self._tab_width
         self._wrap_offsets = _EachLine(self.document, lambda _: [])  # type: ignore[assignment]
         self._offset_to_line_info = _EachLine(self.document, lambda row: (row, 0))  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Draws rows of code to edit: number, mark, syntax, selection, brackets and cursor."""
+"""Draws rows of editable code: number, mark, syntax, selection, brackets and cursor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gistpoint.tui.widgets.code_document import LONGEST_LINE, CodeSpan
 from gistpoint.tui.widgets.text_lines import drawn
 
 FAULT = "✘"
-"""Beside the number of a line that Python refuses."""
+"""Marks the number of a line that Python refuses."""
 BEFORE, BEHIND = "‹", "›"
-"""At the ends of a row whose line goes on there."""
+"""Marks the end of a row beyond which its line continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """The text of a row; equal ones look alike, whatever line of the text they are."""
+    """What a row looks like. Equal rows look alike, whichever line of the text they show."""
 
     text: str
     spans: tuple[CodeSpan, ...] = ()
@@ -35,7 +35,7 @@ class CodeRow:
 
 @dataclass(frozen=True, slots=True)
 class RowStyles:
-    """How the parts are drawn; `syntax` by kind."""
+    """The styles of the parts; `syntax` by kind."""
 
     base: Style
     line: Style
@@ -51,7 +51,7 @@ class RowStyles:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow:
-    """All that a row shows."""
+    """Everything that a row shows."""
 
     row: CodeRow
     number: int
@@ -59,17 +59,19 @@ class NumberedRow:
 
 
 def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) -> Strip:
-    """Return a drawn row behind its number, in a gutter of so many cells."""
-    beside = styles.line_gutter if shown.row.at_cursor else styles.gutter
-    mark = Segment(f"{FAULT} ", styles.fault) if shown.fault else Segment("  ", beside)
-    number = Segment(f"{shown.number:>{gutter - 2}}", beside)
+    """Return a drawn row after its number, in a gutter of `gutter` cells."""
+    gutter_style = styles.line_gutter if shown.row.at_cursor else styles.gutter
+    mark = Segment(f"{FAULT} ", styles.fault) if shown.fault else Segment("  ", gutter_style)
+    number = Segment(f"{shown.number:>{gutter - 2}}", gutter_style)
     return Strip([number, mark, *text], gutter + text.cell_length)
 
 
 def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console) -> Strip:
     """Return a row of `room` cells, whose text is scrolled by `left` cells."""
     text, places, cut = row.text, None, 0
-    if len(text) > LONGEST_LINE or (text.isascii() and text.isprintable()):  # the cost is that of the part in sight
+    has_one_cell_each = text.isascii() and text.isprintable()
+    if has_one_cell_each or len(text) > LONGEST_LINE:
+        # this costs only as much as the visible part
         cut, text = min(left, len(text)), visible_line(text[left : left + room + 1])
         length = len(row.text)
     else:
@@ -93,8 +95,13 @@ def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console
         shown.stylize(styles.cursor, place(row.cursor), place(row.cursor) + 1)
     base = styles.line if row.at_cursor else styles.base
     strip = Strip(shown.render(console)).crop(left - cut, left - cut + room).extend_cell_length(room)
+    return _with_ends(strip, left, room, length, styles).apply_style(base)
+
+
+def _with_ends(strip: Strip, left: int, room: int, length: int, styles: RowStyles) -> Strip:
+    """Return a row with marks where a line of `length` cells continues beyond it."""
     if length > left + room:
         strip = Strip([*strip.crop(0, room - 1), Segment(BEHIND, styles.more)], room)
     if left and length:
         strip = Strip([Segment(BEFORE, styles.more), *strip.crop(1, room)], room)
-    return strip.apply_style(base)
+    return strip

@@ -1,4 +1,4 @@
-"""Source code to read: line numbers, marks, syntax colour, search, at any length."""
+"""A view of source code of any length, with line numbers, marks, syntax colour and search."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens,
 from gistpoint.tui.widgets.text_lines import TextLines
 
 REGEX_SECONDS = 0.5
-"""The time limit of a regular expression, as the keyboard waits for it."""
+"""The time limit of a regular expression; the keyboard waits for it."""
 
 
 class PatternError(UserError):
-    """A pattern is not a valid regular expression, or takes too long."""
+    """A pattern is not a valid regular expression or takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The matches of a pattern as offsets of the raw text in order, without overlaps or empty matches."""
+    """The matches of a pattern as ordered offsets of the raw text, without overlaps or empty matches."""
 
     starts: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
@@ -91,7 +91,7 @@ MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _MARKED = 500
-"""Of more matches than this, a part is marked in the scroll bar, which has fewer rows."""
+"""If there are more matches, only some are marked in the scroll bar, which has fewer rows."""
 
 
 class CodeView(LineView):
@@ -100,7 +100,7 @@ class CodeView(LineView):
     DEFAULT_CSS = """
     CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
-    HELP = "Arrows, page keys, home, end, g and G move; n and N go through what a search found; w wraps; y copies."
+    HELP = "Arrows, page keys, home, end, g and G move; n and N go through the matches of a search; w wraps; y copies."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next_match", "Next match", show=False, id="code.next_match"),
         Binding("N", "previous_match", "Previous match", show=False, id="code.previous_match"),
@@ -108,9 +108,9 @@ class CodeView(LineView):
     ]
 
     found: reactive[tuple[int, int]] = reactive((0, 0), init=False, repaint=False)
-    """The current match (from 1, 0 for none) and how many there are, for whoever watches."""
+    """The current match (from 1, 0 for none) and the number of matches, for watchers."""
     finding = False
-    """Whether a find bar is open for this text: Esc then ends the search."""
+    """Whether a find bar is open for this text. If so, Esc ends the search."""
 
     class _Coloured(Message):
         """More lines were coloured."""
@@ -132,7 +132,7 @@ class CodeView(LineView):
         """Whether the gutter has line numbers."""
 
     def load(self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = "") -> None:
-        """Show `text` with its first line numbered `first_line`; a thread adds colours later."""
+        """Show `text` with its first line numbered `first_line`. A thread adds the colours later."""
         self._forget_search()
         self._marks = {}
         self.show_text(text, first_line=first_line, title=title)
@@ -178,7 +178,7 @@ class CodeView(LineView):
             self.post_message(self._Coloured(tokens, first, len(tokens)))
 
     def on_code_view__coloured(self, message: _Coloured) -> None:
-        """Redraw the visible lines if they are among those that were coloured."""
+        """Redraw the visible lines if they were among those coloured."""
         message.stop()
         if message.tokens is self._tokens:
             self.rows_changed(self.rows.row_of(message.first), self.rows.row_of(message.last - 1))
@@ -192,7 +192,7 @@ class CodeView(LineView):
         return max(3, len(str(self.first_line + len(self.lines) - 1))) + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Cursor, mark and number of a line; a folded line has its number once."""
+        """Cursor, mark and number of a line. A folded line shows its number once."""
         here = line == self.cursor_index
         cursor = ("▸" if here and not continued else " ", "bold $text-primary")
         mark = (" " if continued else self._marks.get(line + self.first_line, " "), "bold $text-warning")
@@ -203,7 +203,7 @@ class CodeView(LineView):
         return [cursor, mark, (f"{number} ", "bold" if here else "$foreground 60%")]
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Colours, then matches."""
+        """Return the syntax colours, then the matches."""
         found: list[Span] = []
         tokens = self.line_tokens(line)
         if tokens:
@@ -218,7 +218,7 @@ class CodeView(LineView):
         return found
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line (by index) if they were found already."""
+        """Return the tokens of a line (by index) if they are known already."""
         return self._tokens[line] if line < len(self._tokens) else None
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -236,10 +236,11 @@ class CodeView(LineView):
     # Search
 
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
-        """Find and highlight `pattern`; return how many times it occurs, 0 for an empty one.
+        """Find and highlight `pattern`. Return the number of matches, 0 for an empty pattern.
 
-        Literal text is found whatever its case. The cursor goes to the first match at or after it, or after `start`
-        (line and column). Raises `PatternError` for a regular expression that is not one, or takes too long.
+        Literal text is found in any case. The cursor goes to the first match at or after its place, or after
+        `start` (line and column). Raises `PatternError` for a regular expression that is not one, or takes
+        too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)
@@ -257,11 +258,11 @@ class CodeView(LineView):
 
     @property
     def pattern(self) -> str:
-        """What was searched last; empty if nothing is."""
+        """The pattern of the current search; empty if there is none."""
         return self._pattern[0]
 
     def scroll_marks(self) -> list[int]:
-        """Rows of matches, to be marked in the scroll bar."""
+        """The rows of matches, to be marked in the scroll bar."""
         starts = self._matches.starts[:: max(1, len(self._matches) // _MARKED)]
         return [self._row_at(offset) for offset in starts]
 
@@ -270,34 +271,34 @@ class CodeView(LineView):
         return self.rows.row_of(line, offset - self.lines.starts[line])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let Esc end a search while its bar is open, and mean what it means elsewhere otherwise."""
+        """Let Esc end a search while its bar is open; otherwise it keeps its usual meaning."""
         return self.finding if action == "end_search" else super().check_action(action, parameters)
 
     def action_end_search(self) -> None:
-        """End the search of the find bar: nothing is marked any more, the cursor stays."""
+        """End the search of the find bar. The marks go, the cursor stays."""
         self.finding = False
         self.search("")
 
     @property
     def match_place(self) -> tuple[int, int]:
-        """The current match (from 1, 0 for none) and how many there are."""
+        """The current match (from 1, 0 for none) and the number of matches."""
         return (0 if self._match is None else self._match + 1), len(self._matches)
 
     def next_match(self) -> bool:
-        """Go to the next match, around the end; return False if there is none."""
+        """Go to the next match, wrapping around at the end. Return False if there is none."""
         return self._step_match(1)
 
     def previous_match(self) -> bool:
-        """Go to the previous match, around the start; return False if there is none."""
+        """Go to the previous match, wrapping around at the start. Return False if there is none."""
         return self._step_match(-1)
 
     def action_next_match(self) -> None:
-        """Go to the next match; if there is none, the key is the screen's."""
+        """Go to the next match. If there is none, the screen handles the key."""
         if not self.next_match():
             raise SkipAction
 
     def action_previous_match(self) -> None:
-        """Go to the previous match; if there is none, the key is the screen's."""
+        """Go to the previous match. If there is none, the screen handles the key."""
         if not self.previous_match():
             raise SkipAction
 
@@ -330,7 +331,7 @@ class CodeView(LineView):
     # Words
 
     def word_at_cursor(self) -> str:
-        """Return the identifier under the cursor with the names before it (`a.b` on `b` of `a.b.c`), or ''."""
+        """Return the identifier under the cursor with the names before it: `a.b` on `b` of `a.b.c`, or ''."""
         line, column = self.lines[self.cursor_index], self.cursor_column
         if column >= len(line) or not _in_identifier(line[column]):
             column -= 1

@@ -35,7 +35,7 @@ Side = Literal["old", "new", "both"]
 
 _GAP = "⋯"
 _GUTTER = 10
-"""Cells beside the text of one side: numbers, sign, scroll bar."""
+"""Cells on one side that are not text: numbers, sign, scroll bar."""
 SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
 _BACKGROUNDS = {DiffLineKind.ADDED: "on $success 16%", DiffLineKind.REMOVED: "on $error 16%"}
 _ANSI = {DiffLineKind.ADDED: "ansi_green", DiffLineKind.REMOVED: "ansi_red"}
@@ -45,30 +45,30 @@ _ANSI_CHANGED = "bold underline"
 
 @dataclass(frozen=True, slots=True)
 class PaneLine:
-    """A line of a pane: of the diff, a heading, or a gap beside a longer other side."""
+    """A line of a pane: a line of the diff, a heading, or a gap where the other side is longer."""
 
     text: str
     line: DiffLine | None = None
     other: str | None = None
-    """The line on the other side that this one replaced or was replaced by."""
+    """The line of the other side that this one replaces or is replaced by."""
     heading: bool = False
 
 
 @dataclass(slots=True)
 class SideTokens:
-    """Syntax of the old and the new text by line; filled by a thread."""
+    """The syntax of the old and new text by line, filled in by a thread."""
 
     old: list[LineTokens] = field(default_factory=list)
     new: list[LineTokens] = field(default_factory=list)
 
     def of(self, line: DiffLine) -> LineTokens | None:
-        """Return the tokens of a line of a diff if they were found already."""
+        """Return the tokens of a line of a diff if they are known already."""
         tokens, number = (self.old, line.old) if line.new is None else (self.new, line.new)
         return tokens[number - 1] if number is not None and number <= len(tokens) else None
 
 
 def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[PaneLine]:
-    """Return the lines of a unified view; no `headers` are needed if every hunk is a whole text."""
+    """Return the lines of a unified view. `headers` are not needed if every hunk is a whole text."""
     found: list[PaneLine] = []
     for diff in files:
         found.append(PaneLine(_title(diff), heading=True))
@@ -81,7 +81,7 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
 
 
 def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
-    """Return the lines of both sides of a side-by-side view, equally many on each."""
+    """Return the lines of both sides of a side-by-side view, the same number for each."""
     left: list[PaneLine] = []
     right: list[PaneLine] = []
     for diff in files:
@@ -99,7 +99,7 @@ def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[lis
 
 
 def _brief(lines: list[PaneLine]) -> list[PaneLine]:
-    """Return lines of one file without its headings, with a sign between hunks."""
+    """Return the lines of one file without headings, with a separator between hunks."""
     return [PaneLine(_GAP, heading=True) if line.heading else line for line in lines[2:]]
 
 
@@ -123,7 +123,7 @@ def _text(line: DiffLine | None) -> str:
 
 
 def _partners(hunk: Hunk) -> dict[int, str]:
-    """Return for each line of a hunk (by index) the text that it replaced, or was replaced by."""
+    """Return for each line of a hunk (by index) the text that it replaces or is replaced by."""
     index_of = {id(line): index for index, line in enumerate(hunk.lines)}
     found: dict[int, str] = {}
     for old, new in side_by_side(hunk):
@@ -151,7 +151,7 @@ class DiffPane(CodeView):
             self.pane = pane
 
     class WrapWanted(Message):
-        """Asks to fold lines, or not to, on both sides."""
+        """Asks to fold or unfold lines on both sides."""
 
     def __init__(self, side: Side, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
@@ -163,7 +163,7 @@ class DiffPane(CodeView):
         self._inside: dict[int, list[tuple[int, int]]] = {}
 
     def show_lines(self, lines: list[PaneLine], sides: SideTokens) -> None:
-        """Show other lines, coloured by tokens that may follow later."""
+        """Show other lines, coloured by tokens that may arrive later."""
         self._pane_lines, self._sides, self._inside = lines, sides, {}
         numbers = [n for pane_line in lines if (line := pane_line.line) for n in (line.old, line.new) if n]
         self._digits = max(3, len(str(max(numbers, default=0))))
@@ -182,9 +182,9 @@ class DiffPane(CodeView):
         return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
-        """Go to the next or previous match while something is searched for, else to the next run of changed lines.
+        """Go to the next or previous match during a search, else to the next run of changed lines.
 
-        In an empty diff the key is the screen's.
+        In an empty diff, the screen handles the key.
         """
         pattern, _ = self._pattern
         if pattern:
@@ -219,14 +219,14 @@ class DiffPane(CodeView):
     # Drawing
 
     def gutter_width(self) -> int:
-        """The cursor, one number or two, and the sign."""
+        """Room for the cursor, one or two numbers, and the sign."""
         return 1 + (self._digits + 1) * (2 if self.side == "both" else 1) + 2
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
         """Cursor, numbers and sign."""
         shown = self._pane_lines[line] if line < len(self._pane_lines) else PaneLine("")
-        said = None if continued else shown.line
-        numbers = [said.old if said else None, said.new if said else None]
+        numbered = None if continued else shown.line
+        numbers = [numbered.old if numbered else None, numbered.new if numbered else None]
         numbers = numbers[{"both": slice(2), "old": slice(1), "new": slice(1, 2)}[self.side]]
         text = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)
         kind = shown.line.kind if shown.line else DiffLineKind.CONTEXT
@@ -253,7 +253,7 @@ class DiffPane(CodeView):
         return self._sides.of(shown) if shown is not None and not ansi_change else None
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Syntax, then the words that changed, then matches."""
+        """Return the syntax, then the changed words, then the matches."""
         shown = self._pane_lines[line] if line < len(self._pane_lines) else PaneLine("")
         if shown.line is None or shown.other is None:
             return super().spans(line, start, end)
@@ -265,10 +265,10 @@ class DiffPane(CodeView):
 
 
 SIDE_BY_SIDE_WIDTH = 120
-"""From this many cells on, both sides are shown."""
+"""The width in cells from which both sides are shown."""
 
 _AT_ONCE = 200_000
-"""Characters; longer texts are compared in a thread."""
+"""In characters; longer texts are compared in a thread."""
 
 
 class DiffView(Horizontal):
@@ -298,7 +298,10 @@ class DiffView(Horizontal):
         self._files: tuple[FileDiff, ...] = ()
         self._sides = SideTokens()
         self._wrap: bool | None = None
-        """Whether long lines are folded; None until somebody says: folded unless all lines fit side by side."""
+        """Whether long lines are folded.
+
+        None until the user chooses: folded unless all lines fit side by side.
+        """
         self._whole = self._brief = False
         self._first_line = 1
         self._left = DiffPane("both", classes="-left")
@@ -325,7 +328,7 @@ class DiffView(Horizontal):
 
     @property
     def pane(self) -> DiffPane:
-        """The focused pane, else the first: the one that `search` and `go_to` act on."""
+        """The focused pane, else the first: the one on which `search` and `go_to` act."""
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(
@@ -339,9 +342,9 @@ class DiffView(Horizontal):
         first_line: int = 1,
         brief: bool = False,
     ) -> None:
-        """Show how `after` differs from `before`, or all of it; long texts are compared in a thread.
+        """Show how `after` differs from `before`, or all of it. Long texts are compared in a thread.
 
-        `first_line` is the number in the file of the line with which both begin. A `brief` diff has no headings, and
+        `first_line` is the number in the file of the first line of both. A `brief` diff has no headings, and
         one line around each change.
         """
         self.workers.cancel_group(self, "diff")
@@ -428,7 +431,7 @@ class DiffView(Horizontal):
                 left, right = _brief(left), _brief(right)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
-            # Equally wide: a scroll bar below only one side would let the other scroll a row further.
+            # Both get the same width: with a scroll bar below only one side, the other could scroll further.
             widest = max(self._left.virtual_size.width, self._right.virtual_size.width)
             for pane in (self._left, self._right):
                 pane.virtual_size = pane.virtual_size.with_width(widest)

@@ -1,4 +1,4 @@
-"""Find in a text: a line at the bottom that searches as one types, while the text stays in sight."""
+"""Finding in a text: a line at the bottom that searches during typing, while the text stays visible."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 _LONG = 1_000_000
-"""Longer texts, in characters, are searched after a pause in typing."""
+"""Texts longer than this, in characters, are searched after a pause in typing."""
 _PAUSE_S = 0.15
 _TYPING = "Enter keeps it  ↑ ↓ others  Esc ends"
 _READING = "n next  N before  Esc ends"
 
 
 def find_in(view: CodeView) -> None:
-    """Open the bar for a text, at the bottom of its screen, with what was searched there last."""
+    """Open the bar for a text, at the bottom of its screen, with the last search in it."""
     found = view.screen.query(FindBar)
     if found:
         found.first().open(view)
@@ -34,7 +34,10 @@ def find_in(view: CodeView) -> None:
 
 
 class FindBar(Horizontal):
-    """The words, the number of matches, and the keys. Enter goes to the text, where n and N go on; Esc ends it all."""
+    """The words, the number of matches, and the keys.
+
+    Enter goes to the text, where n and N continue; Esc ends the search.
+    """
 
     DEFAULT_CSS = """
     FindBar { height: 1; background: $panel; }
@@ -64,7 +67,7 @@ class FindBar(Horizontal):
         yield Plain("", id="find-count")
 
     def on_mount(self) -> None:
-        """Begin with the first text."""
+        """Open for the first text."""
         self.open(self._view)
 
     def open(self, view: CodeView) -> None:
@@ -82,7 +85,7 @@ class FindBar(Horizontal):
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        """Search from where the bar was opened; a long text after a pause."""
+        """Search from where the bar was opened; in a long text, after a pause."""
         event.stop()
         if self._timer is not None:
             self._timer.stop()
@@ -98,7 +101,7 @@ class FindBar(Horizontal):
 
     @on(Input.Submitted)
     def keep(self, event: Input.Submitted) -> None:
-        """Go to the text, where n and N go on; without a match stay here."""
+        """Go to the text, where n and N continue. Without a match, stay here."""
         event.stop()
         if not self.words.value:
             self.action_end_search()
@@ -106,21 +109,21 @@ class FindBar(Horizontal):
             self._view.focus()
 
     def action_step(self, by: int) -> None:
-        """Go to another match while typing."""
+        """Go to another match during typing."""
         if by > 0:
             self._view.next_match()
         else:
             self._view.previous_match()
 
     def action_end_search(self) -> None:
-        """End the search, and go back to where it began."""
+        """End the search and go back to where it began."""
         self._view.search("")
         self._view.go_to(*self._start)
         self._view.focus()
         self.close()
 
     def close(self) -> None:
-        """Hide the bar; what is marked stays marked."""
+        """Hide the bar; marks stay."""
         self._view.finding = False
         self.display = False
 
@@ -129,12 +132,12 @@ class FindBar(Horizontal):
             self.call_after_refresh(self._close_if_left)
 
     def _close_if_left(self) -> None:
-        """Close the bar when the focus is neither in it nor in its text."""
+        """Close the bar if the focus is neither in it nor in its text."""
         if self.display and self.screen.focused not in (self._view, self.words):
             self.close()
 
     def on_descendant_blur(self) -> None:
-        """Close the bar when the focus goes elsewhere; draw the keys of the text when it goes there."""
+        """Close the bar when the focus goes elsewhere. Draw the keys of the text when it goes there."""
         self.call_after_refresh(self._close_if_left)
         self.call_after_refresh(self._draw)
 

@@ -1,4 +1,4 @@
-"""Widgets that resize to their content whenever it changes."""
+"""Widgets that resize to fit their content whenever it changes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ else:
 
 
 class Fitted(Base):
-    """A base listed before a widget's class: the automatic size is measured again at each change.
+    """A mixin listed before a widget's class. The automatic size is measured again after each change.
 
-    Textual 8.2.8 keeps the measured size until the next change, and merges two changes if the widget has not yet
-    reported the first. On a busy machine the screen is laid out between the two, and the size measured then stays:
-    a table without height, a truncated message.
+    Textual 8.2.8 keeps the measured size until the next change, and merges two changes if the widget has not
+    reported the first yet. On a busy machine, the screen is laid out between the two, and that size then
+    stays: a table without height, a truncated message.
     """
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Draw again; with `layout`, measure again too."""
+        """Draw again; with `layout`, also measure again."""
         if layout and self._layout_required:
             self._layout_updates += 1
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)

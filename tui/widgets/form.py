@@ -1,4 +1,4 @@
-"""A questionnaire on the screen: its questions one below the other, each answered by keyboard or mouse alone."""
+"""A questionnaire of questions that can each be answered with only the keyboard or only the mouse."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _WIDTH = 14
 
 
 class FieldChanged(Message):
-    """Something was chosen or typed."""
+    """An option was chosen or text typed."""
 
 
 class QuestionField(Vertical):
-    """One question with its answer; a subclass has the widgets of its kinds."""
+    """A question with its answer. Subclasses provide the widgets for their kinds."""
 
     def __init__(self, number: int, question: Question) -> None:
         super().__init__(classes="question")
         self.number, self.question = number, question
 
     def compose(self) -> ComposeResult:
-        """Lay out number, words, answer and fault."""
+        """Lay out the number, words, answer and fault."""
         needed = "   (needed)" if self.question.required else ""
         with Horizontal(classes="question-words"):
             yield Plain(f"{self.number:>2}", classes="question-number")
@@ -50,37 +50,40 @@ class QuestionField(Vertical):
         self.tell("")
 
     def tell(self, fault: str) -> None:
-        """Show what is wrong with the answer, or nothing."""
+        """Show the fault of the answer, if there is one."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
         words.display = bool(fault)
 
     def answer(self) -> list[Widget]:
-        """Return the widgets of the answer."""
+        """Return the widgets for the answer."""
         raise NotImplementedError
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer, or the person declined to give one."""
+        """Whether the question was answered or declined."""
         raise NotImplementedError
 
     @property
     def value(self) -> Any:
-        """The answer as it is stored; None for what was declined or left out."""
+        """The answer as stored; None if it was declined or left out."""
         raise NotImplementedError
 
     @property
     def draft(self) -> Any:
-        """What is filled in, in a form that `fill` takes; None if there is nothing."""
+        """The input so far in the form that `fill` takes; None if there is none."""
         raise NotImplementedError
 
     def fill(self, draft: Any) -> None:
-        """Fill in a draft; one that does not fit is ignored."""
+        """Fill in a draft. One that doesn't fit is ignored."""
         raise NotImplementedError
 
     @property
     def fault(self) -> str:
-        """What is wrong with the answer, in a sentence; empty for one that was left out, unless it is needed."""
+        """The fault of the answer as a sentence.
+
+        Empty if there is none, or if an optional answer was left out.
+        """
         return fault_of(self.question, self.value)
 
     @on(Options.Changed)
@@ -94,7 +97,7 @@ class QuestionField(Vertical):
 
 
 class OptionsField(QuestionField):
-    """A scale, a choice of one or of several."""
+    """A scale, or a choice of one or several options."""
 
     def __init__(self, number: int, question: Question) -> None:
         super().__init__(number, question)
@@ -152,7 +155,7 @@ class OptionsField(QuestionField):
 
 
 class NumberField(QuestionField):
-    """A number, minutes or a percentage."""
+    """A number, a time in minutes, or a percentage."""
 
     def answer(self) -> list[Widget]:
         """Return the field with its unit."""
@@ -167,7 +170,7 @@ class NumberField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The number; the text if it is none."""
+        """The number, or the text if it is not a number."""
         typed = self.line.value.strip()
         if not typed:
             return None
@@ -179,7 +182,7 @@ class NumberField(QuestionField):
 
     @property
     def draft(self) -> Any:
-        """What is typed."""
+        """The typed text."""
         return self.line.value or None
 
     def fill(self, draft: Any) -> None:
@@ -189,7 +192,7 @@ class NumberField(QuestionField):
 
 
 class WordsField(QuestionField):
-    """An answer in words."""
+    """A free-text answer."""
 
     def answer(self) -> list[Widget]:
         """Return the field."""
@@ -203,16 +206,16 @@ class WordsField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The words; None if there are none."""
+        """The text; None if it is empty."""
         return self.area.text if self.answered else None
 
     @property
     def draft(self) -> Any:
-        """What is written."""
+        """The written text."""
         return self.area.text or None
 
     def fill(self, draft: Any) -> None:
-        """Put the words back."""
+        """Put the text back."""
         if isinstance(draft, str):
             self.area.load_text(draft)
             self.area.move_cursor(self.area.document.end)
@@ -229,7 +232,7 @@ def field_of(number: int, question: Question) -> QuestionField:
 
 
 class QuestionForm(VerticalScroll, can_focus=False):
-    """All questions of a form; posts `Changed` after each key, so that a draft can be kept."""
+    """All questions of a form. Posts `Changed` after each key, so that a draft can be saved."""
 
     DEFAULT_CSS = """
     QuestionForm { height: 1fr; padding: 0 1; }
@@ -249,7 +252,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
     BINDINGS: ClassVar[list[Any]] = []
 
     class Changed(Message):
-        """Something was filled in."""
+        """An answer changed."""
 
     def __init__(self, questions: Sequence[Question], draft: Mapping[str, Any]) -> None:
         super().__init__()
@@ -261,7 +264,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         yield from self.fields
 
     def on_mount(self) -> None:
-        """Fill in the draft, and begin at the first question."""
+        """Fill in the draft and focus the first question."""
         for field in self.fields:
             field.fill(self._first.get(field.question.id))
         self._filled = True
@@ -276,27 +279,27 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """What is filled in, by the question's id."""
+        """The drafts of the answers, by question id."""
         found = {field.question.id: field.draft for field in self.fields}
         return {name: draft for name, draft in found.items() if draft is not None}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The answers as they are stored."""
+        """The answers as stored."""
         return {field.question.id: field.value for field in self.fields}
 
     @property
     def answered(self) -> int:
-        """How many questions are answered or declined."""
+        """The number of questions answered or declined."""
         return sum(field.answered for field in self.fields)
 
     @property
     def left_out(self) -> list[QuestionField]:
-        """The questions without an answer that is needed."""
+        """The questions that need an answer and have none."""
         return [field for field in self.fields if not field.answered and not field.question.required]
 
     def check(self) -> bool:
-        """Whether every answer fits; if not, say what is wrong and go to the first that does not."""
+        """Return whether every answer is valid. If not, show the faults and go to the first."""
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:
             field.tell(field.fault)
@@ -305,7 +308,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         return not wrong
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Keep the whole question in sight, not only its answer."""
+        """Keep the whole question visible, not only its answer."""
         field = next((node for node in event.widget.ancestors if isinstance(node, QuestionField)), None)
         if field is not None:
             self.call_after_refresh(self.scroll_to_widget, field, animate=False)

@@ -1,4 +1,4 @@
-"""Panes in frames: the title and what belongs to it stand in the frame, which is bright while the focus is inside."""
+"""Framed panes: the frame shows the title and a note, and is bright while the focus is inside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Framed = TypeVar("Framed", bound=Widget)
 def framed(widget: Framed, title: str | Content = "", note: str | Content = "") -> Framed:
     """Give a widget a frame with a title at the top and a note at the bottom right, and return it.
 
-    Strings are literal. Call it again to change them; an unchanged line is not drawn again.
+    Strings are literal. Call it again to change them; unchanged lines are not redrawn.
     """
     widget.add_class(PANE)
     widget.ALLOW_MAXIMIZE = True  # type: ignore[misc]  # Textual's switch is a class variable
@@ -32,7 +32,7 @@ def framed(widget: Framed, title: str | Content = "", note: str | Content = "") 
 
 
 def pane_around(widget: Widget | None) -> Widget | None:
-    """Return the framed pane that a widget is in, or is itself; None without one."""
+    """Return the framed pane that contains a widget or is the widget itself; None if there is none."""
     around = widget.ancestors_with_self if widget is not None else ()
     return next((node for node in around if isinstance(node, Widget) and node.has_class(PANE)), None)
 

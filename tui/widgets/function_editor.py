@@ -1,4 +1,4 @@
-"""The editor for code: it lays lines out as Python wants them, says where Python refuses them, and forgets no edit."""
+"""The code editor: it indents lines, shows where Python refuses them, and can undo every edit."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ def _pattern() -> re.Pattern[str]:
 
 
 def needs_seal(text: str) -> bool:
-    """Whether an editor would interpret or lose a character of a text whose lines end in newlines alone."""
+    """Return whether an editor would interpret or lose a character of a text with plain newlines."""
     return not text.isprintable() and bool(_pattern().search(text))
 
 
 class TextSeal:
-    """Protects characters that an editor would interpret or lose, by characters of a private-use area in their place.
+    """Replaces characters that an editor would interpret or lose with private-use characters.
 
-    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text by loading it.
-    `close` and `open` are inverse for texts without characters of that area.
+    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text just by loading
+    it. `close` and `open` are inverse for texts without characters of that area.
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose an area that `text` has no character of; carriage returns are kept if they end every line."""
+        """Choose a private-use area that `text` doesn't use. Carriage returns stay if they end every line."""
         regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
         self._kept = "\r" if regular else ""
         self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))
@@ -85,7 +85,7 @@ class TextSeal:
         self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
 
     def close(self, text: str) -> str:
-        """Return `text` with every dangerous character replaced, character for character."""
+        """Return `text` with every dangerous character replaced, one for one."""
         return text.translate(self._close) if self.needed else text
 
     def open(self, text: str) -> str:
@@ -93,21 +93,21 @@ class TextSeal:
         return text.translate(self._open) if self.needed else text
 
     def shown(self, text: str) -> str:
-        """Return a sealed text for display, character for character."""
+        """Return a sealed text for display, with one character for each."""
         return visible(text.translate(self._show) if self.needed else text)
 
 
 PAUSE_SECONDS = 0.3
-"""Seconds after the last typed text was posted until it is checked."""
+"""Seconds from posting the last typed text to its check."""
 _REST = 10
-"""A check that took long is followed by a pause of so many times its length."""
+"""The pause after a slow check, as a multiple of its length."""
 _UNDONE = 2_000
-"""Steps that can be undone in a buffer."""
+"""The number of steps that can be undone in a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeState:
-    """What is known about a text: why Python refuses it, and the lines that were added to its start and removed."""
+    """What is known about a text: why Python refuses it, and the lines added and removed since its start."""
 
     fault: Fault | None = None
     added: int = 0
@@ -116,7 +116,7 @@ class CodeState:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A buffer out of sight."""
+    """A buffer that is not shown."""
 
     text: str
     seal: TextSeal
@@ -130,10 +130,10 @@ def _fresh_history() -> EditHistory:
 
 
 class FunctionEditor(WritingArea):
-    """Python code to edit, in named buffers; each keeps its cursor and what can be undone in it.
+    """Editable Python code in named buffers. Each keeps its cursor and its undo history.
 
-    Lines are not folded; a mark at the end of a row tells that its line goes on. Brackets and quotes are not closed
-    by themselves: who solves a task types them, as a model writes them.
+    Lines are not folded; a mark at the end of a row shows that its line continues. Brackets and quotes are
+    not closed automatically: a solver types them, just as a model writes them.
     """
 
     DEFAULT_CSS = """
@@ -145,8 +145,8 @@ class FunctionEditor(WritingArea):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"function-editor--fault", "function-editor--more"}
     HELP = (
-        "Enter keeps the indent, and adds a level after a colon; Backspace takes one. Tab and Shift+Tab move the "
-        "selected lines, Ctrl+/ makes them comments. Ctrl+Z undoes, Ctrl+Y redoes, in each function by itself. Esc and "
+        "Enter keeps the indent, and adds a level after a colon; Backspace removes one. Tab and Shift+Tab move the "
+        "selected lines, Ctrl+/ comments them out. Ctrl+Z undoes, Ctrl+Y redoes, separately for each function. Esc and "
         "then Tab leaves the editor."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -165,7 +165,7 @@ class FunctionEditor(WritingArea):
             self.buffer = buffer
 
     class Checked(Message):
-        """The text in sight was checked."""
+        """The visible text was checked."""
 
         def __init__(self, editor: FunctionEditor, text: str) -> None:
             super().__init__()
@@ -178,9 +178,9 @@ class FunctionEditor(WritingArea):
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """Finds what Python refuses in a text; called on a thread."""
+    """Checks what Python refuses in a text; called on a thread."""
     start: str | None = None
-    """The text with which the one in sight is compared; None for none."""
+    """The text that the visible one is compared with; None for none."""
 
     def __init__(
         self,
@@ -209,13 +209,13 @@ class FunctionEditor(WritingArea):
             classes=classes,
         )
         self._buffer = buffer
-        self._told = text
+        self._posted = text
         self._left: dict[str, _Left] = {}
         self._jobs = Jobs(self, "code")
         self._seconds = 0.0
 
     def on_mount(self) -> None:
-        """Colour the code like the code view, in every theme."""
+        """Colour the code like the code view in every theme."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._recolour())
         self._recolour()
 
@@ -232,7 +232,7 @@ class FunctionEditor(WritingArea):
 
     @property
     def selected_text(self) -> str:
-        """The selected text to be copied, unsealed."""
+        """The selected text, unsealed, to be copied."""
         return self._seal.open(super().selected_text)
 
     def action_cut(self) -> None:
@@ -260,10 +260,10 @@ class FunctionEditor(WritingArea):
         return self._state
 
     def load_buffer(self, name: str, text: str, *, start: str | None = None, first_line: int = 1) -> None:
-        """Post the unsaved text, then edit another; a buffer that was left comes back with its history.
+        """Post the unsaved text, then edit another one. A buffer edited before comes back with its history.
 
-        If it comes back with another text, that is one more step that can be undone. `start` is the text with which
-        it is compared, `first_line` the number of its first line.
+        If its text has changed since, that is one more step that can be undone. `start` is the text that
+        it is compared with, `first_line` the number of its first line.
         """
         self.flush()
         if name != self._buffer or not name:
@@ -272,12 +272,12 @@ class FunctionEditor(WritingArea):
             self._begin(self._left.pop(name, None), text)
         self._buffer = name
         self._become(text)
-        self._told, self.start, self._state = text, start, CodeState()
+        self._posted, self.start, self._state = text, start, CodeState()
         self.line_number_start = first_line
         self._check_after(0)
 
     def _begin(self, kept: _Left | None, text: str) -> None:
-        self.history = _fresh_history()  # loading a text empties the history that is there
+        self.history = _fresh_history()  # loading a text clears the current history
         self._seal = TextSeal(text) if kept is None else kept.seal
         self.load_text(self._seal.close(text) if kept is None else kept.text)
         if kept is not None:
@@ -288,7 +288,7 @@ class FunctionEditor(WritingArea):
         return _Left(self.text, self._seal, self.history, self.selection, self.scroll_offset)
 
     def _become(self, text: str) -> None:
-        """Make the text another one, in one step that can be undone; the cursor stays in its line."""
+        """Replace the text in one step that can be undone. The cursor stays in its line."""
         if text == self.code:
             return
         if TextSeal(text).needed and not self._seal.needed:
@@ -298,19 +298,19 @@ class FunctionEditor(WritingArea):
         self.move_cursor((min(row, self.document.line_count - 1), column))
 
     def tell(self, text: str) -> None:
-        """Post the text with its buffer, and check it when typing pauses."""
+        """Post the text with its buffer, and check it at the next pause in typing."""
         self.post_message(self.Edited(self, self._buffer, text))
         self._check_after(PAUSE_SECONDS)
 
     def action_leave(self) -> None:
-        """Give the focus back, so that tab moves on."""
+        """Release the focus, so that Tab moves on."""
         self.screen.focus_next()
 
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
-        """Suspend the app, open the text in the user's editor, and take over what it saved; False if unchanged.
+        """Suspend the app, open the text in the user's editor, and load what it saved.
 
-        `on_saved` gets the text of each save while the editor is open, on a thread. Undo restores the text. Raises
-        `external_editor.ExternalEditorError`; the text is then untouched.
+        Return False if the text is unchanged. `on_saved` gets the text of each save while the editor is open, on a
+        thread. Undo restores the old text. Raises `external_editor.ExternalEditorError`; the text is then untouched.
         """
         self.flush()
         before = self.code
@@ -322,7 +322,7 @@ class FunctionEditor(WritingArea):
     # Checking
 
     def _check_after(self, seconds: float) -> None:
-        text, start, check, begun = self._told, self.start, self.check, 0.0
+        text, start, check, begun = self._posted, self.start, self.check, 0.0
 
         def look(_job: object) -> CodeState:
             nonlocal begun
@@ -341,7 +341,7 @@ class FunctionEditor(WritingArea):
     # Typing
 
     async def on_key(self, event: events.Key) -> None:
-        """Lay out a new line; indent at the cursor, or the selected lines."""
+        """Insert and indent a new line, or indent at the cursor or the selected lines."""
         if event.key not in ("enter", "tab") or self.read_only:
             return
         event.stop()
@@ -367,7 +367,7 @@ class FunctionEditor(WritingArea):
             self.move_cursor((row, len(self.document.get_line(row))))
 
     def action_delete_left(self) -> None:
-        """Delete the selection or a character; blanks before the text by a level."""
+        """Delete the selection or a character, or one level of indent before the text."""
         row, column = self.cursor_location
         head = self.document.get_line(row)[:column]
         blanks = blanks_back(head, level_of(self.document.lines)) if head and not head.strip() else 1
@@ -377,18 +377,18 @@ class FunctionEditor(WritingArea):
             super().action_delete_left()
 
     def action_outdent(self) -> None:
-        """Take a level from the selected lines."""
+        """Remove a level of indent from the selected lines."""
         self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
 
     def action_undo(self) -> None:
-        """Undo the last step, or say that there is none: those of an earlier process are not kept."""
+        """Undo the last step, or report that there is none. Steps of an earlier process are not kept."""
         if self.history.undo_stack:
             super().action_undo()
         else:
             self.app.notify("There is nothing to undo.")
 
     def action_redo(self) -> None:
-        """Redo what was undone last, or say that nothing was."""
+        """Redo the last undone step, or report that there is none."""
         if self.history.redo_stack:
             super().action_redo()
         else:
@@ -403,11 +403,11 @@ class FunctionEditor(WritingArea):
         self.move_cursor(self.document.end)
 
     def action_comment(self) -> None:
-        """Make the selected lines comments, or code again."""
+        """Comment out the selected lines, or uncomment them."""
         self._change_lines(commented)
 
     def _change_lines(self, change: Callable[[Sequence[str]], list[str]]) -> None:
-        """Change the selected lines in one step; the last line counts only if some of it is selected."""
+        """Change the selected lines in one step; the last line counts only if part of it is selected."""
         if self.read_only:
             return
         (start, end), alone = self.selection, self.selection.is_empty
@@ -425,14 +425,14 @@ class FunctionEditor(WritingArea):
             whole = Selection((rows[0], 0), (rows[-1], len(changed[-1])))
             self.selection = whole if start < end else Selection(whole.end, whole.start)
 
-    # Textual hooks. A class that draws only what is in sight has to replace some of the private ones.
+    # Textual hooks. A class that draws only visible rows has to override some of the private ones.
 
     def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
         """Insert what was typed or pasted, sealed."""
         return super()._replace_via_keyboard(self._sealed(insert), start, end)
 
     def _set_document(self, text: str, language: str | None) -> None:
-        """Textual's document asks for the colours of all lines after each key."""
+        """Use our own document: Textual's looks up the colours of all lines after each key."""
         self.document = self._python = CodeDocument(text)
         self.wrapped_document = UnfoldedLines(self.document, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
@@ -440,10 +440,10 @@ class FunctionEditor(WritingArea):
         self._rewrap_and_refresh_virtual_size()
 
     def _build_highlight_map(self) -> None:
-        """Lines are coloured when they are drawn."""
+        """Do nothing: lines are coloured when they are drawn."""
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Find the partner of the bracket at the cursor, else of that before it, as Python reads the text."""
+        """Find the match of the bracket at or before the cursor, as Python reads the text."""
         row, column = search_from
         for place in ((row, column), (row, column - 1)):
             partner = self._python.partner(place) if place[1] >= 0 else None
@@ -454,7 +454,7 @@ class FunctionEditor(WritingArea):
         return None
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor; back to the start of the lines as soon as it can be seen from there."""
+        """Scroll to the cursor, and back to the start of the lines as soon as it is visible from there."""
         scrolled = super().scroll_cursor_visible(center, animate)
         room = self.scrollable_content_region.width - self.gutter_width
         if self.scroll_x and self._cursor_offset[0] < room - 3:
@@ -472,7 +472,7 @@ class FunctionEditor(WritingArea):
         self.theme = name
 
     def notify_style_update(self) -> None:
-        """Drop what was drawn in other colours."""
+        """Drop the rows drawn in other colours."""
         super().notify_style_update()
         self._looks = None
         self._strips.clear()
@@ -480,7 +480,7 @@ class FunctionEditor(WritingArea):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> FunctionEditor:
-        """Draw again; where Textual would draw all rows, only those that look other than before."""
+        """Draw again. Where Textual would draw all rows, draw only those that have changed."""
         if repaint and self.is_mounted:
             now, before = self._sight(), self._shown
             self._shown = now
@@ -495,7 +495,7 @@ class FunctionEditor(WritingArea):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
-        """Return what is in sight: how rows are drawn, and each row; None if nothing can be compared."""
+        """Return the visible rows and how they are drawn; None if they can't be compared."""
         if self._looks is None or self.placeholder or not self.size:
             return None
         top, height = self.scroll_offset.y, self.size.height
@@ -504,18 +504,19 @@ class FunctionEditor(WritingArea):
         return (self._place_now(), self.size, self._looks), rows
 
     def _place_now(self) -> tuple[int, int, int]:
-        """Return the cells by which rows are scrolled, their width, and that of their gutter."""
+        """Return the scroll offset, the width of rows and the width of their gutter, in cells."""
         return self.scroll_offset.x, self.scrollable_content_region.width, self.gutter_width
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the rows in sight; at another place or width all anew."""
+        """Draw the visible rows; all of them if the place or width has changed."""
         if self._place_now() != self._drawn_as:
             self._drawn_as = self._place_now()
             self._strips.clear()
-        return ScrollView.render_lines(self, crop)  # the text area's own looks its styles up again
+        # the text area's own method would look up its styles again
+        return ScrollView.render_lines(self, crop)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row; equal ones are drawn once."""
+        """Draw one row. Equal rows are drawn once."""
         line, looks = self.scroll_offset.y + y, self._styles_now()
         if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
             return super().render_line(y)

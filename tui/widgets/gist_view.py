@@ -1,4 +1,4 @@
-"""A gist to read, with a gutter that shows for each line whether it ran and whether it is in the original."""
+"""A view of a gist, with a gutter that shows which lines ran and which are in the original."""
 
 from __future__ import annotations
 
@@ -30,34 +30,37 @@ from gistpoint.tui.widgets.line_canvas import laid_over
 from gistpoint.tui.widgets.plain import Plain
 
 Marks = Mapping[int, LineEvidence]
-"""The evidence of a line, by its number from 1; blank lines, comments and lines of the test have none."""
+"""The evidence on lines, by number from 1. Blank lines, comments and lines of the test have none."""
 
 RAN, NOT_RUN, NO_RUN = "●", "○", "·"
-STANDS, GLUE, INVENTED = "=", "~", "+"
-LEGEND = f"{RAN} ran  {NOT_RUN} did not  {STANDS} stands in the original  {INVENTED} does not  {GLUE} glue"
+FOUND, GLUE, INVENTED = "=", "~", "+"
+LEGEND = f"{RAN} ran  {NOT_RUN} did not  {FOUND} is in the original  {INVENTED} is not  {GLUE} glue"
 
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """A line of the gist (from 1) that lowers a score, and the reason in words."""
+    """A line of the gist (from 1) that lowers a score, with the reason."""
 
     line: int
     words: str
 
 
 def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
-    """Return the evidence by the first line of each statement; of several on one line, the one that lowers a score."""
+    """Return the evidence by the first line of each statement.
+
+    Of several on a line, one that lowers a score wins.
+    """
     marks: dict[int, LineEvidence] = {}
     for line in lines:
         known = marks.get(line.first, line)
-        lacking = max(known, line, key=lambda one: (not one.exists, one.existence is not ExistenceReason.GLUE))
+        worse = max(known, line, key=lambda one: (not one.exists, one.existence is not ExistenceReason.GLUE))
         ran = min((one.ran for one in (known, line) if one.ran is not None), default=None)
-        marks[line.first] = replace(lacking, ran=ran)
+        marks[line.first] = replace(worse, ran=ran)
     return marks
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks of the text `before` on the lines of `after` that are the same."""
+    """Return the marks of the text `before` for the lines of `after` that are unchanged."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")
@@ -71,26 +74,26 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
 
 
 def _same(one: list[str], other: list[str]) -> int:
-    """Return how many lines two texts begin with alike."""
+    """Return the number of equal lines at the start of two texts."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return two glyphs with their styles: whether the line ran, and whether it is in the original."""
+    """Return two styled glyphs: whether the line ran, and whether it is in the original."""
     if evidence is None:
         return (" ", ""), (" ", "")
     ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 60%")}
     if evidence.exists:
-        stands = (STANDS, "$text-success")
+        exists = (FOUND, "$text-success")
     elif evidence.existence is ExistenceReason.GLUE:
-        stands = (GLUE, "$foreground 60%")
+        exists = (GLUE, "$foreground 60%")
     else:
-        stands = (INVENTED, "bold $text-error")
-    return ran[evidence.ran], stands
+        exists = (INVENTED, "bold $text-error")
+    return ran[evidence.ran], exists
 
 
 def words_of(evidence: LineEvidence | None) -> str:
-    """Return the evidence on a line as a sentence."""
+    """Describe the evidence on a line in a sentence."""
     if evidence is None:
         return "nothing is counted on this line"
     ran = {True: "ran", False: "never ran", None: "is not counted as run or not"}[evidence.ran]
@@ -100,28 +103,28 @@ def words_of(evidence: LineEvidence | None) -> str:
 
 
 _EXISTENCE = {
-    ExistenceReason.IN_BLOCK: "stands in the original block",
-    ExistenceReason.IN_TOP_LEVEL: "stands at the original's top level",
-    ExistenceReason.NOT_IN_BLOCK: "does not stand in the original block",
-    ExistenceReason.NO_BLOCK: "is in a block that the original has not",
-    ExistenceReason.NOT_IN_TOP_LEVEL: "stands at no top level of the original",
+    ExistenceReason.IN_BLOCK: "is in the original block",
+    ExistenceReason.IN_TOP_LEVEL: "is at the original's top level",
+    ExistenceReason.NOT_IN_BLOCK: "is not in the original block",
+    ExistenceReason.NO_BLOCK: "is in a block that the original doesn't have",
+    ExistenceReason.NOT_IN_TOP_LEVEL: "is not at the top level of the original",
     ExistenceReason.GLUE: "is glue that a flat file needs",
 }
 
 
 def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[MissingLine]:
-    """Return the lines that lower the scores, in their order."""
+    """Return the lines that lower the scores, in order."""
     found = [MissingLine(line, f"{name} is not defined") for line, name in undefined]
     for line in lines:
         if line.ran is False:
             found.append(MissingLine(line.first, "never ran"))
         if not line.exists and line.existence is not ExistenceReason.GLUE:
             found.append(MissingLine(line.first, _EXISTENCE[line.existence]))
-    return sorted(found, key=lambda lack: lack.line)
+    return sorted(found, key=lambda flaw: flaw.line)
 
 
 def figures(score: Mapping[str, Any]) -> str:
-    """Return the figures of a score, as `core.kinds.gist.score` spells it, in one line."""
+    """Return the figures of a score, in the form of `core.kinds.gist.score`, in one line."""
     if not score:
         return "not scored yet"
     error = score.get("error")
@@ -131,7 +134,7 @@ def figures(score: Mapping[str, Any]) -> str:
     words.append("self-contained" if score.get("self_contained") else "not self-contained")
     if score.get("instances"):
         words.append(f"tests {score.get('passed', 0)}/{score['instances']}")
-    words += [f"ran {rate(score.get('line_execution'))}", f"stands {rate(score.get('line_existence'))}"]
+    words += [f"ran {rate(score.get('line_execution'))}", f"exists {rate(score.get('line_existence'))}"]
     if isinstance(error, Mapping):
         words.append(" ".join(str(error.get(key) or "") for key in ("category", "kind")).replace("_", " ").strip())
     flags = score.get("flags")
@@ -141,7 +144,7 @@ def figures(score: Mapping[str, Any]) -> str:
 
 
 def does_not_parse(fault: Fault | str) -> str:
-    """Return the message for a text that is not a Python module, given the result of `fault_in`."""
+    """Return the message for a text that is not a Python module, from the result of `fault_in`."""
     return f"does not parse: {fault}"
 
 
@@ -152,7 +155,7 @@ def rate(report: object) -> str:
 
 
 class GistGutter(Widget):
-    """Two glyphs per line; nothing if `marks` is empty."""
+    """A gutter of two glyphs per line; nothing if `marks` is empty."""
 
     DEFAULT_CSS = """
     GistGutter { width: 3; height: 1fr; background: $background; }
@@ -183,8 +186,8 @@ class GistGutter(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the glyphs of the line at `y` of the view."""
-        ran, stands = glyphs(self._marks.get(round(self._editor.scroll_y) + y + 1))
-        return Strip([self._segment(*ran), self._segment(*stands), Segment(" ", self._style(""))], 3)
+        ran, exists = glyphs(self._marks.get(round(self._editor.scroll_y) + y + 1))
+        return Strip([self._segment(*ran), self._segment(*exists), Segment(" ", self._style(""))], 3)
 
     def _segment(self, text: str, style: str) -> Segment:
         return Segment(text, self._style(style))
@@ -194,9 +197,9 @@ class GistGutter(Widget):
 
 
 class GistView(CodeView):
-    """`show_gist` shows a text with its evidence; Enter asks for the original line."""
+    """A gist with its evidence, set by `show_gist`. Enter asks for the original line."""
 
-    HELP = "● ran, ○ did not; = stands in the original, + does not, ~ is glue. Enter shows the original line."
+    HELP = "● ran, ○ did not; = is in the original, + is not, ~ is glue. Enter shows the original line."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "original", "Original line", show=False, id="gist.original_line"),
     ]
@@ -218,13 +221,13 @@ class GistView(CodeView):
         self.load(text, title=title)
 
     def gutter_width(self) -> int:
-        """Two cells wider than for code."""
+        """The width of a code gutter and two more cells."""
         return super().gutter_width() + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Both glyphs of a line in front of its number."""
-        ran, stands = glyphs(None if continued else self.evidence.get(line + 1))
-        return [ran, stands, (" ", ""), *super().line_gutter(line, continued=continued)]
+        """Both glyphs of a line before its number."""
+        ran, exists = glyphs(None if continued else self.evidence.get(line + 1))
+        return [ran, exists, (" ", ""), *super().line_gutter(line, continued=continued)]
 
     def action_original(self) -> None:
         """Ask for the original line."""
@@ -232,14 +235,17 @@ class GistView(CodeView):
 
 
 class ScoredGist(Vertical):
-    """`show` fills it; Enter on a line shows its original, Enter there goes back, Alt+N goes to the next flaw."""
+    """A scored gist, set by `show`.
+
+    Enter on a line shows its original and goes back, Alt+N goes to the next flaw.
+    """
 
     DEFAULT_CSS = """
     ScoredGist .gist-legend { height: auto; max-height: 2; padding: 0 1; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "back", "Back to the gist", show=False, id="gist.back"),
-        Binding("alt+n", "next_lack", "Next lack", show=False, id="gist.next_lack"),
+        Binding("alt+n", "next_flaw", "Next flaw", show=False, id="gist.next_lack"),
     ]
 
     switcher = query_one(ContentSwitcher)
@@ -267,12 +273,12 @@ class ScoredGist(Vertical):
         self.gist.wrap = self.original.wrap = True
 
     def show(self, text: str, marks: Marks, *, figures: str = "", tree: SourceTree | None = None) -> None:
-        """Show a gist and the evidence of its lines; the cursor keeps its place if the text is the same."""
+        """Show a gist and the evidence on its lines. The cursor keeps its place if the text is unchanged."""
         self._tree = tree or self._tree
-        found = self.lacks_of(text, marks)
-        mend = f"  {len(found)} to mend: Alt+N" if found and figures else ""
+        found = self.flaws_of(text, marks)
+        hint = f"  {len(found)} to fix: Alt+N" if found and figures else ""
         self.figures.display = bool(figures)
-        self.figures.update(f"{figures}{mend}")
+        self.figures.update(f"{figures}{hint}")
         self.legend.display = bool(marks)
         if self._shown is not None and self._shown[0] == text:
             self.gist.evidence = marks
@@ -289,8 +295,8 @@ class ScoredGist(Vertical):
         return self
 
     @staticmethod
-    def lacks_of(text: str, marks: Marks) -> list[MissingLine]:
-        """Return the lines that lower the scores of a gist; nothing if it was not scored."""
+    def flaws_of(text: str, marks: Marks) -> list[MissingLine]:
+        """Return the lines that lower the scores of a gist; none if it was not scored."""
         return missing_lines(marks.values(), undefined_names(text)) if marks else []
 
     @on(GistView.CursorMoved)
@@ -321,15 +327,15 @@ class ScoredGist(Vertical):
             self.gist.focus()
             self.say()
 
-    def action_next_lack(self) -> None:
+    def action_next_flaw(self) -> None:
         """Go to the next line that lowers a score, and show why."""
-        found = self.lacks_of(*self._shown) if self._shown is not None else []
+        found = self.flaws_of(*self._shown) if self._shown is not None else []
         if not found:
             self.app.notify("Nothing is known that would raise the scores.")
             return
         self.action_back()
         here = self.gist.cursor_index + 1
-        at = next((lack for lack in found if lack.line > here), found[0])
+        at = next((flaw for flaw in found if flaw.line > here), found[0])
         self.gist.go_to(at.line)
-        same = [lack.words for lack in found if lack.line == at.line]
+        same = [flaw.words for flaw in found if flaw.line == at.line]
         self.app.notify(f"line {at.line}: {', '.join(same)}")

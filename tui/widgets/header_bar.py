@@ -1,4 +1,4 @@
-"""The line at the top of a screen: whose screen it is at the left, the surroundings at the right."""
+"""The line at the top of a screen: the screen's name at the left, its surroundings at the right."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.text import shortened
 from gistpoint.tui.widgets.plain import plain_line
 
 _LEAST = 12
-"""Characters of the name that are kept beside the first field."""
+"""The fewest characters of the name that remain before the first field is dropped."""
 
 
 class HeaderField(NamedTuple):
@@ -24,15 +24,15 @@ class HeaderField(NamedTuple):
 
     @property
     def content(self) -> Content:
-        """The field as it is drawn; the value alone if it needs no name."""
+        """The field as drawn; only the value if it needs no name."""
         value = plain_line(self.value).stylize(self.style)
         return Content.assemble((f"{self.name} ", "$foreground 60%"), value) if self.name else value
 
 
 class HeaderBar(Widget):
-    """A name as a badge, words about it, and fields; if it is narrow, fields are left out, the last first.
+    """A name as a badge, words about it, and fields. In a narrow line, fields are dropped, the last first.
 
-    The first field stays as long as the name can lose its middle for it.
+    The first field stays as long as the name can be shortened in the middle to make room.
     """
 
     DEFAULT_CSS = """
@@ -53,7 +53,7 @@ class HeaderBar(Widget):
         words: str | Content | None = None,
         fields: Sequence[HeaderField] | None = None,
     ) -> None:
-        """Show another name, other words or other fields; what is None stays."""
+        """Show another name, words or fields. None keeps the current ones."""
         before = (self._badge, self._words, self._fields)
         self._badge = self._badge if name is None else name
         self._words = self._words if words is None else words

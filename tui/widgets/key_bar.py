@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: one widget in place of the thirty of Textual's footer."""
+"""The line of keys at the bottom: one widget instead of the thirty in Textual's footer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gistpoint.core.text import visible_line
 _DISABLED = Style(dim=True)
 _MORE = "›"
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
-"""Actions that leave what is in sight."""
+"""Actions that leave the current view."""
 _AT_THE_END = (*WAYS_OUT, "help")
-"""Actions that keep their place at the right end, whatever else there is."""
+"""Actions that always keep their place at the right end."""
 _WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
-"""Keys whose characters Textual does not find, so that it offers them while they are letters of a field."""
+"""Keys whose characters Textual doesn't find: it offers them even where a field takes them as text."""
 
 
 class ShownKey(NamedTuple):
-    """A key as the line shows it; `tooltip` explains it under the mouse."""
+    """A key as shown in the line; `tooltip` explains it under the mouse."""
 
     key: str
     display: str
@@ -40,12 +40,12 @@ class ShownKey(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Cells: a blank on either side of the key, and one after the name."""
+        """The width in cells, with a blank on either side of the key and one after the name."""
         return cell_len(self.display) + cell_len(self.name) + (3 if self.name else 2)
 
 
 def _pressed_by_enter(focused: Widget | None) -> str:
-    """Return what Enter does to a button, in a field of a screen that says so, or to a widget by its `enter_words`."""
+    """Return words for Enter: on a button, in a screen's field, or by the widget's `enter_words`."""
     if isinstance(focused, Button):
         return visible_line(str(focused.label))
     if isinstance(focused, Input):
@@ -54,10 +54,10 @@ def _pressed_by_enter(focused: Widget | None) -> str:
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings; a click presses one.
+    """The keys that work now, in the order of the bindings. A click presses one.
 
-    The keys that lead out and the key of help stay at the right end at any width. No key is cut: the wheel, or a click
-    on the sign for more, shows those that have no room.
+    The keys that leave and the help key stay at the right end at any width. No key is cut: the wheel, or a
+    click on the sign for more, shows those that don't fit.
     """
 
     ALLOW_SELECT = False
@@ -124,7 +124,7 @@ class KeyBar(Widget):
 
     @property
     def _in_sight(self) -> Sequence[ShownKey]:
-        """The keys from the first on that fit whole, with a cell for the sign that there are more."""
+        """The keys from the first on that fit completely, with a cell for the sign that there are more."""
         rest = self._keys[self._first :]
         ends = list(accumulate(key.width for key in rest))
         if not ends or ends[-1] <= self._room:
@@ -148,7 +148,7 @@ class KeyBar(Widget):
         return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
-        """Draw keys, of which the one with the number `first` is the first."""
+        """Draw keys, starting with the one numbered `first`."""
         ground = self.rich_style
         key_style = ground + self.get_component_rich_style("key-bar--key")
         name_style = ground + self.get_component_rich_style("key-bar--name")
@@ -167,7 +167,7 @@ class KeyBar(Widget):
 
     @property
     def shown(self) -> tuple[ShownKey, ...]:
-        """All keys of the line, those at the right end last."""
+        """All keys of the line, with those at the right end last."""
         return (*self._keys, *self._fixed)
 
     def key_at(self, x: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The part of the repository that the tool results of an attempt have shown, and not a name more."""
+"""The part of the repository that the tool results of an attempt have shown, and nothing beyond it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ class TreeEntry:
 
 
 class KnowledgeTree(Tree[TreeEntry]):
-    """The shown folders, files and functions; a node that would cost a tool use shows that and only posts a request."""
+    """The known folders, files and functions.
+
+    A node that would cost a tool use shows that, and only posts a request.
+    """
 
     DEFAULT_CSS = """
     KnowledgeTree { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
-    HELP = "● has been read, ○ has not: enter asks for it and costs a tool use. ⚑ marks a suspect."
+    HELP = "● has been read, ○ has not: Enter asks for it and costs a tool use. ⚑ marks a suspect."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "open_node", "Open", show=False, id="tree.open"),
         Binding("left,h", "close_node", "Close", show=False, id="tree.close"),
@@ -76,7 +79,10 @@ class KnowledgeTree(Tree[TreeEntry]):
             self.function = function
 
     class ShowAgain(_OnPlace):
-        """Asks to show again, for free, what a call has shown; `name` is the path or `path::qualname`."""
+        """Asks to show the result of an earlier call again, for free.
+
+        `name` is the path or `path::qualname`.
+        """
 
         def __init__(self, tree: KnowledgeTree, call_id: str, name: str) -> None:
             super().__init__(tree)
@@ -91,27 +97,27 @@ class KnowledgeTree(Tree[TreeEntry]):
         self._suspects: frozenset[str] = frozenset()
         self._use = "tool use"
         self._pointed: TreeEntry | None = None
-        """What was clicked last."""
+        """The node that was clicked last."""
 
     def on_mount(self) -> None:
         """Show the known nodes."""
-        self._fill_anew()
+        self._refill()
 
     def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), use: str = "tool use") -> None:
-        """Show the known nodes; `use` is the unit of a call's price, shown if a node needs a call."""
+        """Show the known nodes. `use` is the unit of a call's price, shown if a node needs a call."""
         marked = frozenset(suspects)
         if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
             return
         self._knowledge, self._suspects, self._use = knowledge, marked, use
         if self.is_mounted:
-            self._fill_anew()
+            self._refill()
 
     @property
     def place(self) -> TreeEntry | None:
         """The data of the node under the cursor."""
         return self.cursor_node.data if self.cursor_node is not None else None
 
-    def _fill_anew(self) -> None:
+    def _refill(self) -> None:
         nodes = _walk(self.root)
         opened = {node.data for node in nodes if node.is_expanded and node.data is not None}
         closed = {node.data for node in nodes if node.children and not node.is_expanded and node.data is not None}
@@ -146,11 +152,11 @@ class KnowledgeTree(Tree[TreeEntry]):
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: TreeEntry) -> None:
-        # Nodes have no line numbers before the lines are counted, which reading `last_line` does.
+        # Nodes have no line numbers until `last_line` is read, which counts the lines.
         if self.last_line < 0:
             return
         for node in _walk(self.root):
-            if node.data == place and self.last_line >= 0:  # reading it gives the new nodes their lines
+            if node.data == place and self.last_line >= 0:  # reading it assigns lines to the new nodes
                 self.move_cursor(node)
                 return
 
@@ -176,7 +182,10 @@ class KnowledgeTree(Tree[TreeEntry]):
         return label
 
     async def _on_click(self, event: events.Click) -> None:
-        """Select at a click what is free; what costs is only pointed at by the first click on it."""
+        """Select a free node with a click.
+
+        The first click on a node that costs something only moves the cursor to it.
+        """
         at = event.style.meta.get("line", -1)
         node = self.get_node_at_line(at)
         pointed, self._pointed = self._pointed, node.data if node is not None else None
@@ -184,7 +193,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
             event.prevent_default()
             if at == self.cursor_line and node is not None:
-                self.post_message(Tree.NodeHighlighted(node))  # whoever tells the price tells it
+                self.post_message(Tree.NodeHighlighted(node))  # the price is shown by whoever shows prices
             self.cursor_line = at
 
     @on(Tree.NodeSelected)

@@ -9,12 +9,12 @@ from textual.style import Style
 
 
 def laid_over(base: Style, text: str) -> RichStyle:
-    """Return a style written with theme variables over another; the other alone if it is empty."""
+    """Return a style written with theme variables on top of another; just the other if it is empty."""
     return (base + Style.parse(text) if text else base).rich_style
 
 
 class LineCanvas(ScrollView, can_focus=True):
-    """Draws single lines; a subclass provides the content of a line."""
+    """Draws single lines. A subclass provides their content."""
 
     DEFAULT_CSS = """
     LineCanvas { height: 1fr; width: 1fr; background: $background; color: $foreground; }
@@ -30,7 +30,7 @@ class LineCanvas(ScrollView, can_focus=True):
         return self.scrollable_content_region.size
 
     def style(self, text: str) -> RichStyle:
-        """Return a style over the widget's own."""
+        """Return a style on top of the widget's own."""
         found = self._styles.get(text)
         if found is None:
             found = self._styles[text] = laid_over(self.visual_style, text)
@@ -42,6 +42,6 @@ class LineCanvas(ScrollView, can_focus=True):
         self._styles.clear()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Draw again: the cursor shows which widget the keys act on."""
+        """Draw again, since the cursor shows which widget gets the keys."""
         super().watch_has_focus(has_focus)
         self.refresh()

@@ -1,4 +1,4 @@
-"""Lines of text with styles and links, read with a cursor."""
+"""Styled lines of text with links and a cursor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 HEADING = "bold $text-primary"
 _INDENT = "      "
 _NARROWEST = 3 * len(_INDENT)
-"""Cells below which lines are not folded: each part must take more than its indent."""
+"""The width in cells below which lines are not folded, since each part needs more than its indent."""
 _ANY = 10_000
 """The width before the first layout."""
 MUTED = "$foreground 60%"
@@ -22,7 +22,7 @@ GOOD, BAD, ODD = "$text-success", "$text-error", "$text-warning"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Pieces of raw text with their styles; `link` is the target of Enter, empty if there is none."""
+    """Pieces of raw text with styles; `link` is the target of Enter, empty if there is none."""
 
     pieces: tuple[Piece, ...] = ()
     link: str = ""
@@ -34,12 +34,12 @@ class Line:
 
 
 def line(text: str, style: str = "", *, link: str = "") -> Line:
-    """Return a line of one piece."""
+    """Return a line that consists of one piece."""
     return Line(((text, style),), link)
 
 
 def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
-    """Return text as lines of at most `width` cells, folded at blanks only."""
+    """Return text as lines of at most `width` cells, broken only at blanks."""
     found: list[Line] = []
     for part in text.split("\n"):
         rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]
@@ -48,7 +48,7 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 
 
 def parts_of(whole: Line, width: int) -> list[Line]:
-    """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link.
+    """Return a line folded to `width` cells, with all parts but the first indented. Each part has the link.
 
     If the list is too narrow for that, the line is returned whole.
     """
@@ -84,19 +84,19 @@ class LineList(RecordList):
         self.set_count(len(self.lines), cursor=None if keep_place else 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to open what a line leads to."""
+        """Offer Enter on a line with a link."""
         if action == "choose":
             return self.leads(self.cursor)
         return super().check_action(action, parameters)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Change the keys that are offered, too."""
+        """Also update the keys that are offered."""
         super().watch_cursor(old, new)
         if self.leads(old) != self.leads(new):
             self.refresh_bindings()
 
     def leads(self, index: int) -> bool:
-        """Whether Enter on a line opens something."""
+        """Return whether Enter on a line opens something."""
         return index < len(self.lines) and bool(self.lines[index].link)
 
     def row(self, index: int, width: int) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""Long text by lines with a cursor: only visible rows are drawn, whatever the text's length.
+"""Long text by lines with a cursor. Only visible rows are drawn, however long the text is.
 
 Subclasses provide the gutter and the style of a line.
 """
@@ -31,23 +31,23 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_lines import ScreenRows, TextLines, drawn
 
 Span = tuple[int, int, RichStyle]
-"""First character and one past the last, in characters of the raw line, and a style for them."""
+"""The first character and one past the last, in characters of the raw line, with a style."""
 
 _QUIET_SECONDS = 0.4
-"""An affordance is reported once it has not been used for this time: one scroll is one, however many rows."""
+"""An affordance is reported after a pause of this length, so that a scroll counts once."""
 
 _VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
 
 
 class MarkedBar(ScrollBarRender):
-    """A vertical scroll bar with the marks of a view."""
+    """A vertical scroll bar that shows the marks of a view."""
 
     def __init__(self, view: LineView, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._view = view
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the bar, then the marks over it; clicks on a mark are clicks on the bar below."""
+        """Draw the bar, then the marks on top of it. A click on a mark is a click on the bar."""
         for part in super().__rich_console__(console, options):
             cells = part.segments if isinstance(part, Segments) else []
             rows = max(1, len(self._view.rows))
@@ -59,7 +59,7 @@ class MarkedBar(ScrollBarRender):
 
 
 class AffordanceTaken(Message):
-    """Something that costs no budget was used; `core/attempts` has the kinds."""
+    """A feature that costs no budget was used; `core/attempts` defines the kinds."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -67,7 +67,10 @@ class AffordanceTaken(Message):
 
 
 class LineView(LineCanvas):
-    """Text by lines with a cursor. Lines count from `first_line`, columns from 0 in characters of the raw text."""
+    """Text by lines with a cursor.
+
+    Lines are numbered from `first_line`, columns from 0 in characters of the raw text.
+    """
 
     ALLOW_SELECT = True
     DEFAULT_CSS = """
@@ -92,11 +95,11 @@ class LineView(LineCanvas):
     ]
 
     cursor_line: reactive[int] = reactive(1, init=False, repaint=False)
-    """The line of the cursor, as numbered in the file."""
+    """The number of the cursor's line in the file."""
     cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
     """The character of the raw line under the cursor."""
     wrap: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether lines wider than the view are folded, instead of scrolled."""
+    """Whether lines wider than the view are folded rather than scrolled."""
 
     class CursorMoved(Message):
         """The cursor moved to another line."""
@@ -166,7 +169,7 @@ class LineView(LineCanvas):
         return len(self.lines)
 
     def show_text(self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False) -> None:
-        """Show another text, from its start unless `keep_place`; a title of None keeps the current one."""
+        """Show another text, from its start unless `keep_place`. A title of None keeps the current one."""
         self.lines = TextLines(text)
         self.set_reactive(LineView.first_line, first_line)
         if title is not None:
@@ -193,7 +196,7 @@ class LineView(LineCanvas):
         if not self.size:
             self.virtual_size = size
         elif size != self.virtual_size:
-            # As the reactive would, but the screen is laid out again only if a scroll bar appears or disappears.
+            # Like the reactive, but the screen is laid out again only if a scroll bar appears or disappears.
             self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
@@ -220,12 +223,16 @@ class LineView(LineCanvas):
         key = f"over {text}"
         found = self._styles.get(key)
         if found is None:
-            said, full = Style.parse(text), self.style(text)
+            style, full = Style.parse(text), self.style(text)
             found = self._styles[key] = RichStyle(
-                color=full.color if said.foreground is not None else None,
-                bgcolor=full.bgcolor if said.background is not None else None,
-                bold=said.bold, dim=said.dim, italic=said.italic, underline=said.underline, reverse=said.reverse,
-            )  # fmt: skip
+                color=full.color if style.foreground is not None else None,
+                bgcolor=full.bgcolor if style.background is not None else None,
+                bold=style.bold,
+                dim=style.dim,
+                italic=style.italic,
+                underline=style.underline,
+                reverse=style.reverse,
+            )
         return found
 
     def render_line(self, y: int) -> Strip:
@@ -323,7 +330,7 @@ class LineView(LineCanvas):
     # Affordances
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Count scrolling by wheel and scroll bar; cursor moves are counted separately."""
+        """Count scrolling with the wheel and scroll bar. Cursor moves are counted separately."""
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and round(old_value) != round(new_value):
             self.use_affordance("scroll")
@@ -361,13 +368,13 @@ class LineView(LineCanvas):
     def action_copy_line(self) -> None:
         """Copy the selection, else the cursor's line, as raw text."""
         if not self.may_copy:
-            self.app.notify("Copying is switched off in this study.")
+            self.app.notify("Copying is disabled in this study.")
             return
         self.app.copy_to_clipboard(self.screen.get_selected_text() or self.copied_line())
         self.use_affordance("copy")
 
     def copied_line(self) -> str:
-        """Return what is copied for the cursor's line: the raw line."""
+        """Return the text to copy for the cursor's line: the raw line."""
         return self.lines[self.cursor_index]
 
     def validate_cursor_line(self, line: int) -> int:
@@ -375,11 +382,11 @@ class LineView(LineCanvas):
         return min(max(line, self.first_line), self.first_line + len(self.lines) - 1)
 
     def validate_cursor_column(self, column: int) -> int:
-        """Keep the cursor within its line, or right after it."""
+        """Keep the cursor within its line or right after it."""
         return min(max(column, 0), self.lines.length(self.cursor_index))
 
     def watch_cursor_line(self, old: int, new: int) -> None:
-        """Draw both lines, and post that the cursor moved."""
+        """Draw both lines and post that the cursor moved."""
         self.set_reactive(LineView.cursor_column, self.validate_cursor_column(self.cursor_column))
         for line in (old, new):
             self.refresh_line_at(line - self.first_line)
@@ -390,7 +397,7 @@ class LineView(LineCanvas):
         self.refresh_line_at(self.cursor_index)
 
     def go_to(self, line: int, column: int = 0) -> None:
-        """Put the cursor on a line (as numbered in the file, or the nearest there is) and scroll it into view."""
+        """Put the cursor on a line (by its number in the file, or the nearest) and scroll it into view."""
         self.cursor_line = line
         self.cursor_column = column
         self._wanted_cell = 0
@@ -400,7 +407,7 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Scroll as little as needed to make the cursor visible, once the view has a size."""
+        """Scroll as little as needed to make the cursor visible, as soon as the view has a size."""
         self._wants_sight = not self.size
         if self._wants_sight:
             return
@@ -443,14 +450,14 @@ class LineView(LineCanvas):
         self._move_to_row(self.cursor_row + rows)
 
     def action_cursor_pages(self, pages: int) -> None:
-        """Move the cursor down by screens, and scroll along."""
+        """Move the cursor down by screens, scrolling along."""
         by = pages * max(1, self.sight.height - 1)
         self.place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
         self._move_to_row(self.cursor_row + by)
         self.use_affordance("scroll")
 
     def action_cursor_columns(self, columns: int) -> None:
-        """Move the cursor right by characters, over the ends of lines too."""
+        """Move the cursor right by characters, across line ends."""
         column, length = self.cursor_column + columns, self.lines.length(self.cursor_index)
         if column < 0 and self.cursor_index > 0:
             self.cursor_line -= 1
@@ -495,7 +502,7 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Fold to the new width, and scroll to the place that was requested before there was a width."""
+        """Fold to the new width, and scroll to the place requested before the width was known."""
         if self.wrap:
             self._fold()
         if self._wants_sight:

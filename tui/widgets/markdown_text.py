@@ -1,4 +1,4 @@
-"""Markdown to read as text: headings, lists and code are drawn as what they are, word for word."""
+"""Markdown as readable text: headings, lists and code are drawn as such, word for word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADING = re.compile(r"(#{1,6}) +(.*)")
 _ITEM = re.compile(r"(\s*)[-*+] +(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
 _CODE = "  "
-"""What stands before a line of code in the place of its fences."""
+"""What precedes a line of code, instead of fences."""
 _HEADINGS = ("bold underline $text-primary", "bold $text-primary")
 _LOOKS = {"code": "$text-accent", "bold": "bold"}
 
@@ -36,12 +36,12 @@ class DrawnLine:
     """The line of the source, from 0."""
     style: str = ""
     looks: tuple[tuple[int, int, str], ...] = ()
-    """Start, end and look of parts of it."""
+    """Start, end and style of its parts."""
     code: bool = False
 
 
 def drawn_lines(source: str) -> list[DrawnLine]:
-    """Return the lines of a Markdown text without the marks that only say how they are meant."""
+    """Return the lines of a Markdown text without the pure markup."""
     found: list[DrawnLine] = []
     fence = ""
     for number, line in enumerate(source.split("\n")):
@@ -74,7 +74,7 @@ def _inline(line: str, number: int) -> DrawnLine:
 
 
 class MarkdownText(TextView):
-    """The text; copying lines gives their source."""
+    """A Markdown text. Copying lines gives their source."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("home", "first_row", "Top", show=False, id="markdown.top"),
@@ -105,7 +105,7 @@ class MarkdownText(TextView):
         return self.raw if self.as_source else "\n".join(line.text for line in self._drawn)
 
     def watch_as_source(self) -> None:
-        """Show the same text the other way."""
+        """Show the same text in the other form."""
         self.load(self.raw, language="markdown" if self.as_source else None)
 
     def action_toggle_source(self) -> None:
@@ -119,7 +119,7 @@ class MarkdownText(TextView):
         return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return what is marked within a line, below matches."""
+        """Return the styles within a line, below matches."""
         looks = () if self.as_source or line >= len(self._drawn) else self._drawn[line].looks
         marked = [
             (max(first, start), min(last, end), self.overlay(_LOOKS[look]))
@@ -133,7 +133,7 @@ class MarkdownText(TextView):
         return super().line_tokens(line) if self.as_source else self._blocks.get(line)
 
     def _colour_blocks(self) -> None:
-        """Find the tokens of each block of code on its own: an open quote in one ends with it."""
+        """Find the tokens of each block of code separately, since an open quote in one ends with it."""
         worker, drawn = get_current_worker(), self._drawn
         block: list[int] = []
         for number in range(len(drawn) + 1):
@@ -149,7 +149,7 @@ class MarkdownText(TextView):
         self.post_message(self._BlocksColoured())
 
     def on_markdown_text__blocks_coloured(self, message: _BlocksColoured) -> None:
-        """Draw the colours."""
+        """Redraw with colours."""
         message.stop()
         self.redraw()
 

@@ -16,11 +16,11 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _BEFORE = "‹"
-"""Stands for the names before the first that is drawn."""
+"""Replaces the names before the first one drawn."""
 
 
 class NameTabs(Widget):
-    """All names that fit, and always the current one, which stands in brackets."""
+    """All names that fit, and always the current one, in brackets."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name-tabs--current"}
     DEFAULT_CSS = """
@@ -40,7 +40,7 @@ class NameTabs(Widget):
             self.target = target
 
     def __init__(self, words: Mapping[str, str]) -> None:
-        """`words` are the shown names by key."""
+        """`words` are the displayed names by key."""
         super().__init__()
         self._names = {target: visible_line(name) for target, name in words.items()}
 
@@ -50,7 +50,7 @@ class NameTabs(Widget):
 
     @property
     def _tabs(self) -> list[tuple[str, str]]:
-        """The names as they are drawn, by key: two blanks apart, in a narrow line one."""
+        """The names as drawn, by key: two blanks apart, or one in a narrow line."""
         wide = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
         tabs = [
             (key, f"[{name}]" if key == self.current else f" {name} " if wide else f" {name}")
@@ -70,7 +70,7 @@ class NameTabs(Widget):
         return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
     def places(self) -> list[tuple[str, int]]:
-        """Return the names that are drawn, each with the column of the blank before it; without the current one."""
+        """Return the drawn names except the current one, each with the column of the blank before it."""
         found, at = [], 0
         for key, words in self._tabs:
             if key != self.current and words != _BEFORE and at < self.size.width:

@@ -1,4 +1,4 @@
-"""Options of which one or several are chosen, drawn with marks; everything in them is literal text."""
+"""A choice of one or several options, drawn with marks. All of their text is literal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 Row: TypeAlias = list[tuple[str, int | None]]
-"""Pieces of text in a row, with the option that each belongs to."""
+"""Pieces of text in a row, each with its option."""
 _GAP = "   "
 _INDENT = "    "
 
 
 class Options(Widget, can_focus=True):
-    """Arrows move, Space and digits choose; one tab stop, however many options there are."""
+    """Options to choose from: arrows move, Space and digits choose. They are a single tab stop."""
 
     DEFAULT_CSS = """
     Options { height: auto; width: 1fr; padding: 0 0 0 3; }
@@ -38,7 +38,7 @@ class Options(Widget, can_focus=True):
     cursor: reactive[int] = reactive(0, init=False)
 
     class Changed(Message):
-        """Other options are chosen."""
+        """The chosen options have changed."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Options(Widget, can_focus=True):
         ends: Sequence[str] = (),
         id: str | None = None,
     ) -> None:
-        """`alone` are options that exclude all others where `several` can be chosen.
+        """`alone` are options that exclude all others if `several` can be chosen.
 
-        The first `scale` options are points of a scale, drawn as digits between the words for its `ends`.
+        The first `scale` options are points of a scale, drawn as digits between the labels of its `ends`.
         """
         super().__init__(id=id)
         self._labels = [visible_line(label) for label in labels]
@@ -70,17 +70,17 @@ class Options(Widget, can_focus=True):
         return f"({'●' if number in self.chosen else ' '}) {self._labels[number]}"
 
     def rows(self, width: int) -> list[Row]:
-        """Return what is drawn in so many columns: side by side if it fits, else below each other and folded."""
+        """Return the rows in the given width: side by side if they fit, else below each other and folded."""
         rows = self._scale_rows(width) if self._scale else []
         rest = list(range(self._scale, len(self._labels)))
-        beside: Row = []
+        row: Row = []
         for number in rest:
-            beside += [(_GAP, None), (self._mark(number), number)] if beside else [(self._mark(number), number)]
-        if _width(beside) <= width:
-            together = [*rows[0], (_GAP, None), *beside] if len(rows) == 1 and beside else []
+            row += [(_GAP, None), (self._mark(number), number)] if row else [(self._mark(number), number)]
+        if _width(row) <= width:
+            together = [*rows[0], (_GAP, None), *row] if len(rows) == 1 and row else []
             if together and _width(together) <= width:
                 return [together]
-            return [*rows, beside] if beside else rows
+            return [*rows, row] if row else rows
         for number in rest:
             for line in folded(self._mark(number), width):
                 rows.append([(line, number)])
@@ -104,7 +104,7 @@ class Options(Widget, can_focus=True):
         return len(self.rows(max(1, width)))
 
     def render(self) -> Content:
-        """Draw the options; the one at the cursor is reversed while the widget has the focus."""
+        """Draw the options. The one at the cursor is reversed while the widget has the focus."""
         lines = []
         for row in self.rows(max(1, self.content_size.width)):
             lines.append(Content("").join([self._styled(text, number) for text, number in row]))
@@ -118,7 +118,7 @@ class Options(Widget, can_focus=True):
         return Content.styled(text, "bold") if number in self.chosen else Content(text)
 
     def watch_cursor(self) -> None:
-        """Keep the option at the cursor in sight, where its options alone are scrolled."""
+        """Keep the option at the cursor visible if the options scroll on their own."""
         around = self.parent
         if isinstance(around, ScrollableContainer):
             at = [y for y, row in enumerate(self.rows(max(1, self.content_size.width))) if (row[0][1] == self.cursor)]
@@ -127,14 +127,14 @@ class Options(Widget, can_focus=True):
                 around.scroll_to_region(here, animate=False)
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Draw the cursor, or not."""
+        """Show or hide the cursor."""
         super().watch_has_focus(has_focus)
         self.refresh()
 
     # Choosing
 
     def pick(self, number: int) -> None:
-        """Choose an option; of several, tick it or take the tick away."""
+        """Choose an option. If several can be chosen, tick or untick it."""
         if not 0 <= number < len(self._labels):
             return
         self.cursor = number
@@ -148,7 +148,7 @@ class Options(Widget, can_focus=True):
             self.post_message(self.Changed())
 
     def action_move(self, by: int) -> None:
-        """Go to another option; of one choice, the answer follows once there is one."""
+        """Go to another option. In a single choice that has an answer, the answer follows."""
         to = min(max(0, self.cursor + by), len(self._labels) - 1)
         if self._several or not self.chosen:
             self.cursor = to
@@ -160,7 +160,7 @@ class Options(Widget, can_focus=True):
         self.pick(self.cursor)
 
     def on_key(self, event: events.Key) -> None:
-        """Choose an option by its digit; 0 is the tenth of several, and the point 0 or 10 of a scale."""
+        """Choose an option by its digit. 0 is the tenth of several, or the point 0 or 10 of a scale."""
         character = event.character or ""
         if not (character.isascii() and character.isdecimal()):
             return
@@ -190,7 +190,7 @@ def _width(row: Row) -> int:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a line in as many lines of `width` cells as it needs, all but the first indented."""
+    """Return a line folded to `width` cells, with all parts but the first indented."""
     lines, line = [], ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
@@ -204,7 +204,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    """Return a line in parts of at most `width` cells: one word may be longer than that."""
+    """Return a line in parts of at most `width` cells, since a single word may be longer."""
     parts = []
     while cell_len(line) > width:
         cut = len(line)

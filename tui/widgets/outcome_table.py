@@ -1,4 +1,4 @@
-"""Tests with their outcomes, filtered during typing, and the failure text of the selected one."""
+"""Tests with their outcomes, filtered during typing, with the failure text of the selected one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pages in one frame, with tabs in its title and a note in its lower edge; each page is made when first shown."""
+"""Pages in one frame, with tabs in its title and a note in its lower edge.
+
+Each page is made when first shown.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import plain_line
 
 BEFORE = "‹"
-"""The tab that stands for those without room at the left; a click shows the last of them."""
+"""The tab that replaces those that don't fit at the left. A click shows the last of them."""
 _CORNERS = 6
-"""Cells of the frame's upper edge that a title can't have."""
+"""Cells of the frame's upper edge that a title can't use."""
 
 
 class Pages(Vertical):
@@ -38,10 +41,10 @@ class Pages(Vertical):
         later: frozenset[str] = frozenset(),
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        """`names` are the labels by page, `makers` make the widget of each; the first page is made at once.
+        """`names` are the labels by page, `makers` make their widgets. The first page is made at once.
 
-        Pages in `later` have no tab until they are offered, and are second once shown. `keys` are shown with the
-        names where there is room; F2 and the keys after it belong to the pages in their order otherwise.
+        Pages in `later` have no tab until they are offered, and then come second. `keys` are shown with the
+        names if there is room. By default, F2 and the following keys belong to the pages in order.
         """
         super().__init__(id="pages")
         self._makers, self._hidden = makers, later
@@ -88,7 +91,7 @@ class Pages(Vertical):
         self._draw()
 
     def note(self, words: str) -> None:
-        """Say in the lower edge where the page's content is from, or what is missing."""
+        """Show in the lower edge where the page's content is from, or what is missing."""
         if words != self._note:
             self._note = words
             self._draw()
@@ -99,9 +102,9 @@ class Pages(Vertical):
             framed(self, self.tabs(room), shortened(visible_line(self._note), room))
 
     def tabs(self, width: int) -> Content:
-        """Return the tabs: with their keys if all fit in `width` cells, else by name.
+        """Return the tabs: with their keys if all fit in `width` cells, else only the names.
 
-        If the names don't fit either, those at the left are left out until the current one does.
+        If the names don't fit either, those at the left are dropped until the current one fits.
         """
         pages = [page for page in self._tabs if page not in self._hidden or page == self.current]
         for with_keys in (True, False):

@@ -1,4 +1,4 @@
-"""Text from outside as literal Textual content; only this module makes labels or cells from data."""
+"""Text from outside as literal Textual content. Only this module makes labels or cells from data."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def plain_line(text: str) -> Content:
 
 
 def plain_cell(text: str, style: str | Style = "") -> Text:
-    """Return `text` as one literal line for a table's cell or a tree's label, which take Rich text alone."""
+    """Return `text` as one literal line for a table's cell or a tree's label, which only take Rich text."""
     return Text(visible_line(text), style=style, no_wrap=True, end="")
 
 
 class Plain(Fitted, Static):
-    """A `Static` whose strings are shown as they are; content that was built elsewhere is shown as built."""
+    """A `Static` that shows strings literally. Content that was built elsewhere is shown as built."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Plain(Fitted, Static):
         super().__init__(_literal(text), markup=False, name=name, id=id, classes=classes, disabled=disabled)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        """Show another text; strings are literal."""
+        """Show another text. Strings are literal."""
         super().update(_literal(content), layout=layout)
 
 

@@ -1,4 +1,7 @@
-"""What keys do to the layout of Python code: a new line and its indent, a level less, comments; all on plain lines."""
+"""How keys change the layout of Python code: a new line and its indent, outdenting, comments.
+
+All work on plain lines.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LEVEL = 4
-"""Blanks of a level where the text itself shows no other, and cells of a tab."""
+"""Blanks of a level of indent unless the text shows another one, and cells of a tab."""
 
 _LOOKED_AT = 1_000
 """Lines from which the indent of a text is guessed."""
@@ -30,16 +33,16 @@ class NewLine(NamedTuple):
     """What Enter puts in place of the blanks around the cursor."""
 
     before: int
-    """Characters that it takes away before the cursor."""
+    """Characters removed before the cursor."""
     after: int
-    """Characters that it takes away behind the cursor."""
+    """Characters removed after the cursor."""
     text: str
     back: int = 0
-    """Characters of the text that come behind the cursor."""
+    """Characters of the inserted text that end up after the cursor."""
 
 
 def level_of(lines: Sequence[str]) -> str:
-    """Return one level of indent as the text uses it: a tab, or some blanks."""
+    """Return the text's own level of indent: a tab or some blanks."""
     above = ""
     for line in lines[:_LOOKED_AT]:
         here, outer = _indent(line), _indent(above)
@@ -52,10 +55,11 @@ def level_of(lines: Sequence[str]) -> str:
 
 
 def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
-    """Return what Enter does at a place.
+    """Return the effect of Enter at a place.
 
-    It keeps the indent of the statement, adds a level after a colon, and takes one away after a statement that leaves
-    its block. Behind a bracket that was opened on the line, the next line hangs by a level, as Black writes it.
+    It keeps the indent of the statement, adds a level after a colon, and removes one after a statement that
+    leaves its block. After a bracket that was opened on the line, the next line is indented by a level, as in
+    Black's style.
     """
     head, tail = lines[row][:column], lines[row][column:]
     indent, rest = _indent(head), tail.lstrip(" \t")
@@ -67,37 +71,31 @@ def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
         return NewLine(0, 0, f"\n{indent}")
     before, after = len(head) - len(head.rstrip(" \t")), len(tail) - len(rest)
     if at.bracket:
-        level = level_of(lines)
-        outer = _indent(at.opened_by)
-        closes = rest.startswith(_CLOSES[at.bracket])
-        if closes and at.opened_by == head and head.rstrip().endswith(at.bracket):
-            return NewLine(before, after, f"\n{outer}{level}\n{outer}", len(outer) + 1)
-        if closes:
-            return NewLine(before, after, f"\n{outer}")
-        return NewLine(before, after, f"\n{outer}{level}" if at.opened_by == head else f"\n{indent}")
+        text, back = _in_bracket(at, head, rest, level_of(lines))
+        return NewLine(before, after, text, back)
     outer = _indent(at.statement) if at.statement.strip() else indent
-    said = at.statement.strip()
+    statement = at.statement.strip()
     if head.endswith("\\"):
         return NewLine(0, after, f"\n{outer}{level_of(lines)}")
-    if said.endswith(":"):
+    if statement.endswith(":"):
         outer += level_of(lines)
-    elif _LEAVES.match(said) and not rest:
+    elif _LEAVES.match(statement) and not rest:
         outer = outer.removesuffix(level_of(lines))
     return NewLine(before, after, f"\n{outer}")
 
 
 def blanks_back(head: str, level: str) -> int:
-    """Return how many characters Backspace takes from `head`: down to the level before if there are blanks alone."""
+    """Return how many characters Backspace removes from `head`: back to the previous level if it is blank."""
     return (len(head) - 1) % len(level) + 1 if head and not head.strip(" ") else 1
 
 
 def moved(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines a level further in; blank ones stay as they are."""
+    """Return lines indented by a level. Blank lines are unchanged."""
     return [f"{level}{line}" if line.strip() else line for line in lines]
 
 
 def moved_back(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines a level further out, as far as they have blanks."""
+    """Return lines outdented by a level, as far as they have blanks."""
     most = LEVEL if level == "\t" else len(level)
     return [
         line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :] for line in lines
@@ -105,7 +103,7 @@ def moved_back(lines: Sequence[str], level: str) -> list[str]:
 
 
 def commented(lines: Sequence[str]) -> list[str]:
-    """Return lines as comments, at the smallest indent among them; as code again if all are comments."""
+    """Return lines commented out at their smallest indent, or uncommented if all are comments."""
     written = [line for line in lines if line.strip()]
     if all(line.lstrip().startswith("#") for line in written):
         return [re.sub(r"^(\s*)# ?", r"\1", line) for line in lines]
@@ -127,7 +125,7 @@ class _Read:
     opened_by: str = ""
     """The line with that bracket."""
     statement: str = ""
-    """The statement at the end from its first line on, without a comment at its end."""
+    """The last statement from its first line on, without a trailing comment."""
 
 
 def _read(text: str) -> _Read:
@@ -154,6 +152,16 @@ def _read(text: str) -> _Read:
             first = min(first, text.rfind("\n", 0, start) + 1)
     found.statement = text[first:end].rstrip()
     return found
+
+
+def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
+    """Return the text that Enter inserts in a bracket, and the number of characters after the cursor."""
+    outer, opened_here = _indent(at.opened_by), at.opened_by == head
+    if not rest.startswith(_CLOSES[at.bracket]):
+        return (f"\n{outer}{level}" if opened_here else f"\n{_indent(head)}"), 0
+    if opened_here and head.rstrip().endswith(at.bracket):
+        return f"\n{outer}{level}\n{outer}", len(outer) + 1
+    return f"\n{outer}", 0
 
 
 def _line(text: str, offset: int) -> str:

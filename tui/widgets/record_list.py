@@ -1,4 +1,4 @@
-"""A list of any length with one row per record: only visible rows are requested and drawn."""
+"""A list of any length with one row per record. Only visible rows are requested and drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Piece = tuple[str, str]
 
 
 class RecordList(LineCanvas):
-    """Rows with a cursor, and a heading above them if there is one. A subclass provides the content of a row."""
+    """Rows with a cursor, optionally below a heading. A subclass provides the content of the rows."""
 
     DEFAULT_CSS = """
     RecordList { overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -37,7 +37,7 @@ class RecordList(LineCanvas):
     ]
 
     HEAD: ClassVar[int] = 0
-    """Lines above the rows that do not scroll with them."""
+    """The number of lines above the rows that don't scroll with them."""
 
     cursor: reactive[int] = reactive(0, init=False, repaint=False)
     """The index of the row under the cursor."""
@@ -69,25 +69,25 @@ class RecordList(LineCanvas):
         super().__init__(id=id, classes=classes)
         self.count = 0
         self._clicked: int | None = None
-        """The row of the last click, if nothing was done since that makes the next one a first click again."""
+        """The row of the last click, unless something since then makes the next click a first one again."""
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the pieces of a row, raw; anything beyond `width` cells is cut."""
+        """Return the raw pieces of a row. Anything beyond `width` cells is cut off."""
         return []
 
     def head(self, width: int) -> Strip:
-        """Return the heading, as wide as the rows are."""
+        """Return the heading, as wide as the rows."""
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the style of a row's ground, which shows the cursor, with few colours or none too."""
+        """Return the background style of a row, which shows the cursor, even with few or no colours."""
         if index != self.cursor:
             return ""
         if self.app.no_color or self.app.native_ansi_color:
             return "reverse" if self.has_focus else "underline"
         return "on $block-cursor-background" if self.has_focus else "on $block-cursor-blurred-background"
 
-    # A subclass that leaves records out says which row shows which record.
+    # A subclass that hides records maps rows to records.
 
     @property
     def row_count(self) -> int:
@@ -104,11 +104,11 @@ class RecordList(LineCanvas):
 
     @property
     def row_width(self) -> int:
-        """How wide rows are, in cells; 0 if they are never scrolled sideways."""
+        """The width of rows in cells; 0 if they never scroll sideways."""
         return 0
 
     def set_count(self, count: int, *, cursor: int | None = None) -> None:
-        """Show another number of rows; rows that stay may have changed."""
+        """Show another number of rows. Remaining rows may have changed."""
         self.count = count
         if cursor != self._clicked:
             self._clicked = None
@@ -150,20 +150,20 @@ class RecordList(LineCanvas):
         return min(max(0, index), max(0, self.count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows, scroll to the new one, and post that the cursor moved."""
+        """Draw both rows, scroll to the new one, and post the move."""
         for index in (old, new):
             self.refresh_record(index)
         self.show_cursor()
         self.post_message(self.Moved(self, new))
 
     def refresh_record(self, index: int) -> None:
-        """Draw the row of a record again if it is in sight."""
+        """Redraw the row of a record if it is visible."""
         row = self.row_of(index)
         if row in self.in_sight:
             self.refresh_line(row + self.HEAD)
 
     def show_cursor(self) -> None:
-        """Scroll as little as needed to make the cursor visible; far jumps end in the middle."""
+        """Scroll as little as needed to make the cursor visible. Far jumps end in the middle."""
         height, (left, top), row = self._rows_in_sight, self.scroll_offset, self.row_of(self.cursor)
         if height <= 0 or top <= row < top + height:
             return
@@ -197,7 +197,7 @@ class RecordList(LineCanvas):
             self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the row; a second click on it, however much later, opens it."""
+        """Put the cursor on the row. A second click on it opens it, no matter how much later."""
         offset = event.get_content_offset(self)
         row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
         if offset is not None and offset.y >= self.HEAD and row < self.row_count:
@@ -210,7 +210,7 @@ class RecordList(LineCanvas):
 
 
 def fitted_cells(text: str, width: int, *, right: bool = False) -> str:
-    """Return text cut or padded to `width` cells; unchanged if that is 0."""
+    """Return text cut or padded to `width` cells, or unchanged if that is 0."""
     if not width:
         return text
     if cell_len(text) > width:

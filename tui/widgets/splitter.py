@@ -1,4 +1,4 @@
-"""Framed panes beside or below one another: the frame between two of them is dragged, or moved by keys."""
+"""Framed panes side by side or stacked. The frame between two of them can be dragged, or moved by keys."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from textual.css.scalar import Unit
 from textual.widget import Widget
 
 _LEAST = {"horizontal": 16, "vertical": 4}
-"""Cells that every pane keeps."""
+"""The fewest cells of a pane."""
 _STEP = {"horizontal": 4, "vertical": 2}
-"""Cells by which a key moves a frame."""
+"""The number of cells by which a key moves a frame."""
 _SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()
-"""The sizes that were chosen in a run of the program, by direction and id of the pane."""
+"""The sizes chosen while the program runs, by direction and id of the pane."""
 
 
 class Splits(Container):
-    """Lays out its panes in a row, or with `vertical` in a column; a chosen size stays until the program ends.
+    """Lays out its panes in a row, or with `vertical` in a column.
 
-    A pane keeps a size in cells, or shares what is left if its size is given in `fr`. Of the two panes at a frame, the
-    one in cells gets the new size. Whoever shows or hides a pane calls `fit` afterwards.
+    A chosen size stays until the program ends. A pane has a size in cells, or shares the remaining
+    space if its size is in `fr`. Of the two panes at a frame, the one in cells gets the new size. Call
+    `fit` after showing or hiding a pane.
     """
 
     DEFAULT_CSS = """
@@ -43,7 +44,7 @@ class Splits(Container):
         self._dragged: tuple[Widget, Widget] | None = None
 
     def turn(self, *, vertical: bool) -> None:
-        """Lay the panes out in a column, or in a row."""
+        """Lay the panes out in a column or in a row."""
         direction = "vertical" if vertical else "horizontal"
         if direction != self._direction:
             for pane in self.children:
@@ -54,11 +55,11 @@ class Splits(Container):
 
     @property
     def panes(self) -> list[Widget]:
-        """The panes in sight."""
+        """The visible panes."""
         return [pane for pane in self.children if pane.display]
 
     def fit(self) -> None:
-        """Give the panes in sight their chosen sizes; one that is alone gets all the room."""
+        """Give the visible panes their chosen sizes. A single one gets all the room."""
         panes = self.panes
         sizes = _SIZES.get(self.app, {})
         for pane in self.children:
@@ -70,7 +71,7 @@ class Splits(Container):
         self.fit()
 
     def action_resize(self, by: int) -> None:
-        """Make the pane of the focus larger or smaller."""
+        """Make the focused pane larger or smaller."""
         panes, focused = self.panes, self.screen.focused
         around = focused.ancestors_with_self if focused is not None else []
         at = next((number for number, pane in enumerate(panes) if pane in around), 0)
@@ -80,13 +81,13 @@ class Splits(Container):
         self._resize(resized, self._length(resized) + grows * _STEP[self._direction])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the keys while there are two panes; else those of the panes around are meant."""
+        """Enable the keys while there are two panes; otherwise the enclosing panes handle them."""
         return len(self.panes) > 1 if action == "resize" else super().check_action(action, parameters)
 
     # The mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the frame between two panes."""
+        """Grab the frame between two panes."""
         at = self._place(event)
         panes = self.panes
         for before, after in pairwise(panes):
@@ -109,7 +110,7 @@ class Splits(Container):
             self._resize(after, self._end(after) - at)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go of the frame."""
+        """Release the frame."""
         if self._dragged is not None:
             event.stop()
             self._dragged = None
@@ -131,7 +132,7 @@ class Splits(Container):
         return pane.region.width if self._direction == "horizontal" else pane.region.height
 
     def _resized(self, before: Widget, after: Widget) -> Widget:
-        """Return the pane whose size changes: the one that doesn't share what is left, by preference the first."""
+        """Return the pane to resize: one that doesn't share the remaining space, preferably the first."""
         return after if self._shares(before) and not self._shares(after) else before
 
     def _shares(self, pane: Widget) -> bool:

@@ -1,4 +1,4 @@
-"""Syntax colour: tokens by line from Pygments, and the style of each kind in true colour and in 16 colours."""
+"""Syntax colouring: tokens by line from Pygments, and styles for each kind in true colour and 16 colours."""
 
 from __future__ import annotations
 
@@ -10,16 +10,27 @@ from typing import Any, TypeAlias
 from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 CHUNK = 2_000
-"""The number of lines that are yielded together."""
+"""The number of lines yielded together."""
 
 LARGEST = 300_000
-"""In lines; longer texts are not coloured."""
+"""The most lines; longer texts are not coloured."""
 
 KINDS = (
-    "plain", "comment", "keyword", "constant", "string", "docstring", "number", "builtin", "class", "function",
-    "decorator", "operator", "error",
-)  # fmt: skip
-"""Kinds of tokens, by their number."""
+    "plain",
+    "comment",
+    "keyword",
+    "constant",
+    "string",
+    "docstring",
+    "number",
+    "builtin",
+    "class",
+    "function",
+    "decorator",
+    "operator",
+    "error",
+)
+"""The kinds of tokens, by number."""
 
 STYLES = {
     "comment": "$foreground 60% italic",
@@ -49,12 +60,12 @@ ANSI_STYLES = {
 }
 
 LineTokens: TypeAlias = "array[int]"
-"""Start, end and kind of each token of a line, one after the other; columns are characters of the raw line."""
+"""Start, end and kind of each token of a line, in sequence. Columns are characters of the raw line."""
 
 _QUICK: set[str] = set()
 
 _BREATH = 0.002
-"""Seconds of lexing after which the worker yields the interpreter to the event loop."""
+"""Seconds of lexing after which the thread yields the interpreter to the event loop."""
 
 
 def tokens_by_line(
@@ -92,7 +103,10 @@ def tokens_by_line(
 
 
 def is_quick(language: str) -> bool:
-    """Return whether the language's lexer was loaded before, which may take longer than a page of text."""
+    """Return whether the language's lexer is loaded already.
+
+    Loading it may take longer than lexing a page of text.
+    """
     return language in _QUICK
 
 

@@ -1,4 +1,7 @@
-"""A table of any number of records with columns, an order, groups and a query as filter; cells are literal text."""
+"""A table of any number of records with columns, sorting, groups and a filter query.
+
+Cells are literal text.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 
 class Table(Fitted, RecordList, Generic[Row]):
-    """Rows in columns, below their headings. A click on a heading sorts; a second one reverses the order."""
+    """Rows in columns with headings. A click on a heading sorts, a second one reverses the order."""
 
     DEFAULT_CSS = """
     Table > .table--head { background: $panel; color: $foreground; text-style: bold; }
@@ -26,19 +29,19 @@ class Table(Fitted, RecordList, Generic[Row]):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"table--head"}
     HEAD = 1
     MARGIN: ClassVar[int] = 0
-    """Cells before the first column, which hold the mark of picked rows."""
+    """Cells before the first column, for the mark of picked rows."""
     GAP: ClassVar[int] = 1
     """Cells between two columns."""
     SIDEWAYS: ClassVar[bool] = False
-    """Whether rows that are too wide can be scrolled; if not, they are cut."""
+    """Whether rows that are too wide scroll; otherwise they are cut."""
     STRIPED: ClassVar[bool] = False
     """Whether every second row has another background."""
 
     SPARING: ClassVar[bool] = False
-    """Whether a column that is empty in all records takes no room."""
+    """Whether columns that are empty in all records are hidden."""
 
     class Arranged(Message):
-        """The shown rows have changed."""
+        """The displayed rows have changed."""
 
         def __init__(self, table: Table[Any]) -> None:
             super().__init__()
@@ -50,7 +53,7 @@ class Table(Fitted, RecordList, Generic[Row]):
             return self.table
 
     def __init__(self, columns: Sequence[Column[Row]], *, key: Callable[[Row], object] = id, id: str) -> None:
-        """`key` returns the identity of a row, which stays the same when rows are read again."""
+        """`key` returns the identity of a row, which doesn't change when rows are reloaded."""
         super().__init__(id=id)
         self.columns, self._key = tuple(columns), key
         self.records: Sequence[Row] = ()
@@ -65,23 +68,23 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.group: Column[Row] | None = None
         self._all_folded = False
         self._turned: set[str] = set()
-        """The groups that are folded although not all are, or not although all are."""
+        """The groups whose folding differs from that of all groups."""
         self._query: RowQuery[Row] = RowQuery()
         self._widths: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
-        """The width that a column grows to if there is room."""
+        """The width to which a column grows if there is room."""
 
     # Rows
 
     @property
     def chosen(self) -> Row | None:
-        """The row under the cursor; None on a heading, or without rows."""
+        """The row under the cursor; None on a heading or without rows."""
         row = self.rows[self.cursor] if self.cursor < len(self.rows) else None
         return None if isinstance(row, Heading) else row
 
     @property
     def shown(self) -> list[Row]:
-        """The matching rows, in order, those of folded groups too."""
+        """The matching rows, in order, including those of folded groups."""
         found: list[Row] = []
         for row in self.rows:
             if not isinstance(row, Heading):
@@ -92,17 +95,17 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def chosen_group(self) -> Heading | None:
-        """The heading of the group that the cursor is in; None without groups."""
+        """The heading of the group at the cursor; None without groups."""
         above = (self.rows[n] for n in range(min(self.cursor, len(self.rows) - 1), -1, -1))
         return next((row for row in above if isinstance(row, Heading)), None)
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
-        """Show other rows; the cursor goes to the row with the key `at`, or stays on its own."""
+        """Show other rows. The cursor goes to the row with the key `at`, or stays on its row."""
         self.records = list(records)
         self.rearrange(at)
 
     def renew(self, records: Iterable[Row]) -> None:
-        """Show updated rows, each in its place, whether it still matches or not."""
+        """Show updated rows, each in its place, even if it no longer matches."""
         self.records = list(records)
         known = {self._key(row): row for row in self.records}
         self.rows = [row if isinstance(row, Heading) else known.get(self._key(row), row) for row in self.rows]
@@ -135,7 +138,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.post_message(self.Arranged(self))
 
     def _place(self, at: object, group: str | None) -> int:
-        """Return the place of a row by its key, or else of its group's heading, or else of the first row."""
+        """Return the place of a row by its key, else of its group's heading, else of the first row."""
         first: int | None = None
         heading: int | None = None
         for n, row in enumerate(self.rows):
@@ -151,20 +154,20 @@ class Table(Fitted, RecordList, Generic[Row]):
     # Groups
 
     def group_by(self, column: Column[Row] | None) -> None:
-        """Group by a column, or not at all; no group of its own is folded or unfolded any more."""
+        """Group by a column or not at all. The folding of single groups is reset."""
         self.group = column
         self._turned.clear()
         self.rearrange()
 
     def fold(self, *, folded: bool) -> None:
-        """Fold or unfold the group that the cursor is in."""
+        """Fold or unfold the group at the cursor."""
         heading = self.chosen_group
         if heading is not None and heading.folded is not folded:
             self._turned ^= {heading.group}
             self.rearrange()
 
     def fold_all(self) -> None:
-        """Fold all groups, or unfold all."""
+        """Fold or unfold all groups."""
         self._all_folded = not self._all_folded
         self._turned.clear()
         self.rearrange()
@@ -178,7 +181,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.rearrange()
 
     def sort_by(self, column: Column[Row]) -> None:
-        """Sort by a column; by the same one again, in reverse order."""
+        """Sort by a column. Sorting by the same one again reverses the order."""
         self.reverse = self.reverse is not (self.column is column)
         self.column = column
         self.rearrange()
@@ -189,7 +192,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.rearrange()
 
     def pick(self) -> None:
-        """Pick or unpick the row under the cursor, or all rows of the group, and go to the next."""
+        """Pick or unpick the row (or all rows of the heading) under the cursor, and go to the next."""
         heading = self.chosen_group
         rows = [self.chosen] if self.chosen is not None else heading.rows if heading is not None else []
         keys = [self._key(row) for row in rows]
@@ -236,27 +239,37 @@ class Table(Fitted, RecordList, Generic[Row]):
         return self.MARGIN + sum(widths) - self.GAP // 2 if self.SIDEWAYS else 0
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the shown columns with their widths; an empty one without a heading takes no room.
+        """Return the visible columns with their widths. An empty one without a heading takes no room.
 
-        Of columns that have a position in narrow terminals, those without room are left out, the last first.
+        Of the columns with a position in narrow terminals, those that don't fit are dropped, the last first.
         """
-        found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
-        keeps = self.HEAD and not self.SPARING
-        found = [(column, cells) for column, cells in found if cells or keeps or column is self.columns[-1]]
-        if found and all(column.rank for column, _ in found) and not self.SIDEWAYS:
+        found = self._candidates(width)
+        if not found:
+            return found
+        if all(column.rank for column, _ in found) and not self.SIDEWAYS:
             room = width - self.MARGIN + self.GAP
             while len(found) > 1 and self._least(found) > room:
                 found.pop()
-        if self._wanted and found:
+        if self._wanted:
             found = self._grown(found, width)
-        if found and found[-1][0].width and not self.SIDEWAYS:
+        if found[-1][0].width and not self.SIDEWAYS:
             column, cells = found[-1]
             room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
             found[-1] = (column, max(1, min(cells, room)))
         return found
 
+    def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
+        """Return the columns for this width with their own widths, without empty ones that take no room."""
+        found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
+        if self.HEAD and not self.SPARING:
+            return found
+        return [(column, cells) for column, cells in found if cells or column is self.columns[-1]]
+
     def _grown(self, found: list[tuple[Column[Row], int]], width: int) -> list[tuple[Column[Row], int]]:
-        """Return columns that share the room that is left; in a wide terminal the last gives some of its own."""
+        """Return columns grown into the remaining room.
+
+        In a wide terminal, the last gives up some of its own.
+        """
         last, cells = found[-1]
         gives = cells - last.least if last.least and width >= WIDE else 0
         spare = width - self.MARGIN + self.GAP - sum(cells + self.GAP for _, cells in found) + gives
@@ -268,7 +281,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _least(self, found: Sequence[tuple[Column[Row], int]]) -> int:
-        """Return the width of columns if the last is cut as far as it may be."""
+        """Return the width of columns with the last one cut as far as possible."""
         last, cells = found[-1]
         return sum(cells + self.GAP for _, cells in found[:-1]) + min(cells, last.least or cells) + self.GAP
 
@@ -278,7 +291,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return f"{column.name}{'' if column.width else ' '}{'▼' if self.reverse else '▲'}"
 
     def head(self, width: int) -> Strip:
-        """Return the headings of the columns, with a sign at the one that rows are sorted by."""
+        """Return the headings of the columns, with a sign at the one that determines the order."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.sight.width):
@@ -306,12 +319,12 @@ class Table(Fitted, RecordList, Generic[Row]):
         return pieces
 
     @staticmethod
-    def _cell(column: Column[Row], said: str, cells: int) -> str:
-        text = visible_line(said)
+    def _cell(column: Column[Row], content: str, cells: int) -> str:
+        text = visible_line(content)
         return shortened(text, cells) if column.keeps_end and cells else text
 
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
-        """Return the line above a group: its name, and below the columns what they say about it."""
+        """Return the line above a group: its name, and each column's summary of it."""
         laid = self._laid_out(self.sight.width)
         at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
@@ -319,6 +332,6 @@ class Table(Fitted, RecordList, Generic[Row]):
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
         text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
-            said = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
-            text += fitted_cells(self._cell(column, said, cells), cells, right=column.right) + " " * self.GAP
+            summary = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
+            text += fitted_cells(self._cell(column, summary, cells), cells, right=column.right) + " " * self.GAP
         return [(text, "bold $text-primary")]

@@ -1,4 +1,4 @@
-"""Output with escape sequences and carriage returns as a terminal would show it; no sequence takes effect."""
+"""Output with escape sequences and carriage returns as a terminal would show it. No sequence takes effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse"
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """Colour and attributes as set by escape sequences; colours as Textual writes them, or empty."""
+    """Colour and attributes set by escape sequences. Colours are in Textual's notation, or empty."""
 
     colour: str = ""
     background: str = ""
@@ -31,7 +31,7 @@ class TextStyle:
 
 @dataclass(frozen=True, slots=True)
 class TerminalLine:
-    """A line as shown, and the ranges of its characters that have their own style."""
+    """A line as shown, with the styled ranges of its characters."""
 
     text: str
     looks: tuple[tuple[int, int, str], ...] = ()
@@ -54,21 +54,21 @@ class _Pen:
         start = 0
         for index in range(1, len(self.cells) + 1):
             if index == len(self.cells) or self.cells[index][1] != self.cells[start][1]:
-                if said := str(self.cells[start][1]):
-                    looks.append((start, index, said))
+                if style := str(self.cells[start][1]):
+                    looks.append((start, index, style))
                 start = index
         return TerminalLine("".join(character for character, _ in self.cells), tuple(looks))
 
 
 MAX_COLUMN = 10_000
-"""Cursor movements beyond it are cut."""
+"""The last column that cursor movements reach."""
 
 
 def terminal_lines(text: str) -> list[TerminalLine]:
     """Return the lines of `text` with colours, carriage returns, backspaces and movements within a line applied.
 
-    Movements between lines, titles, links and every other sequence are dropped. Other control characters stay, to be
-    drawn as glyphs.
+    Movements between lines, titles, links and all other sequences are dropped. Other control characters stay,
+    to be drawn as glyphs.
     """
     lines: list[TerminalLine] = []
     pen = _Pen()
@@ -146,7 +146,7 @@ def _simple(look: TextStyle, number: int) -> TextStyle:
 
 
 def _extended(numbers: list[int], index: int) -> tuple[str, int]:
-    """Read the colour that starts at `index`, after a 38 or 48; return it and the last index used."""
+    """Read the colour that starts at `index`, after a 38 or 48. Return it with the last index used."""
     kind = numbers[index] if index < len(numbers) else 0
     if kind == 5 and index + 1 < len(numbers):
         return _of_256(numbers[index + 1] & 255), index + 1

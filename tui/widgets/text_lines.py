@@ -1,6 +1,7 @@
-"""A text by lines and by rows, for widgets that draw visible rows; a million lines are a string and two arrays.
+"""A text by lines and rows, for widgets that draw visible rows.
 
-Lines end only at a newline. Rows are screen rows: a line that is too long for one is folded over several.
+A million lines are one string and two arrays. Only a newline ends a line. Rows are screen rows: a
+line that is too long for one is folded into several.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ TAB = 4
 """Cells from one tab stop to the next."""
 
 LONGEST_ROW = 4_000
-"""Characters of a row if lines are not wrapped, which bounds the cost of drawing a row."""
+"""The most characters of a row if lines are not wrapped. It limits the cost of drawing a row."""
 
 _WIDE = (
     "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf"
     "\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
 )
-"""Characters that may take two cells: a pattern, compiled for the first text that is not plain ASCII."""
+"""The pattern of characters that may take two cells, compiled for the first text that is not plain ASCII."""
 
 _EXACT = 20_000
-"""Longer lines that are not plain ASCII are wrapped at a quarter of the width, without measuring each character."""
+"""Longer non-ASCII lines are wrapped at a quarter of the width, without measuring each character."""
 
 
 _BY_WORDS = 1_000_000
@@ -37,7 +38,7 @@ _BY_WORDS = 1_000_000
 
 
 class TextLines:
-    """A text with the offset of each line; a newline at the very end does not begin another line."""
+    """A text with the offset of each line. A newline at the very end does not start another line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -85,10 +86,10 @@ class TextLines:
 
 
 class ScreenRows:
-    """The line and the part of it that each row shows; only folded lines take memory."""
+    """The line, and the part of it, that each row shows. Only folded lines take memory."""
 
     def __init__(self, lines: TextLines, width: int | None = None) -> None:
-        """Fold every line wider than `width` cells, or longer than `LONGEST_ROW` characters if it is None."""
+        """Fold lines wider than `width` cells, or if it is None, longer than `LONGEST_ROW` characters."""
         self._lines = lines
         self._folded: list[int] = []
         self._columns: list[list[int]] = []
@@ -180,9 +181,9 @@ def _cells(character: str, used: int) -> int:
 
 
 def drawn(raw: str) -> tuple[str, range | array[int]]:
-    """Return the drawn form of a row, and for each raw character (and the end) its position in it.
+    """Return the drawn form of a row, with the position in it of each raw character and of the end.
 
-    Control characters become glyphs one for one; a tab becomes the spaces up to the next stop.
+    Control characters become glyphs, one for one. A tab becomes the spaces up to the next stop.
     """
     text = visible(raw)
     if "\t" not in text:

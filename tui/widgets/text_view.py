@@ -1,4 +1,4 @@
-"""Tool results and test output to read: as they are, or as a terminal would show them."""
+"""Tool results and test output, raw or as a terminal would show them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gistpoint.tui.widgets.terminal_text import TerminalLine
 
 LEADS = "→"
-"""The sign of a line that leads somewhere."""
+"""The sign of a line with a link."""
 
 
 class TextView(CodeView):
-    """Text without a language; `append` adds to it and stays at the end if that was visible."""
+    """Text without a language. `append` adds to it, and keeps the end visible if it was."""
 
     DEFAULT_CSS = """
     TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -32,10 +32,10 @@ class TextView(CodeView):
     ]
 
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether escape sequences and carriage returns are interpreted; only with `can_interpret`."""
+    """Whether escape sequences and carriage returns are interpreted. Only possible with `can_interpret`."""
 
     class PlaceAsked(Message):
-        """Asks to open what the cursor's line names."""
+        """Asks to open the place that the cursor's line names."""
 
         def __init__(self, place: object) -> None:
             super().__init__()
@@ -51,16 +51,16 @@ class TextView(CodeView):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.can_interpret = can_interpret
-        """Whether `t` shows text as a terminal would: allowed for reviewers, while solvers see the raw text."""
+        """Whether `t` shows text as a terminal would. Reviewers may, solvers see the raw text."""
         self._raw = ""
         self._places: Mapping[int, object] = {}
         self._looks: list[TerminalLine] = []
         self._clicked, self._opened = -1, False
-        """The line of the last click, and whether that opened what the line names."""
+        """The line of the last click, and whether it opened the place that the line names."""
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
-        """Show `text`, in which no line leads anywhere yet."""
+        """Show `text`, at first without links."""
         self._raw, self._places, self._clicked = text, {}, -1
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 
@@ -71,7 +71,10 @@ class TextView(CodeView):
 
     @property
     def places(self) -> Mapping[int, object]:
-        """What lines (by index) lead to; they have a sign, and Enter or a second click asks for it."""
+        """The targets of lines, by index.
+
+        Such lines have a sign, and Enter or a second click asks for the target.
+        """
         return self._places
 
     @places.setter
@@ -81,36 +84,37 @@ class TextView(CodeView):
         self.refresh_bindings()
 
     def watch_cursor_line(self, old: int, new: int) -> None:
-        """Change the keys that are offered, too."""
+        """Also update the keys that are offered."""
         super().watch_cursor_line(old, new)
         if (old - self.first_line in self._places) != (new - self.first_line in self._places):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let Enter mean what it means elsewhere on a line that leads nowhere."""
+        """On a line without a link, leave Enter its usual meaning."""
         if action == "open_place":
             return self.cursor_index in self._places
         return super().check_action(action, parameters)
 
     def action_open_place(self) -> None:
-        """Ask for what the cursor's line names."""
+        """Ask for the place that the cursor's line names."""
         place = self._places.get(self.cursor_index)
         if place is not None:
             self.post_message(self.PlaceAsked(place))
 
     def on_click(self, event: events.Click) -> None:
-        """Open what a line names at the second click on it, however much later, and again at a later one."""
+        """Open the place that a line names at the second and later clicks on it, no matter how much later."""
         offset = event.get_content_offset(self)
         line = self.rows.at(self._row_under(offset))[0] if offset is not None else -1
         again = line == self._clicked == self.cursor_index
-        if again and not (self._opened and event.chain > 1):  # what a click has just told is to be read first
+        # after opening, the second half of a double click must not open again
+        if again and not (self._opened and event.chain > 1):
             self._opened = True
             self.action_open_place()
         elif not again:
             self._clicked, self._opened = line, False
 
     def append(self, text: str) -> None:
-        """Add to the end; the view follows if its end was visible."""
+        """Add to the end. The view follows if the end was visible."""
         if not text:
             return
         at_end = self.scroll_offset.y >= self.max_scroll_y
@@ -125,7 +129,7 @@ class TextView(CodeView):
         return terminal and self.can_interpret
 
     def watch_terminal(self) -> None:
-        """Show the same text the other way."""
+        """Show the same text in the other form."""
         pattern, regex = self._pattern
         self.show_text(self._shown(), first_line=self.first_line, keep_place=True)
         self._forget_search()

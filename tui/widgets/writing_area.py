@@ -13,11 +13,11 @@ from textual.widgets import Input, TextArea
 from textual.widgets.text_area import Selection
 
 DELAY_SECONDS = 0.2
-"""Typed text is posted at most this long after the first key."""
+"""Typed text is posted at most this many seconds after the first key."""
 
 
 class Pasted(Message):
-    """Text was pasted: from `outside`, through the terminal, or from the program's own clipboard."""
+    """Text was pasted, either from `outside` through the terminal or from the program's own clipboard."""
 
     def __init__(self, text: str, *, outside: bool) -> None:
         super().__init__()
@@ -26,10 +26,10 @@ class Pasted(Message):
 
 
 async def _do_now(widget: Widget, event: events.Key) -> None:
-    """Do at once what a key of the focused widget itself does.
+    """Handle a key of the focused widget at once.
 
-    Textual lets such a key wander up to the app and looks it up there, while a letter or a pasted text that was typed
-    after it is inserted at once, where the cursor still stands.
+    Textual passes such a key up to the app and looks it up there. Meanwhile, a letter typed or a text pasted
+    after it is inserted at once, where the cursor still is.
     """
     if event.is_printable:
         return
@@ -44,15 +44,15 @@ async def _do_now(widget: Widget, event: events.Key) -> None:
 def _refused(widget: Widget, event: events.Paste | None = None) -> None:
     if event is not None:
         event.prevent_default()
-    widget.app.notify("Pasting is switched off in this study.")
+    widget.app.notify("Pasting is disabled in this study.")
 
 
 class WritingArea(TextArea):
     """A text area that posts its text as `Edited` soon after a key, and pasted text as `Pasted`.
 
-    Textual 8.2.8 adjusts the scroll bars in the middle of an undo or a redo: the document is short already, while the
-    cursor still stands where the long one had it. A scroll bar that disappears then scrolls to a line that does not
-    exist, and the exception ends the screen.
+    Textual 8.2.8 adjusts the scroll bars in the middle of an undo or redo, when the document is already
+    short, but the cursor still is where it was in the long one. A scroll bar that disappears then scrolls to
+    a line that does not exist, and the exception ends the screen.
     """
 
     class Edited(Message):
@@ -65,17 +65,17 @@ class WritingArea(TextArea):
 
         @property
         def control(self) -> WritingArea:
-            """The widget in which it was written."""
+            """The widget with the text."""
             return self.area
 
     may_paste = True
     """Whether text may be pasted into it."""
-    _told = ""
+    _posted = ""
     _timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Take the first text as posted."""
-        self._told = self.code
+        """Treat the first text as posted."""
+        self._posted = self.code
 
     @property
     def code(self) -> str:
@@ -84,8 +84,8 @@ class WritingArea(TextArea):
 
     @property
     def waits(self) -> bool:
-        """Whether something was typed that was not posted yet."""
-        return self.code != self._told
+        """Whether there is typed text that was not posted yet."""
+        return self.code != self._posted
 
     def tell(self, text: str) -> None:
         """Post a new text."""
@@ -103,8 +103,8 @@ class WritingArea(TextArea):
             self._timer.stop()
             self._timer = None
         if self.waits:
-            self._told = self.code
-            self.tell(self._told)
+            self._posted = self.code
+            self.tell(self._posted)
 
     def on_blur(self) -> None:
         """Post the text when the focus leaves."""
@@ -121,13 +121,13 @@ class WritingArea(TextArea):
             self.selection = Selection((row, start), (row, end))
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor; an undo that has yet to place the cursor scrolls when it has."""
+        """Scroll to the cursor. During an undo, wait until it has placed the cursor."""
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
         return super().scroll_cursor_visible(center, animate)
 
     def on_resize(self) -> None:
-        """Keep the current line visible when something takes room below it."""
+        """Keep the current line visible when something below takes its room."""
         if self.has_focus:
             self.call_after_refresh(self.scroll_cursor_visible)
 

@@ -355,7 +355,7 @@ def test_the_commands_of_a_store(
         return code, told.out + told.err
 
     assert run("status") == (0, run("status")[1])
-    assert "Files alone are used." in run("status")[1]
+    assert "Only files are used." in run("status")[1]
     assert run("sync")[0] == 2
     code, told = run("use", "postgresql://owner:hidden@/team")
     assert (code, "hidden" in told) == (2, False)

@@ -121,7 +121,7 @@ def test_json_is_whole_although_the_work_was_stopped(
     assert main(["task", "generate", "shop==1", "--workers", "1", "--json", *PLAIN]) == 130
     captured = capsys.readouterr()
     assert [source["tasks"] for source in json.loads(captured.out)["sources"]] == [["id-of-a-task"]] * made
-    assert captured.err == "gistpoint: Stopped. What was made is kept: the same command goes on from there.\n"
+    assert captured.err == "gistpoint: Stopped. The tasks so far are kept: the same command continues from there.\n"
 
 
 def test_tables_tell_what_was_tried_kept_dropped_and_saved(

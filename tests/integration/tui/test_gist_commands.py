@@ -261,11 +261,11 @@ def test_a_task_that_is_there_with_other_settings_says_so(home: Path, capsys: Ca
     task = capsys.readouterr().out.split()[0]
     before = (home / "data" / "tasks" / task / "task.toml").read_bytes()
     assert main([*new, "--tool", "trace"]) == 0
-    assert "is there already" not in capsys.readouterr().err
+    assert "already exists" not in capsys.readouterr().err
     assert main([*new, "--steps", "7", "--strategy", "tracing"]) == 0
     told = capsys.readouterr()
     assert told.out.split()[0] == task
-    assert f"{task[:12]} is there already, with other settings" in told.err
+    assert f"{task[:12]} already exists, with other settings" in told.err
     assert f"gistpoint solve {task[:12]} --gist-settings FILE" in told.err
     assert [line.strip() for line in told.err.splitlines()[-3:]] == ["tools = []", 'strategy = "tracing"', "steps = 7"]
     assert main([*new, "--steps", "7", "--json"]) == 0

@@ -73,7 +73,7 @@ async def test_the_hand_in_shows_its_gutter_as_it_was_recorded(journal: Path) ->
         await driver.press("f11")
         await driver.until(lambda: f"as step {step + 1} recorded" in driver.text())
         assert "faithful  self-contained  tests 1/1  ran 100.0 %" in driver.text()
-        assert "2 to mend: Alt+N" in driver.text()
+        assert "2 to fix: Alt+N" in driver.text()
         view = page(driver)
         assert not view.gist.evidence[line_of(INVENTED, "def extra():")].exists
         assert "●+" in driver.text()
@@ -91,7 +91,7 @@ async def test_each_step_shows_the_gist_of_its_time(journal: Path) -> None:
     async with reviewing(journal, size=(140, 40)) as driver:
         await driver.until_read(0)
         await driver.press("f11")
-        await driver.until(lambda: "Nothing was written yet at this step." in driver.text())
+        await driver.until(lambda: "Nothing has been written yet at this step." in driver.text())
         await go_to(driver, "write_gist")
         await driver.until(lambda: "not scored at this step: Alt+S scores it" in driver.text())
         assert page(driver).gist.text == WRONG

@@ -121,7 +121,7 @@ async def test_escape_goes_back_one_level_and_never_ends_the_program(tmp_path: P
         await driver.press("tab", "escape")
         await driver.until(lambda: driver.app.focused is driver.review.steps)
         await driver.press("escape")
-        await driver.until(lambda: "q closes it" in driver.text())
+        await driver.until(lambda: "q closes the run" in driver.text())
 
 
 async def test_the_demo_has_runs_to_go_through() -> None:
@@ -151,15 +151,15 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
         await driver.type("model-b")
         await driver.until(lambda: runs.table.count == 1)
         await driver.type(" nowhere")
-        await driver.until(lambda: "Runs 0 of 3: none fits the filter (Esc: all)" in driver.text())
+        await driver.until(lambda: "Runs 0 of 3: none matches the filter (Esc: all)" in driver.text())
         await driver.press("enter", "escape")
         await driver.until(lambda: runs.table.count == 3)
         await driver.press("escape")
-        await driver.until(lambda: "q closes it" in driver.text())
+        await driver.until(lambda: "q closes the list" in driver.text())
         (toast,) = driver.app._notifications
         toast.raised_at -= 3
         await driver.press("enter")
-        await driver.until(lambda: driver.on(ReviewScreen) and "q closes it" not in driver.text())
+        await driver.until(lambda: driver.on(ReviewScreen) and "q closes the list" not in driver.text())
 
 
 async def test_the_place_of_a_run_stays_in_sight_beside_long_names(tmp_path: Path) -> None:

@@ -106,4 +106,4 @@ async def test_without_a_way_the_command_is_named(journal: Path) -> None:
     async with reviewing(journal) as driver:
         await driver.until_read(0)
         await driver.press("a")
-        assert "`gistpoint replay` does it" in driver.text()
+        assert "use `gistpoint replay`" in driver.text()

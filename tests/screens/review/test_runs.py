@@ -214,7 +214,7 @@ async def test_a_change_that_is_not_known_is_not_called_none(tmp_path: Path) -> 
         await driver.until(lambda: compare.rows.count > 0)
         await driver.press("d", "end")
         await driver.until(lambda: driver.text().count("No change is known so far.") == 2)
-        assert driver.text().count("○ not all is known") == 2
+        assert driver.text().count("○ not fully known") == 2
 
 
 async def test_an_attempt_opens_by_its_id_or_a_beginning_of_it(tmp_path: Path) -> None:

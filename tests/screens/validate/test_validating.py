@@ -49,7 +49,7 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.press("9", "backspace", "7")
         assert "too easy" in driver.text()
         await driver.press("u")
-        assert "Every task that is shown has your verdict" in driver.text()
+        assert "Every displayed task has your verdict" in driver.text()
         await driver.press("left_square_bracket")
         await driver.shows(tasks[1].id)
         await driver.until(lambda: "a file names it" in driver.text())
@@ -130,7 +130,7 @@ async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) ->
         await driver.until(lambda: len(driver.said.trials) == 6)
         assert [trial.subject for trial in driver.said.trials] == [TrialSubject.ORIGINAL] * 5 + [TrialSubject.CORRUPTED]
         assert [trial.odd for trial in driver.said.trials] == [(), (), (shaky,), (), (), (shaky,)]
-        await driver.until(lambda: "did not say the same" in driver.text())
+        await driver.until(lambda: "did not have the same result" in driver.text())
         assert "original 7/8, corrupted 1/2" in driver.text()
         await driver.press("6")
         assert driver.said.verdict is not None
@@ -146,14 +146,14 @@ async def test_a_fix_is_tried_without_an_attempt_and_survives(tmp_path: Path) ->
     services, tasks = make_tasks(tmp_path, 2)
     async with validating(services, tasks) as driver:
         await driver.press("f9")
-        assert "Nothing is written yet" in driver.text()
+        assert "You have not written a fix yet" in driver.text()
         await driver.page("f8", "price + price")
         page = driver.screen.pages.made["fix"]
         assert isinstance(page, FixPage)
         page.editor.text = "def discount(:\n"
         await driver.press("f9")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
-        assert "can't take the function's place" in driver.text()
+        assert "can't replace the function" in driver.text()
         await driver.press("escape")
         page.editor.text = REPAIR
         await driver.press("f9")
@@ -205,18 +205,18 @@ async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
         def refuse(task: object) -> NoReturn:
             raise SandboxUnavailableError("No isolation.", hint="Get one.")
 
-        driver.screen.bench._judge_for = refuse
+        driver.screen.trial_queue._judge_for = refuse
         await driver.press("R")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         await driver.press("escape")
-        assert not driver.screen.bench.busy
+        assert not driver.screen.trial_queue.busy
         assert len(driver.said.trials) == 1
 
 
 async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
-        await driver.page("f6", "was not run here yet")
+        await driver.page("f6", "has not been run here yet")
         await driver.press("exclamation_mark")
         await driver.idle()
         await driver.until(lambda: driver.said.check is not None)
@@ -339,7 +339,7 @@ async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
         path.mkdir()
         await driver.press("1")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
-        assert "can't be kept" in driver.text()
+        assert "can't be saved" in driver.text()
         await driver.press("escape")
         assert driver.said.verdict is None
 
@@ -401,7 +401,7 @@ async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Pa
         def broken(task: object) -> NoReturn:
             raise KeyError("a bug")
 
-        driver.screen.bench._judge_for = broken
+        driver.screen.trial_queue._judge_for = broken
         driver.screen.action_trial("original", 1)
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         assert "Something unexpected" in driver.text()

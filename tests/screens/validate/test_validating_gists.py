@@ -54,10 +54,10 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
             "50 steps, one hand-in",
             "no code is run",
             "5 calls, 2 functions and 1 files touched",
-            "3 runs alike",
+            "3 equal runs",
             "✓ tests/test_prices.py::test_total",
             "│ done",
-            "the reference gist, faithful  ran 100.0 %  stands 98.5 %",
+            "the reference gist, faithful  ran 100.0 %  exists 98.5 %",
         ):
             assert words in text, text
         assert "Diff" not in text
@@ -94,7 +94,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
     async with validating(services, [task], size=LARGE) as driver:
         await driver.page("f8", "the reference gist")
         await driver.press("f9")
-        assert "No gist of yours is written yet" in driver.text()
+        assert "You have not written a gist yet" in driver.text()
         await driver.press("alt+e")
         await driver.until(lambda: "your own gist" in driver.text())
         assert page(driver).editor.code == FAITHFUL
@@ -102,7 +102,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: driver.screen.session.draft(task).fixes.get(GIST_BUFFER) == WRONG)
         await driver.press("f9")
         await driver.idle()
-        await driver.until(lambda: "your own gist, as it was scored" in driver.text())
+        await driver.until(lambda: "your own gist, as scored" in driver.text())
         await driver.until(lambda: "not faithful  self-contained" in driver.text())
         assert driver.said.trials[-1].subject is TrialSubject.FIX
         assert not driver.said.trials[-1].solved

@@ -46,7 +46,7 @@ class Validating(Reviewing):
 
     async def idle(self) -> None:
         """Wait until all that was asked for has run."""
-        await self.until(lambda: not self.screen.bench.busy)
+        await self.until(lambda: not self.screen.trial_queue.busy)
         await self.pilot.pause()
 
 

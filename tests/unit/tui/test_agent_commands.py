@@ -97,7 +97,7 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
     with endpoint(gone, TALK) as served:
         assert run(served, task.id, "--name", "r") == 1
         out, err = capsys.readouterr()
-        assert "`gistpoint agent resume r` goes on." in out
+        assert "`gistpoint agent resume r` continues." in out
         assert "halted: not_authorised" in err
         assert "\nmessage\t1: " in out, "under the figures, where a narrow terminal shows it too"
         assert "answered 401" in out.rpartition("message\t")[2]
@@ -206,7 +206,7 @@ def test_a_run_that_nobody_works_on_is_not_stopped(task: Task, capsys: pytest.Ca
         run(served, task.id, "--name", "r")
     capsys.readouterr()
     assert agent("stop", "r") == 1
-    assert "No process works on r" in capsys.readouterr().out
+    assert "No process is working on r" in capsys.readouterr().out
     assert agent("stop", "s") == 2
     assert "There is no run 's'." in capsys.readouterr().err
     assert agent("watch", "r") == 2

@@ -187,7 +187,7 @@ def test_a_call_that_a_process_left_is_finished_under_its_own_name(solving: Solv
     assert controller.tool is not None
     controller.finish_pending()
     owner.take(lambda: owner.of(CallFinished) and not controller.calling)
-    assert owner.of(CallBegun)[0].words == "finishing what was under way"
+    assert owner.of(CallBegun)[0].words == "finishing the call under way"
     assert owner.of(CallBegun)[0].tool.name == "read_file"
     assert attempt.state.pending is None
     controller.close()

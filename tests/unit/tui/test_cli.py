@@ -200,7 +200,7 @@ def test_without_a_terminal_nothing_is_begun_unless_lines_is_said(
         assert cli.main(command) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert "nothing was begun" in captured.err
+        assert "nothing was started" in captured.err
         assert "--lines" in captured.err
     assert not list((home / "data" / "attempts").rglob("journal.jsonl"))
     assert cli.main(["solve", task.id, "--lines"]) == 1
@@ -261,7 +261,7 @@ def test_lines_are_read_as_the_console_reads_them(
     )
     assert cli.main(["solve", task.id, "--lines"]) == 1
     captured = capsys.readouterr()
-    assert captured.out.count("Not understood: ") == captured.out.count("Nothing was called, nothing spent.") == 8
+    assert captured.out.count("Not understood: ") == captured.out.count("Nothing was called or spent.") == 8
     assert captured.out.count("Did you mean this? ") == 2
     assert "Did you mean this? read_function discount shop/prices.py" in captured.out
     assert "Did you mean this? read_file README.md" in captured.out
@@ -288,7 +288,7 @@ def test_a_file_of_code_that_cannot_be_read_is_reported_and_costs_nothing(
     printed = capsys.readouterr().out
     assert f"Line 1: {tmp_path / 'missing.py'} can't be read: No such file or directory." in printed
     assert f"Line 2: {tmp_path / 'binary.py'} can't be read as text in UTF-8." in printed
-    assert printed.count("Nothing was called, nothing spent.") == 4
+    assert printed.count("Nothing was called or spent.") == 4
     assert "[15 tool uses and 3 submissions left]" in printed
 
 

@@ -56,7 +56,7 @@ def test_one_that_isolates_is_enough(home, only, capsys):
     only(Closed, Isolating, PlainBackend)
     assert cli.main(["doctor"]) == 0
     told = capsys.readouterr().out
-    assert "To mend closed: Open it." in told
+    assert "To fix closed: Open it." in told
     assert "Tests run in strong, the strongest that works." in told
     assert "\x1b[2J" not in told
 
@@ -90,7 +90,7 @@ def test_consent_is_told_and_taken_back(home, only, capsys):
 def test_what_is_asked_for_and_does_not_work(home, only, capsys):
     only(Closed, Isolating)
     assert cli.main(["doctor", "--sandbox", "closed"]) == 1
-    assert "closed is asked for and does not work here" in capsys.readouterr().out
+    assert "closed is requested and does not work here" in capsys.readouterr().out
 
 
 def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, capsys):
@@ -98,7 +98,7 @@ def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, 
     (home / "config/config.toml").write_text('sandbox = "nope"\n')
     assert cli.main(["doctor"]) == 1
     told = capsys.readouterr().out
-    assert "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is asked for." in told
+    assert "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is requested." in told
     assert "does not work here" not in told
 
 
@@ -200,7 +200,7 @@ def test_without_consent_nothing_of_a_repository_is_built(home, only, tmp_path, 
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     monkeypatch.setattr("sys.stderr", screen)
     assert cli.main(["task", "new", str(folder)]) == 2
-    assert "and so would the builds of it and of what it needs" in screen.getvalue()
+    assert "and so would the builds of it and of its dependencies" in screen.getvalue()
     assert "\x1b[2J" not in screen.getvalue()
     assert not (tmp_path / "ran").exists()
 

@@ -142,7 +142,7 @@ def test_one_attempt_is_written_as_any_recorded_run(home: Path, task: Task, caps
         assert cli.main(["attempt", "export", identity, "--to", name]) == 0
         assert said in capsys.readouterr().out
         assert cli.main(["attempt", "export", "--to", name]) == 2
-        assert "these are 2" in capsys.readouterr().err
+        assert "but 2 are selected" in capsys.readouterr().err
     assert cli.main(["attempt", "export", identity, "--to", "pdf"]) == 2
     assert "no export format 'pdf'" in capsys.readouterr().err
 
@@ -172,4 +172,4 @@ def test_tasks_go_to_another_harness_once_each(home: Path, task: Task, capsys: C
     for url in ("http://[", "ftp://a", "here"):
         asked = ["-o", str(target / "new"), "--tools", "mcp", "--mcp-url", url]
         assert cli.main(["task", "export", task.short_id, "--to", "harbor", *asked]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err

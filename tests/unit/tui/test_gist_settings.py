@@ -99,7 +99,7 @@ def test_settings_are_for_new_attempts_of_gists(
     more = ["--gist-settings", str(tmp_path / "s.toml")]
     _, _, attempt = solved(monkeypatch, capsys, gist.id)
     code, _, error = solved(monkeypatch, capsys, attempt, *more)
-    assert (code, "keeps the settings that it began with" in error) == (2, True)
+    assert (code, "keeps its original settings" in error) == (2, True)
     repair = build_task(home / "data" / "tasks")
     code, _, error = solved(monkeypatch, capsys, repair.id, *more)
     assert (code, "is not a gist" in error) == (2, True)

@@ -37,9 +37,9 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_two_reviewers_meet_and_are_compared(theirs: Path, capsys: Captured) -> None:
     assert cli.main(["reviews", "merge", str(theirs)]) == cli.DONE
-    assert capsys.readouterr().out == "82 operations added, 0 were there already.\n"
+    assert capsys.readouterr().out == "82 operations added, 0 were already known.\n"
     assert cli.main(["reviews", "merge", str(theirs / "r2.jsonl")]) == cli.DONE
-    assert capsys.readouterr().out == "0 operations added, 82 were there already.\n"
+    assert capsys.readouterr().out == "0 operations added, 82 were already known.\n"
     assert cli.main(["reviews", "agreement", "--json"]) == cli.DONE
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "gistpoint.agreement/1"
@@ -73,7 +73,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     first, second = captured.err.splitlines()
     assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
     assert "out.jsonl holds no operation. What can be merged are the files of the folder reviews" in second
-    assert captured.out == "82 operations added, 0 were there already.\n"
+    assert captured.out == "82 operations added, 0 were already known.\n"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
         (["export", "--reviewer", "nobody"], "no review by 'nobody'"),
         (["export", "--output", "/dev/null/x"], "can't be written"),
         (["merge", "/nowhere.jsonl"], "can't be read"),
-        (["agreement"], "Two reviewers"),
+        (["agreement"], "two reviewers"),
         (["agreement", "r1", "nobody"], "no review by 'nobody'"),
     ],
 )

@@ -153,7 +153,7 @@ def test_nobody_else_is_enrolled_while_texts_are_unwritten(say: Say, tmp_path: P
     say("new", "mine", "--tasks", "demo")
     assert "--code ME --role author" in say("open", "mine")
     said = say("enrol", "mine", "--number", "2", code=2)
-    assert "Still to be written, before anybody else takes part: texts.consent, privacy.contact." in said
+    assert "Still to be written before anybody else takes part: texts.consent, privacy.contact." in said
     assert "gistpoint study amend mine --why 'texts'" in said
     assert "--code ME" in say("enrol", "mine", "--code", "ME", "--role", "author")
     for file in (tmp_path / "mine" / "study.toml", tmp_path / "mine" / "texts" / "consent.md"):

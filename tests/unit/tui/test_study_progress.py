@@ -95,7 +95,7 @@ def test_a_part_is_open_in_one_window_alone(root: Path) -> None:
 
 def test_below_the_consent_stands_whom_to_reach_and_how_long_data_are_kept() -> None:
     assert privacy_words(Privacy(contact="lab@example.org", retention_days=30)) == (
-        "Questions and complaints: lab@example.org\n\nWhat there is of you is erased after 30 days."
+        "Questions and complaints: lab@example.org\n\nYour data are erased after 30 days."
     )
     assert privacy_words(Privacy(contact="a")) == "Questions and complaints: a"
 

@@ -83,7 +83,7 @@ def test_a_report_is_written_into_the_study_though_an_analysis_fails(
     monkeypatch.setattr(sys, "platform", "linux")
     assert cli.main(["study", "report", str(study), "--open"]) == cli.NEGATIVE
     out = capsys.readouterr().out
-    assert "Failed, as the page tells: fails" in out
+    assert "Failed, as reported on the page: fails" in out
     assert "There is no screen here" in out
     page = (study / "SIMULATED-report.html").read_text()
     assert "This analysis failed: ValueError: singular" in page

@@ -1,1 +1,1 @@
-"""Runs of agents, looked on."""
+"""Screens that watch agents' runs."""

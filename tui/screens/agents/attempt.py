@@ -1,4 +1,4 @@
-"""An attempt of a model, looked on: the panes of the solve screen, read-only, drawn as the journal grows."""
+"""Watching a model's attempt: the panes of the solve screen, read-only, drawn as the journal grows."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from gistpoint.tui.widgets.text_view import TextView
 POLL_S = 0.5
 _TAKE, _GIVE = "Take this attempt over?", "Give it back to the model?"
 _GIVE_WORDS = (
-    "The model is told of the calls that were made meanwhile, with their answers, and reads your note. "
-    "Esc keeps the attempt as it is: you can go on with it, or give it back later."
+    "The model gets the calls made in the meantime, with their answers, and reads your note. "
+    "Esc leaves the attempt as it is: you can continue it, or give it back later."
 )
 WATCHED: Mapping[str, PanePlace] = {
     **{name: PANES[name] for name in ("brief", "files", "code")},
@@ -63,7 +63,7 @@ WATCHED: Mapping[str, PanePlace] = {
 
 
 class ModelPane(StatePane):
-    """What the model says, turn by turn, where a person's editor is."""
+    """What the model says, turn by turn, in place of a person's editor."""
 
     words = query_one("#model-words", TextView)
 
@@ -81,7 +81,7 @@ class ModelPane(StatePane):
         watch_frame(self, "model")
 
     def update_from(self, state: AttemptState) -> None:
-        """Add the turns and the changes of hands that are new."""
+        """Add the new turns and handovers."""
         entries = spoken(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
@@ -98,21 +98,21 @@ def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> F
 
 
 def spoken(state: AttemptState) -> list[str]:
-    """Return the turns as text, and between them who took the attempt over; new ones come at the end."""
+    """Return the turns as text, and the handovers between them. New ones come at the end."""
     handovers = [(handover.turns, 1, handover_words(handover)) for handover in state.handovers]
     turns = [(number, 0, turn_words(turn)) for number, turn in enumerate(state.turns, start=1)]
     return [words for _, _, words in sorted(handovers + turns, key=lambda entry: entry[:2])]
 
 
 def handover_words(handover: Handover) -> str:
-    """Return a change of hands as text, with the note to the model."""
+    """Return a handover as text, with the note to the model."""
     if handover.to != PERSON:
         return "── given back to the model\n" + (f"{handover.note}\n\n" if handover.note else "\n")
     return f"── taken over by a person{f' ({handover.by})' if handover.by else ''}\n\n"
 
 
 def turn_words(turn: ModelTurn) -> str:
-    """Return a turn as text: what it cost, the reasoning, what was said, and the calls by name."""
+    """Return a turn as text: its cost, the reasoning, the reply, and the calls by name."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
     head = f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,} received"
@@ -123,7 +123,7 @@ def turn_words(turn: ModelTurn) -> str:
 
 
 class TakeAsked(Message):
-    """Asks to go on with an attempt that no process has open; `by` is a pseudonym."""
+    """Asks to continue an attempt that no process has open. `by` is a pseudonym."""
 
     def __init__(self, attempt_id: str, by: str = "") -> None:
         super().__init__()
@@ -141,18 +141,18 @@ class GiveAsked(Message):
 def take_words(state: AttemptState) -> str:
     """Return what it means to take an attempt over."""
     model, left = visible_line(state.header.model or "the model"), state.remaining
-    baseline = ", and it is no baseline any more" if state.header.role == Role.BASELINE else ""
+    baseline = ", and it is no longer a baseline" if state.header.role == Role.BASELINE else ""
     budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"
     if not state.of_kind.hands_in_once:
         budgets += f" and {left.submissions} of {state.budgets.submissions} submissions"
     return (
         f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call under way "
-        f"gets its answer first; a reply that the model still owes is dropped. You go on with what is left: {budgets}."
+        f"gets its answer first; a pending reply of the model is dropped. You continue with what is left: {budgets}."
     )
 
 
 class AttemptWatchScreen(BaseScreen[None]):
-    """The attempt; only taking it over and giving it back change it."""
+    """The attempt, read-only except for taking it over and giving it back."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH), *bindings_of(KeyScope.WATCH_ATTEMPT)]
@@ -164,16 +164,16 @@ class AttemptWatchScreen(BaseScreen[None]):
     area = query_one(PaneArea)
     code = query_one(CodePane)
     results = query_one(ResultsPane)
-    said = query_one("#agent-said", Plain)
+    status = query_one("#agent-status", Plain)
 
     def __init__(
         self, follower: JournalFollower, clock: TimeSource, runs: AgentRunStore, *, ask_back: bool = False
     ) -> None:
-        """With `ask_back` a person has just left the attempt, and is asked at once whether to give it back."""
+        """With `ask_back`, a person has just left the attempt and is asked whether to give it back."""
         super().__init__()
         self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
         self._asking: Asking | None = None
-        """The request that the run lets go of the attempt."""
+        """The request that the run release the attempt."""
         self._by = ""
         self._jobs = Jobs(self, "watch-attempt")
         self._live = False
@@ -188,16 +188,16 @@ class AttemptWatchScreen(BaseScreen[None]):
         brief = watch_frame(Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source")
         results = ResultsPane(self._start_of, lambda call_id: None)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
-        yield Plain("", id="agent-said")
+        yield Plain("", id="agent-status")
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then again and again."""
+        """Read at once, and then repeatedly."""
         self.action_pane("results")
         self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.live), self._show)
 
     def on_unmount(self) -> None:
-        """Stop reading, and ask for nothing any more."""
+        """Stop reading, and withdraw requests."""
         self._jobs.stop()
         self._withdraw()
 
@@ -217,7 +217,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
         self.bar.title = f"{state.header.mode} {state.header.task_id[:4]}".capitalize()
         self.bar.update_from(state, clock, backend=state.header.backend)
-        self.said.update(self._words(state))
+        self.status.update(self._words(state))
 
     def _draw(self, state: AttemptState) -> None:
         if not self._briefed and state.started:
@@ -246,13 +246,13 @@ class AttemptWatchScreen(BaseScreen[None]):
             return end_words(state.ending, attempt_result(state))
         take, give = (shown_key(key_named(id).keys) for id in ("watch.take", "watch.give"))
         if self._asking is not None:
-            return f"Asked for: the model's call under way gets its answer first. {take} withdraws."
+            return f"Requested: the model's call under way gets its answer first. {take} withdraws the request."
         if has_person(state):
             whose = f"A person ({by}) has it" if (by := visible_line(state.handovers[-1].by)) else "A person has it"
             return (
-                f"{whose}, and works on it."
+                f"{whose}, and is working on it."
                 if self._live
-                else f"{whose}. {take} goes on with it, {give} gives it back."
+                else f"{whose}. {take} continues it, {give} gives it back."
             )
         if not self._live:
             return "No process has it open: the attempt is unfinished."
@@ -305,12 +305,15 @@ class AttemptWatchScreen(BaseScreen[None]):
     @on(CallAsked)
     @on(FunctionAsked)
     def _refuse(self) -> None:
-        self.app.notify("It can only be read here, until it is taken over.")
+        self.app.notify("It is read-only here until you take it over.")
 
     # Stepping in
 
     def action_take(self) -> None:
-        """Take the attempt over, after a question that says what this means; a second time withdraws the request."""
+        """Take the attempt over, after a question that explains the consequences.
+
+        A second time withdraws the request.
+        """
         state = self._follower.state
         if self._asking is not None:
             self._withdraw()
@@ -348,7 +351,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Go on with an attempt that was asked for once it is free; ask once whether to give back what was left."""
+        """Continue a requested attempt when it is free. Ask once whether to give back one just left."""
         if self._asking is not None and state.ended:
             self._withdraw()
             self.app.notify("The attempt has ended before the model let go of it.", severity="warning")
@@ -368,7 +371,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_give(self) -> None:
         """Ask for a note, and give the attempt back."""
         if self._live:
-            self.app.notify("A person works on it: it can be given back once they have left it.")
+            self.app.notify("A person is working on it: it can be given back after they have left it.")
         else:
             self._ask_to_give()
 
@@ -382,7 +385,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to give an attempt back only while a person has it, and to take it over only until it ends."""
+        """Offer giving back only while a person has the attempt, and taking over only before it ends."""
         state = self._follower.state
         if action == "give":
             return has_person(state)

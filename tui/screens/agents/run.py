@@ -1,4 +1,4 @@
-"""A run of an agent, looked on: the table of its jobs, drawn again as their journals grow."""
+"""Watching an agent's run: the table of its jobs, redrawn as their journals grow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gistpoint.tui.widgets.table import Table
 
 POLL_S = 0.5
 _GAUGE = 10
-"""Cells of the bar of jobs that have ended."""
+"""Cells of the bar of ended jobs."""
 
 
 class JobTableView(Table[JobRow]):
@@ -44,7 +44,7 @@ class JobTableView(Table[JobRow]):
 
 
 class RunWatchScreen(BaseScreen[None]):
-    """The table; Enter opens an attempt. Nothing here changes the run."""
+    """The table of jobs. Enter opens an attempt. Nothing here changes the run."""
 
     CSS_PATH = "agents.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]
@@ -55,7 +55,7 @@ class RunWatchScreen(BaseScreen[None]):
     header = query_one(HeaderBar)
 
     class AttemptAsked(Message):
-        """Asks to look on at an attempt."""
+        """Asks to watch an attempt."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
@@ -73,7 +73,7 @@ class RunWatchScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then again and again."""
+        """Read at once, and then repeatedly."""
         self.table.focus()
         self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show)
 
@@ -93,7 +93,7 @@ class RunWatchScreen(BaseScreen[None]):
         self._tell(rows, at_work=at_work)
 
     def _tell(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
-        """Tell how far the run is: in the header what it is, in the frame what came of its jobs."""
+        """Show the progress of the run: the header describes it, the frame shows the results of its jobs."""
         counts = Counter(row.job.status for row in rows)
         ended = [row.state for row in rows if row.state.ended]
         mixed = sum(state.mixed for state in ended)
@@ -112,11 +112,11 @@ class RunWatchScreen(BaseScreen[None]):
             *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
             *([f"${sum(costs):.4f}"] if costs else []),
         ]
-        framed(self.table, f"Jobs ({len(rows)})", " · ".join(["Enter looks on", *parts]))
+        framed(self.table, f"Jobs ({len(rows)})", " · ".join(["Enter watches one", *parts]))
 
     @on(RecordList.Chosen)
     def open_attempt(self) -> None:
-        """Look on at the attempt under the cursor."""
+        """Watch the attempt under the cursor."""
         row = self.table.chosen
         if row is None or not row.job.attempt:
             self.app.notify("This job has no attempt yet." if row is None or not row.job.message else row.job.message)
@@ -124,5 +124,5 @@ class RunWatchScreen(BaseScreen[None]):
         self.post_message(self.AttemptAsked(row.job.attempt))
 
     def action_leave(self) -> None:
-        """Close: the run goes on."""
+        """Close. The run continues."""
         self.dismiss(None)

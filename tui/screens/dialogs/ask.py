@@ -1,4 +1,4 @@
-"""Questions that are answered with words or a choice."""
+"""Questions answered with words or a choice."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 ON_THEIR_WAY_S = 1.0
-"""A key pressed this soon after a question appeared by itself was meant for something else."""
+"""A key pressed this soon after a question appeared unasked was meant for something else."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
-    """A box at the bottom, so that what it is about stays in sight; Escape answers None."""
+    """A box at the bottom, so that its subject stays visible. Escape answers None."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     unasked = False
-    """Whether it opens by itself: keys that were on their way to another screen are then no answer."""
+    """Whether it opens unasked, so that keys meant for another screen are not answers."""
     enter_answers = True
-    """Whether Enter in a field answers as the first button does."""
+    """Whether Enter in a field answers like the first button."""
     _above: Sequence[Widget] = ()
-    """What is asked about."""
+    """The subject of the question."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._came = get_time()
 
     def compose(self) -> ComposeResult:
-        """Lay out body, buttons and keys; nothing but the frame takes a line without words."""
+        """Lay out body, buttons and keys. Only the frame takes a line without words."""
         with framed(Vertical(classes="dialog-box"), self._title):
             with VerticalScroll(classes="dialog-body", can_focus=False):
                 for widget in self.body():
@@ -72,16 +72,16 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return [view for widget in self._above for view in widget.query(LineView)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to scroll what is asked about while not all of it is in sight."""
+        """Offer to scroll the subject while it is not fully visible."""
         return action != "scroll_shown" or any(view.max_scroll_y > 0 for view in self._views())
 
     def action_scroll_shown(self, by: int) -> None:
-        """Scroll what is asked about by so many rows."""
+        """Scroll the subject by a number of rows."""
         for view in self._views():
             view.scroll_relative(y=by, animate=False)
 
     def on_resize(self) -> None:
-        """See whether there is something to scroll."""
+        """Check whether there is something to scroll."""
         self.call_after_refresh(self.refresh_bindings)
 
     def body(self) -> list[Widget]:
@@ -94,7 +94,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
     @property
     def field_words(self) -> str:
-        """What the line of keys says that Enter does in a field: it presses the first button, or nothing."""
+        """The words for Enter in a field in the line of keys: the first button's, or nothing."""
         return str(self.buttons()[0].label) if self.enter_answers else ""
 
     def action_cancel(self) -> None:
@@ -103,7 +103,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks a question; the answer is True, or False if it is refused or left."""
+    """Asks a question. The answer is True, or False if refused or left."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class ConfirmDialog(Dialog[bool]):
         shown: Sequence[Widget] = (),
         drawer: bool = False,
     ) -> None:
-        """`careful` makes the refusal the default; `shown` stands above the text.
+        """`careful` makes refusal the default. `shown` is shown above the text.
 
-        A `drawer` lies at the bottom, over the whole width.
+        A `drawer` is at the bottom, over the whole width.
         """
         super().__init__(title)
         self._text, self._yes, self._no, self._careful = text, yes, no, careful
@@ -126,7 +126,7 @@ class ConfirmDialog(Dialog[bool]):
         self.set_class(drawer, "-drawer")
 
     def body(self) -> list[Widget]:
-        """Return what is asked about, and the question's text."""
+        """Return the subject and the text of the question."""
         return [*self._above, Plain(self._text)]
 
     def buttons(self) -> list[Button]:
@@ -168,12 +168,12 @@ Result = TypeVar("Result")
 
 
 def show_error(app: App[Result], error: UserError) -> None:
-    """Show a problem that the user can do something about."""
+    """Show a problem that the user can solve."""
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
 
 
 class TextDialog(Dialog[str]):
-    """Asks for a line of text: a line number, something to search for."""
+    """Asks for a line of text, such as a line number or a search."""
 
     def __init__(self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK") -> None:
         super().__init__(title)
@@ -208,12 +208,12 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """A choice of one; a mark, not colour alone, shows it."""
+    """A single choice, shown by a mark rather than only by colour."""
 
     def __init__(
         self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
     ) -> None:
-        """`marks`: of the chosen one and of the others. `enter_words`: what the line of keys says that Enter does."""
+        """`marks` are for the chosen one and the others. `enter_words` describe Enter in the line of keys."""
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks
@@ -222,7 +222,7 @@ class Choices(OptionList):
         self.offer(labels)
 
     def offer(self, labels: Sequence[str]) -> None:
-        """Offer other choices, the first of them chosen."""
+        """Offer other choices, with the first one chosen."""
         self._labels = labels
         self.clear_options()
         self.add_options([Option(self._words(number)) for number in range(len(labels))])
@@ -241,7 +241,7 @@ class Choices(OptionList):
 
 
 class ReasonDialog(Dialog[Reasoned]):
-    """Asks for one of several reasons, and for words."""
+    """Asks for one of several reasons and for words."""
 
     def __init__(
         self,
@@ -253,7 +253,10 @@ class ReasonDialog(Dialog[Reasoned]):
         words: str = "In your own words",
         at_once: bool = False,
     ) -> None:
-        """`choices` are (code, label). With `at_once` Enter on a reason answers, else it leads to the words."""
+        """`choices` are (code, label).
+
+        With `at_once`, Enter on a reason answers; otherwise it leads to the words.
+        """
         super().__init__(title)
         self._at_once = at_once
         self._text, self._choices, self._yes, self._words = text, choices, yes, words
@@ -310,10 +313,10 @@ class PickDialog(Dialog[str]):
 
     def body(self) -> list[Widget]:
         """Return the field and the list."""
-        return [Input(placeholder="Type to narrow down"), Choices(marks=("▸", " "))]
+        return [Input(placeholder="Type to filter"), Choices(marks=("▸", " "))]
 
     def on_mount(self) -> None:
-        """Show all."""
+        """Show all choices."""
         self._fill("")
         self.query_one(Input).focus()
 
@@ -350,16 +353,16 @@ class PickDialog(Dialog[str]):
 
 
 class CommentDialog(TextDialog):
-    """A comment; Escape leaves it as a draft."""
+    """A comment. Escape saves it as a draft."""
 
     def __init__(self, title: str, draft: str, keep: Callable[[str], None], *, label: str = "") -> None:
         """`keep` is called with the text as it is typed."""
-        super().__init__(title, label=label, value=draft, placeholder="Why? Enter says it, Esc keeps it as a draft")
+        super().__init__(title, label=label, value=draft, placeholder="Why? Enter saves it, Esc keeps it as a draft")
         self._keep = keep
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
-        """Keep what is typed."""
+        """Save the typed text."""
         self._keep(event.value)
 
 
@@ -368,13 +371,13 @@ _WAIT_SECONDS = 0.2
 
 
 class ConsentPrompt:
-    """Asks for consent in an app; a thread may call `ask`, the event loop must not."""
+    """Asks for consent in an app. A thread may call `ask`, the event loop must not."""
 
     def __init__(self, app: App[object]) -> None:
         self._app = app
 
     def ask(self, why_not: str) -> bool:
-        """Show the question and wait; an app that closes means no."""
+        """Show the question and wait. If the app closes, the answer is no."""
         answered = threading.Event()
         answers: list[bool | None] = []
 
@@ -383,7 +386,7 @@ class ConsentPrompt:
             answered.set()
 
         dialog = ConfirmDialog(
-            "Run without isolation?", _TEXT.format(why=why_not), yes="Run it all the same", no="Don't", careful=True
+            "Run without isolation?", _TEXT.format(why=why_not), yes="Run it anyway", no="Don't", careful=True
         )
         dialog.unasked = True
         self._app.call_from_thread(self._app.push_screen, dialog, done)

@@ -1,4 +1,4 @@
-"""Covers over code and instructions: while the clock is stopped, and after a long time without input."""
+"""Covers for code and instructions, while the clock is stopped and after a long time without input."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class PauseCover(BaseScreen[bool]):
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
             if self._text:
                 yield Plain(self._text)
-            yield Plain("The clock stands still. Code and instructions are hidden until you go on.")
-            yield Button("Go on", id="yes", variant="primary", compact=True)
-            yield Button("Leave, and go on another time", id="no", compact=True)
+            yield Plain("The clock is stopped. Code and instructions are hidden until you continue.")
+            yield Button("Continue", id="yes", variant="primary", compact=True)
+            yield Button("Leave, and continue another time", id="no", compact=True)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -52,7 +52,10 @@ class PauseCover(BaseScreen[bool]):
 
 
 class IdleCover(BaseScreen[Literal["worked", "away"]]):
-    """Covers code and instructions until the solver says what the time was used for; neither answer is the default."""
+    """Covers code and instructions until the solver says how the time was used.
+
+    Neither answer is the default.
+    """
 
     CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = ""
@@ -64,17 +67,17 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         self._came = get_time()
 
     def compose(self) -> ComposeResult:
-        """Show how long nothing was pressed, and what the answers mean."""
+        """Show how long no key was pressed, and what the answers mean."""
         span = duration(self._idle_ms)
         with framed(Vertical(classes="cover"), "z Are you there?"):
-            yield Plain(f"Nothing was pressed for {span}. Code and instructions are hidden until you answer.")
+            yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")
             yield Plain(f"If you were working, these {span} count; the time behind this page is idle in any case.")
             yield Button("I was working  Alt+Y", id="worked", compact=True)
             yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Whether the page accepts an event; it ignores those that were made before it appeared."""
+        """Return whether the page accepts an event. It ignores those from before it appeared."""
         return event.time >= self._came + ON_THEIR_WAY_S
 
     @on(Button.Pressed)

@@ -1,1 +1,1 @@
-"""Writing a gist: the solve screen with an editor whose gutter shows the evidence of each line."""
+"""Writing a gist: the solve screen with an editor whose gutter shows the evidence on each line."""

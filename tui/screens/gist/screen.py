@@ -1,4 +1,4 @@
-"""Write a gist: the solve screen with the gist in place of a function, the trace, and scores if they may be shown."""
+"""Writing a gist: the solve screen with the gist instead of a function, the trace, and scores if allowed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ from gistpoint.tui.widgets.plain import Plain, plain_cell, plain_line
 
 
 class TracePane(StatePane):
-    """The trace that a call has shown: files in the order of first touch, their functions below; at first empty."""
+    """The trace shown by a call: files in the order of first touch, with their functions below.
+
+    Initially empty.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TRACE)]
 
@@ -69,7 +72,7 @@ class TracePane(StatePane):
 
     @property
     def tree_view(self) -> Tree[str]:
-        """The tree: a node's data is its function."""
+        """The tree. A node's data is its function."""
         return self.query_one("#trace-tree", Tree)
 
     def compose(self) -> ComposeResult:
@@ -80,11 +83,11 @@ class TracePane(StatePane):
         yield tree
 
     def on_mount(self) -> None:
-        """Say how to get a trace."""
+        """Show how to get a trace."""
         pane_frame(self, "trace", note="not traced yet: Enter asks for the trace of the command")
 
     def update_from(self, state: AttemptState) -> None:
-        """Show the latest trace; ● marks functions that were read."""
+        """Show the latest trace. ● marks functions already read."""
         calls = [c for c in state.calls if c.tool == "trace" and c.text is not None and not c.refused]
         if not calls:
             return
@@ -123,7 +126,7 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """A gist: one text, saved by a step before each call, scored if that may be shown, and handed in once."""
+    """A gist: one text, saved by a step before each call, scored if allowed, and handed in once."""
 
     in_place: Mapping[str, str] = {"list_directory": "files", TRACE.name: "trace", SCORE_GIST.name: ""}
     has_suspects = False
@@ -153,15 +156,15 @@ class GistSolving(SolvingKind):
         self._controller.make_way(keep)
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return sentences on what a call would use up for good."""
+        """Return a warning about what a call would use up for good."""
         if tool is SUBMIT_GIST:
             return "There is one hand-in: the attempt ends with it."
         if price.last_tool_use:
-            return "This is the last step: the gist is handed in after it as it was last saved, and the attempt ends."
+            return "This is the last step: after it, the gist is handed in as last saved, and the attempt ends."
         return ""
 
     def submission(self) -> CallQuestion | None:
-        """Return the hand-in, with its price and the size of what is handed in."""
+        """Return the hand-in with its price and the size of the gist."""
         lines = len(self._editor.code.splitlines())
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
         price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
@@ -169,7 +172,7 @@ class GistSolving(SolvingKind):
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Whether the call is a score without a limit: a line for each would move the text during typing."""
+        """Return whether the call is a score without a limit: a line would move the text during typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
 
@@ -178,7 +181,7 @@ QUIET_SECONDS = 2.0
 
 
 class GistPane(EditorPane):
-    """One buffer. It has gutter and figures only if evidence may be shown."""
+    """A pane with one buffer. It has a gutter and figures only if evidence may be shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
 
@@ -189,7 +192,7 @@ class GistPane(EditorPane):
             super().__init__()
             self.text = text
 
-    beside = query_one(GistGutter)
+    evidence_gutter = query_one(GistGutter)
     figures = query_one("#gist-figures", Plain)
     original = query_one("#gist-original", CodeView)
 
@@ -199,7 +202,7 @@ class GistPane(EditorPane):
     """The text for which a score was last requested."""
     _typed_at = 0.0
     _checked = ""
-    """The text that the editor has checked last."""
+    """The text last checked by the editor."""
 
     def compose(self) -> ComposeResult:
         """Lay out figures, gutter and editor, and the views that can replace the editor."""
@@ -221,18 +224,18 @@ class GistPane(EditorPane):
         self._taken = len(state.calls)
 
     def on_mount(self) -> None:
-        """Start to check now and then whether typing has paused."""
+        """Start checking periodically whether typing has paused."""
         self.set_interval(0.5, self._look)
 
     def open_first(self) -> None:
         """Open the gist as it was left."""
         self._load(GIST_BUFFER, gist_of(self._state).now)
-        self.beside.marks = {}
+        self.evidence_gutter.marks = {}
         self._take_evidence()
         self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Take up a new state: a text that a tool wrote, and evidence."""
+        """Show a new state: a text written by a tool, and evidence."""
         scored = _last_score(state) is not _last_score(self._state)
         super().update_from(state)
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
@@ -251,14 +254,14 @@ class GistPane(EditorPane):
         return self.code != gist_of(self._state).now
 
     def start_of(self, name: str) -> str:
-        """Return the gist as a step saved it last: what the diff compares with."""
+        """Return the gist as last saved by a step, for comparison in the diff."""
         return gist_of(self._state).text
 
     def take(self, name: str) -> bool:
-        """Append a function that was shown; the focus stays."""
+        """Append a function that was shown. The focus stays."""
         shown = shown_function(self._state, name)
         if shown is None:
-            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
+            self.app.notify("Its source has not been shown yet: read it first.", severity="warning")
             return False
         code = self.code.rstrip("\n")
         text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
@@ -276,7 +279,7 @@ class GistPane(EditorPane):
         self.switcher.current = "gist-writing"
 
     def draw_frame(self) -> None:
-        """Tell whether the text is saved, and what is known of it; the frame of an original line stays."""
+        """Show whether the text is saved and what is known about it. The frame of an original line stays."""
         if self.switcher.current == "editor-diff":
             self.frame("gist", "diff against what the last step saved · Alt+D goes back")
         elif self.switcher.current != "gist-original":
@@ -286,8 +289,8 @@ class GistPane(EditorPane):
         """Return the size of the text, whether it is saved, and whether it parses."""
         lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
         kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it: 1 step"
-        said = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
-        return Content.assemble(plain_line(said), state_words(replace(self.editor.state, added=0, removed=0)))
+        size = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
+        return Content.assemble(plain_line(size), state_words(replace(self.editor.state, added=0, removed=0)))
 
     # Scores
 
@@ -305,7 +308,7 @@ class GistPane(EditorPane):
             self.post_message(self.ScoreWanted(text))
 
     def _check(self, text: str) -> Fault | None:
-        """Find what is wrong with a text, and what it has not defined; called on a thread."""
+        """Find the faults of a text, and names it doesn't define. Called on a thread."""
         fault = fault_in(text)
         if fault is None and self._scored:
             self._undefined = text, undefined_names(text)
@@ -313,7 +316,7 @@ class GistPane(EditorPane):
 
     @on(FunctionEditor.Checked)
     def gist_checked(self, message: FunctionEditor.Checked) -> None:
-        """Take up what was found."""
+        """Show the findings."""
         self._checked = message.text
         self.draw_evidence()
 
@@ -336,11 +339,11 @@ class GistPane(EditorPane):
         self.draw_evidence()
 
     def draw_evidence(self) -> None:
-        """Put the marks beside unchanged lines, and the figures above."""
+        """Put the marks next to unchanged lines, and the figures above."""
         if not self.may_show:
             return
         if self._scored:
-            self.beside.marks = carried(self._marks, self._scored, self.code)
+            self.evidence_gutter.marks = carried(self._marks, self._scored, self.code)
         self.figures.update(self._figures_now())
         self.figures.set_class(bool(self._scored) and self.code != self._scored, "-stale")
 
@@ -357,11 +360,11 @@ class GistPane(EditorPane):
             )
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"
-        what = f"  {len(found)} to mend: Alt+N" if found else ""
+        what = f"  {len(found)} to fix: Alt+N" if found else ""
         return f"{self._figures}{stale}{what}"
 
     def fault(self) -> Fault | None:
-        """Return why the text as it is now is not a Python module."""
+        """Return why the current text is not a Python module."""
         return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
 
     def missing_lines(self) -> list[MissingLine]:
@@ -370,33 +373,33 @@ class GistPane(EditorPane):
             return []
         if self._undefined[0] != self.code:
             self._undefined = self.code, undefined_names(self.code)
-        return missing_lines(self.beside.marks.values(), self._undefined[1])
+        return missing_lines(self.evidence_gutter.marks.values(), self._undefined[1])
 
     @on(FunctionEditor.Edited)
     def text_edited(self) -> None:
-        """Follow the text, and wait until typing has paused."""
+        """Follow the text, and wait for a pause in typing."""
         self._typed_at = time.monotonic()
         self.draw_evidence()
         self.draw_frame()
 
-    def action_lack(self) -> None:
+    def action_flaw(self) -> None:
         """Go to the next line that lowers a score, and show why."""
         found = self.missing_lines()
         if not found:
             self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
             return
         here = self.editor.cursor_location[0] + 1
-        at = next((lack for lack in found if lack.line > here), found[0])
+        at = next((flaw for flaw in found if flaw.line > here), found[0])
         self.show_writing()
         self.editor.move_cursor((min(at.line, self.editor.document.line_count) - 1, 0), center=True)
-        same = [lack.words for lack in found if lack.line == at.line]
+        same = [flaw.words for flaw in found if flaw.line == at.line]
         self.app.notify(f"line {at.line}: {', '.join(same)}")
 
-    def action_lacks(self) -> None:
+    def action_flaws(self) -> None:
         """Choose among all lines that lower a score."""
         found = self.missing_lines()
         if not found:
-            self.action_lack()
+            self.action_flaw()
             return
 
         def answered(line: str | None) -> None:
@@ -405,7 +408,7 @@ class GistPane(EditorPane):
                 self.editor.move_cursor((int(line.partition(" ")[0]) - 1, 0), center=True)
                 self.editor.focus()
 
-        choices = [(f"{lack.line} {n}", f"{lack.line:>5}  {lack.words}") for n, lack in enumerate(found)]
+        choices = [(f"{flaw.line} {n}", f"{flaw.line:>5}  {flaw.words}") for n, flaw in enumerate(found)]
         self.app.push_screen(PickDialog(f"What would raise the scores   {LEGEND}", choices), answered)
 
     def action_original(self) -> None:
@@ -418,7 +421,7 @@ class GistPane(EditorPane):
         if not self.may_show:
             self.app.notify(_AFTER)
             return
-        evidence = self.beside.marks.get(self.editor.cursor_location[0] + 1)
+        evidence = self.evidence_gutter.marks.get(self.editor.cursor_location[0] + 1)
         place = evidence.original if evidence is not None else None
         if place is None:
             self.app.notify(words_of(evidence))
@@ -437,7 +440,7 @@ _AFTER = "Scores and evidence are shown after the hand-in."
 
 
 def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the text that was scored last, and its score; None if nothing was."""
+    """Return the text scored last, with its score; None if there is none."""
     if state.submissions and state.submissions[-1].metrics:
         last = state.submissions[-1]
         return last.gist, last.metrics
@@ -452,7 +455,7 @@ def _writes(name: str) -> bool:
 
 
 class GistScreen(SolveScreen):
-    """An attempt at a gist; dismissed as `SolveScreen` is."""
+    """An attempt at a gist, dismissed like `SolveScreen`."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST_SOLVE)]
@@ -474,14 +477,14 @@ class GistScreen(SolveScreen):
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer scores where there are any before the hand-in, and automatic ones where they have no limit."""
+        """Offer scores if there are any before the hand-in, and automatic ones if they have no limit."""
         if action in ("score", "live"):
             free = self._attempt.state.budgets.scores is None
             return SCORE_GIST in self._attempt.tools and (action == "score" or free)
         return super().check_action(action, parameters)
 
     async def action_score(self) -> None:
-        """Score the gist as it is now."""
+        """Score the current gist."""
         await self.area.make("editor")
         self.pane.editor.flush()
         fault = self.pane.fault() if self.pane.scores_freely else None

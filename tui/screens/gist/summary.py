@@ -1,4 +1,4 @@
-"""Summary of a gist: its scores, the evidence line by line, and the reference gist of the same command."""
+"""The summary of a gist: its scores, the evidence by line, and the reference gist of the command."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def gist_summary(task: Task, full: Answer, state: AttemptState, *, accepted: boo
     outcome = summary_rows(task, state, accepted)
     lines = read_evidence(last.metrics.get("lines", ())) if last is not None else ()
     text = last.gist if last is not None else gist_of(state).now
-    missing = "\n".join(f"line {lack.line}: {lack.words}" for lack in missing_lines(lines, ()))
+    missing = "\n".join(f"line {flaw.line}: {flaw.words}" for flaw in missing_lines(lines, ()))
     pages = [
         SummaryPage("Gist", HandedIn(task, text, marks_of(lines))),
-        SummaryPage("What was missing", SummaryTextPage(missing or "Nothing that is known.", id="page-lacks")),
+        SummaryPage("What was missing", SummaryTextPage(missing or "Nothing known.", id="page-flaws")),
         SummaryPage("Reference", ReferencePage(answer), "#reference-text"),
     ]
     groups = [*outcome, *([("Scores", scores)] if scores else [])]
@@ -41,14 +41,14 @@ def gist_summary(task: Task, full: Answer, state: AttemptState, *, accepted: boo
 
 
 class HandedIn(ScoredGist):
-    """The gist that was handed in, with its gutter."""
+    """The gist handed in, with its gutter."""
 
     def __init__(self, task: Task, text: str, marks: Marks) -> None:
         super().__init__(SourceTree.open(task.tree_path) if task.tree_path.is_file() else None, id="page-gist")
         self._handed_in, self._marks = text, marks
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Show the gist."""
         self.show(self._handed_in, self._marks)
 
 
@@ -60,12 +60,12 @@ class ReferencePage(Vertical):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """Lay out the facts about it, and its text."""
+        """Lay out the facts about the gist, and its text."""
         yield Plain(_reference_words(self._answer), classes="summary-legend")
         yield CodeView(id="reference-text")
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Show the gist."""
         reference = self._answer.reference
         self.query_one("#reference-text", CodeView).load(reference.text if reference is not None else "")
 
@@ -73,15 +73,15 @@ class ReferencePage(Vertical):
 def _reference_words(answer: GistAnswer) -> str:
     reference = answer.reference
     if reference is None:
-        return "No reference gist was made: gistpoint gist reference makes one."
+        return "There is no reference gist: gistpoint gist reference makes one."
     if not reference.faithful:
         return f"no faithful one: {reference.reason}"
-    rates = [("ran", reference.line_execution), ("stands", reference.line_existence)]
+    rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
     return "  ".join(["faithful", *(f"{name} {value:.1f} %" for name, value in rates if value is not None)])
 
 
 def score_rows(score: Mapping[str, Any]) -> Rows:
-    """Return the figures of a score, as `core.kinds.gist.score` spells it, by name."""
+    """Return the figures of a score, in the form of `core.kinds.gist.score`, by name."""
     rows: Rows = [("Execution fidelity", str(score.get("execution_fidelity", 0)))]
     rows.append(("Self-contained", "yes" if score.get("self_contained") else "no"))
     if score.get("instances"):

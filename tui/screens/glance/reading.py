@@ -1,4 +1,4 @@
-"""Blind reading: one function at a time, as it was or as it was corrupted, and what a reader sees in it."""
+"""Blind reading: one function at a time, original or corrupted, and what a reader sees in it."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _TICK_S = 0.2
 ANSWERS = {BlindAnswer.FAULT: "fault seen", BlindAnswer.DOUBTFUL: "doubtful", BlindAnswer.NOTHING: "nothing seen"}
 _QUESTION = "1 I see a fault · 2 something may be wrong · 3 I see nothing wrong"
 _GAUGE = 10
-"""Cells of the bar of what is read."""
+"""Cells of the progress bar."""
 
 
 class _Phase(Enum):
-    """What a reader is doing."""
+    """The current activity of the reader."""
 
     WAITING = "waiting"
     """The code has not been shown yet."""
     LOOKING = "looking"
     HIDDEN = "hidden"
-    """The time is over, or the answer is being given."""
+    """The time is up, or the answer is being given."""
 
 
 class GlanceScreen(BaseScreen[None]):
-    """One function after the other; nothing tells which version it is. What is said is kept at once.
+    """One function after another, without its version. Answers are saved at once.
 
-    With a limit the code is hidden after that many seconds. The diffs follow after the whole set, or with `at_once`
-    after each answer.
+    With a limit, the code is hidden after that many seconds. The diffs follow after the whole set, or with
+    `at_once` after each answer.
     """
 
     CSS_PATH = "glance.tcss"
@@ -66,29 +66,29 @@ class GlanceScreen(BaseScreen[None]):
         reader: GlanceReader,
         *,
         at_once: bool = False,
-        told: Callable[[], None] = lambda: None,
+        on_read: Callable[[], None] = lambda: None,
     ) -> None:
-        """`items` in their order; those read before are passed over. `told` is called after each reading."""
+        """`items` are shown in order, except those read before. `on_read` is called after each reading."""
         super().__init__()
-        self._items, self._reader, self._at_once, self._told = tuple(items), reader, at_once, told
+        self._items, self._reader, self._at_once, self._on_read = tuple(items), reader, at_once, on_read
         self._phase = _Phase.WAITING
         self._begun = 0.0
         self._looked_ms = 0
         self._line = 0
         self._draft = ""
-        self._said: list[BlindItem] = []
-        """What was read since the screen was opened, for taking back."""
+        self._answered: list[BlindItem] = []
+        """The functions read since the screen was opened, for taking back."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the header, the code or what covers it with the question in the frame, and the keys."""
+        """Lay out the header, the code or its cover with the question in the frame, and the keys."""
         yield HeaderBar("")
         yield framed(CodeView(), "", _QUESTION)
         yield framed(Plain("", id="glance-cover"))
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Go to the first function that was not read yet."""
-        self.code.wrap = True  # nobody has the time to look beyond the edge
+        """Go to the first function not read yet."""
+        self.code.wrap = True  # there is no time to look beyond the edge
         if self._reader.limit_s:
             self.set_interval(_TICK_S, self._tick)
         self._go_on()
@@ -108,7 +108,7 @@ class GlanceScreen(BaseScreen[None]):
     # What the reader does
 
     def action_show(self) -> None:
-        """Show the function that waits."""
+        """Show the waiting function."""
         if self._left and self._phase is _Phase.WAITING:
             self._phase, self._begun = _Phase.LOOKING, monotonic()
             self.code.load(self._item.text(self._item.version(self._reader.seed)))
@@ -123,7 +123,7 @@ class GlanceScreen(BaseScreen[None]):
             self._draw()
 
     def action_say(self, answer: str) -> None:
-        """Say what was seen; a fault and a doubt are asked for words."""
+        """Answer what was seen. For a fault or a doubt, ask for words."""
         if not self._left or self._phase is _Phase.WAITING:
             return
         chosen = BlindAnswer(answer)
@@ -148,11 +148,11 @@ class GlanceScreen(BaseScreen[None]):
         self.app.push_screen(CommentDialog(title, self._draft, typed, label=label), answered)
 
     def action_take_back(self) -> None:
-        """Take back the last answer and ask again; one whose diff was shown stands."""
-        if self._at_once or not self._said:
+        """Take back the last answer and ask again. An answer whose diff was shown is final."""
+        if self._at_once or not self._answered:
             self.notify("There is no answer that can be taken back.", severity="warning")
             return
-        item = self._said.pop()
+        item = self._answered.pop()
         reading = self._reading(item)
         if reading is None or not self._do(lambda: self._reader.take_back(reading.op)):
             return
@@ -160,7 +160,7 @@ class GlanceScreen(BaseScreen[None]):
         self._begin(item, reading)
 
     def action_leave(self) -> None:
-        """Close; everything that was said is kept."""
+        """Close. All answers are saved."""
         self.app.exit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -181,8 +181,8 @@ class GlanceScreen(BaseScreen[None]):
         line = 0 if answer is BlindAnswer.NOTHING else self._line
         if not self._do(lambda: self._reader.read(item, BlindReply(answer, line, words, self._looked_ms))):
             return
-        self._do(self._told)
-        self._said.append(item)
+        self._do(self._on_read)
+        self._answered.append(item)
         if not self._at_once:
             self._go_on()
         elif item.version(self._reader.seed) is ShownVersion.ORIGINAL:
@@ -207,7 +207,7 @@ class GlanceScreen(BaseScreen[None]):
         self._begin(self._item)
 
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
-        """Show a function, or wait for Enter if its time is limited; one taken back has had its time."""
+        """Show a function, or wait for Enter if its time is limited. One taken back has had its time."""
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0
         self._draft = taken_back.words if taken_back else ""
@@ -221,7 +221,7 @@ class GlanceScreen(BaseScreen[None]):
             self.action_show()
 
     def _finish(self) -> None:
-        """Go on to the diffs of what was read corrupted; without any, close."""
+        """Continue with the diffs of the corrupted functions read; without any, close."""
         changed = [item for item in self._items if item.version(self._reader.seed) is ShownVersion.CORRUPTED]
         self._cover_code()
         if changed and not self._at_once:

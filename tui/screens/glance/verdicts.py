@@ -1,4 +1,4 @@
-"""After a blind reading: the diff of each corruption that was read, and the reader's verdict on it."""
+"""After a blind reading: the diff of each corruption read, and the reader's verdict on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def suggested(reading: Reading) -> GlanceVerdict:
 
 
 class VerdictScreen(BaseScreen[None]):
-    """The diffs one after the other. What is said is kept at once and can be said again."""
+    """The diffs one after another. A verdict is saved at once and can be changed."""
 
     CSS_PATH = "glance.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GLANCE_DIFF)]
@@ -52,17 +52,20 @@ class VerdictScreen(BaseScreen[None]):
     def __init__(
         self, items: Sequence[BlindItem], reader: GlanceReader, *, summary: str = "", last: bool = True
     ) -> None:
-        """`items` were read corrupted. With `last` leaving ends the program, else it goes on to the next function."""
+        """`items` were read corrupted.
+
+        With `last`, leaving ends the program, else it shows the next function.
+        """
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
         self._drafts: dict[BlindItem, str] = {}
         self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the header, the diff, what was said, and the keys."""
+        """Lay out the header, the diff, the answer, and the keys."""
         yield HeaderBar("")
         yield framed(DiffView())
-        yield framed(Plain("", id="glance-words"), "What you said")
+        yield framed(Plain("", id="glance-words"), "Your answer")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -86,7 +89,7 @@ class VerdictScreen(BaseScreen[None]):
         self.app.push_screen(CommentDialog(f"Why {chosen}?", words, typed), answered)
 
     def action_take_back(self) -> None:
-        """Take back the verdict in sight."""
+        """Take back the current verdict."""
         given = self._given(self._items[self._at])
         if given is not None:
             try:
@@ -96,7 +99,7 @@ class VerdictScreen(BaseScreen[None]):
             self._show()
 
     def action_turn(self, step: int) -> None:
-        """Go to another diff; with one alone, forward goes on to the next function."""
+        """Go to another diff. If there is only one, forward shows the next function."""
         if not self._last and step > 0:
             self.dismiss()
             return
@@ -104,7 +107,7 @@ class VerdictScreen(BaseScreen[None]):
         self._show()
 
     def action_leave(self) -> None:
-        """Close; everything that was said is kept."""
+        """Close. All verdicts are saved."""
         self.app.exit()
 
     def _keep(self, item: BlindItem, verdict: GlanceVerdict, words: str) -> None:
@@ -143,8 +146,8 @@ class VerdictScreen(BaseScreen[None]):
             where = (
                 f" at line {reading.line}, {'the changed place' if reading.hit else 'which is not the changed place'}"
             )
-        said = f": {visible_line(reading.words)}" if reading.words else ""
-        return f"Blind, {_ANSWERS[reading.answer]}{where}{said}. If it is a fault, that makes it: {suggested(reading)}"
+        words = f": {visible_line(reading.words)}" if reading.words else ""
+        return f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, that makes it: {suggested(reading)}"
 
     def _judged(self, item: BlindItem) -> str:
         given = self._given(item)

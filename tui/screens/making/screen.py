@@ -1,4 +1,4 @@
-"""Tasks being made: what is tried now, what was thrown away and why, and the kept tasks, to be opened at once."""
+"""Tasks being made: current trials, rejections with reasons, and the kept tasks, which can be opened."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 DRAW_S = 0.2
-"""Reports may come much more often than anybody can read them."""
+"""Seconds between drawings, since reports may come faster than anybody can read."""
 _LARGE = 32
-"""Lines of a terminal from which more of the work is shown."""
+"""The number of lines of a terminal from which more of the work is shown."""
 
 
 class KeptTable(Table[KeptTask]):
-    """The tasks that were kept."""
+    """The kept tasks."""
 
     MARGIN, GAP = 1, 2
 
@@ -48,7 +48,7 @@ class KeptTable(Table[KeptTask]):
 
 
 class MakingScreen(BaseScreen[None]):
-    """Draws the reports of the work, which goes on in a thread of its own; Enter opens a kept task."""
+    """Draws the reports of the work, which runs in its own thread. Enter opens a kept task."""
 
     CSS_PATH = "making.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CAMPAIGN)]
@@ -75,7 +75,7 @@ class MakingScreen(BaseScreen[None]):
         self._shown: CampaignShown | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the work, what was thrown away, the kept tasks, the last results, and the keys."""
+        """Lay out the work, rejections, kept tasks, last results, and the keys."""
         yield HeaderBar("Making tasks")
         yield framed(Plain("", id="making-now"), "Now")
         yield framed(Plain("", id="making-dropped"), "Thrown away")
@@ -84,20 +84,20 @@ class MakingScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Draw at once, and again as reports come."""
+        """Draw at once, and again when reports come."""
         self.kept.focus()
         self._draw()
         self.set_interval(DRAW_S, self._draw)
 
     @on(RecordList.Chosen)
     def open_task(self) -> None:
-        """Open the task under the cursor; the work goes on."""
+        """Open the task under the cursor. The work continues."""
         task = self.kept.chosen
         if task is not None:
             self.post_message(self.TaskAsked(task.id))
 
     def action_leave(self) -> None:
-        """Close; what is kept stays."""
+        """Close. Kept tasks stay."""
         self.app.exit()
 
     def _draw(self) -> None:
@@ -121,13 +121,13 @@ class MakingScreen(BaseScreen[None]):
             self.kept.renew(shown.kept)
         else:
             self.kept.show(shown.kept, at=self.kept.chosen.id if self.kept.chosen else None)
-        then = ["Enter opens one", "the rest goes on"] if shown.kept else []
+        then = ["Enter opens one", "the rest continues"] if shown.kept else []
         if shown.ended:
             then[1:] = ["q leaves and prints the tables"]
         framed(self.kept, f"Kept ({len(shown.kept)})", "; ".join(then))
 
     def _fill(self, pane: Plain, lines: Sequence[str]) -> None:
-        """Show lines in a pane, which is not there without any."""
+        """Show lines in a pane, which is hidden if there are none."""
         if self._drawn.get(pane.id or "") != lines:
             self._drawn[pane.id or ""] = lines
             pane.update(plain_text("\n".join(lines)).highlight_regex("[█░]+", style="$primary"))

@@ -1,4 +1,4 @@
-"""A reviewer's annotations of the open run: labels, comments, a verdict, and the steps that were seen."""
+"""A reviewer's annotations of the open run: labels, comments, a verdict, and the steps seen."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _LOOK_S = 2.0
 _REASONS = {
     ExcludeReason.EXPOSURE: "The solver had seen the answer",
     ExcludeReason.AID: "The solver had help that is not allowed",
-    ExcludeReason.SHORTCUT: "The tests are met without a repair",
+    ExcludeReason.SHORTCUT: "The tests pass without a repair",
     ExcludeReason.ENVIRONMENT: "The environment failed",
-    ExcludeReason.NOT_SERIOUS: "It was not tried in earnest",
+    ExcludeReason.NOT_SERIOUS: "It was no serious attempt",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A verdict as it was filled in; the corrected time is in seconds."""
+    """A verdict as filled in. The corrected time is in seconds."""
 
     verdict: RunVerdict
     reasons: tuple[ExcludeReason, ...] = ()
@@ -62,12 +62,15 @@ class Given:
 
     @classmethod
     def by_word(cls, word: VerdictWord) -> Given:
-        """Return the verdict that a key gives."""
+        """Return the verdict for a key."""
         return cls(word.means, word.reasons, words=word.words)
 
 
 class VerdictDialog(Dialog[Given]):
-    """One of four verdicts; an exclusion needs a reason, a corrected time its seconds. A key is enough, too."""
+    """One of four verdicts. An exclusion needs a reason, a corrected time its seconds.
+
+    A key is also enough.
+    """
 
     CSS_PATH = "../dialogs/dialogs.tcss"
 
@@ -79,7 +82,7 @@ class VerdictDialog(Dialog[Given]):
         self._words = words
 
     def body(self) -> list[Widget]:
-        """Return the verdicts, the reasons, a field for a time, and a note; what a verdict does not need is hidden."""
+        """Return verdicts, reasons, and fields for a time and a note, hiding what a verdict doesn't need."""
         return [
             Options(list(_WORDS.values()), id="verdicts"),
             Options(list(_REASONS.values()), several=True, id="reasons"),
@@ -90,7 +93,7 @@ class VerdictDialog(Dialog[Given]):
         ]
 
     def on_key(self, event: events.Key) -> None:
-        """Take the key of a verdict as the answer, outside the fields."""
+        """Outside the fields, take the key of a verdict as the answer."""
         word = next((word for word in self._words if word.key == event.character), None)
         if word is not None and not isinstance(self.focused, Input):
             event.stop()
@@ -155,10 +158,10 @@ def _bound_characters() -> set[str]:
 
 
 class ReviewAnnotations:
-    """One reviewer's annotations of one run; all writing but `stopped` happens in the loader's thread."""
+    """One reviewer's annotations of one run. All writing except `stopped` happens in the loader's thread."""
 
     def __init__(self, run: RunInSight, view: ReviewView) -> None:
-        """The view is told of each change on the UI thread, and once at the beginning."""
+        """The view is notified of each change on the UI thread, and once at the beginning."""
         self._run, self._view = run, view
         self._reviewer: Reviewer | None = None
         self._key = ""
@@ -172,9 +175,9 @@ class ReviewAnnotations:
         """The annotations; None while they are being read."""
         self._live = view.settings.live
         self.others_reading: tuple[str, ...] = ()
-        """Who else of the team reads the run now."""
+        """The other team members who read the run now."""
         self.seen: set[int] = set()
-        """The steps that were seen."""
+        """The steps seen."""
 
     # Reading annotations
 
@@ -200,7 +203,7 @@ class ReviewAnnotations:
         self._take(review)
 
     def begin(self, *, resumes: bool) -> None:
-        """Show the stored annotations; `resumes` goes to the step at which the reviewer stopped."""
+        """Show the stored annotations. `resumes` goes to the step at which the reviewer stopped."""
         view, review = self._view, self.review
         if review is None:
             return
@@ -224,7 +227,7 @@ class ReviewAnnotations:
             self._view.review_changed(self.review)
 
     def find_again(self) -> None:
-        """Find the annotated steps again, once the place of each step is known."""
+        """Find the annotated steps again when the place of each step is known."""
         if self._document is None or self._found_again:
             return
         self._found_again = True
@@ -236,8 +239,8 @@ class ReviewAnnotations:
         """Take the annotations, and find their steps if these have moved."""
         self.review = review
         if self._document is not None and self._document.renumbered:
-            said = [label.step for label in review.labels] + [comment.step for comment in review.comments]
-            for key in (*said, *review.seen, review.stopped):
+            annotated = [label.step for label in review.labels] + [comment.step for comment in review.comments]
+            for key in (*annotated, *review.seen, review.stopped):
                 if key is not None:
                     self._places[key] = place_of(self._document, key)
 
@@ -246,7 +249,7 @@ class ReviewAnnotations:
 
     # Showing them
 
-    def draw_beside_steps(self) -> None:
+    def mark_steps(self) -> None:
         """Mark annotated and seen steps in the list."""
         review, steps = self.review, self._view.steps
         if review is None:
@@ -260,7 +263,7 @@ class ReviewAnnotations:
 
     def words(self, step: int) -> list[str]:
         """Return the labels and comments of a step."""
-        return [words for _, words in self._said_of(step)]
+        return [words for _, words in self._annotations_of(step)]
 
     def annotated(self) -> set[int]:
         """Return the steps with a label or a comment."""
@@ -269,7 +272,7 @@ class ReviewAnnotations:
         keys = [label.step for label in self.review.labels] + [comment.step for comment in self.review.comments]
         return {place for key in keys if (place := self._place_of(key)) is not None}
 
-    def _said_of(self, step: int) -> list[tuple[str, str]]:
+    def _annotations_of(self, step: int) -> list[tuple[str, str]]:
         """Return the annotations of a step: the operation, and its text for display."""
         if self.review is None:
             return []
@@ -288,7 +291,7 @@ class ReviewAnnotations:
     def _label_name(self, id: str) -> str:
         return next((label.name for labels in self._sets if (label := labels.by_id(id)) is not None), id)
 
-    # Noting what was seen
+    # Noting seen steps
 
     def step_seen(self, step: Step) -> None:
         """Note a step as seen."""
@@ -308,7 +311,7 @@ class ReviewAnnotations:
         self._view.steps.refresh_record(step.index)
 
     def stopped(self, step: Step) -> None:
-        """Note the step at which the reviewer stops; written at once, as the program may end."""
+        """Note the step at which the reviewer stops. Written at once, since the program may end."""
         if self._reviewer is not None and self._document is not None and self.review is not None and self.review.seen:
             try:
                 self._reviewer.stopped(self._key, key_of(self._document, step))
@@ -329,7 +332,7 @@ class ReviewAnnotations:
         asks[what]()
 
     def toggle_by_key(self, character: str) -> bool:
-        """Add or remove the label with a hot key; return False if no label has the key."""
+        """Add or remove the label with a hot key. Return False if no label has it."""
         for labels in self._sets:
             label = labels.by_key(character)
             if label is not None:
@@ -338,7 +341,7 @@ class ReviewAnnotations:
         return False
 
     def judge_by_key(self, characters: str) -> bool:
-        """Give the verdict of which one of the characters is the key; return False if it is none's."""
+        """Give the verdict whose key is one of the characters. Return False if there is none."""
         word = next((word for word in self._words if word.key in characters), None)
         if word is not None and self._reviewer is not None:
             self._give(Given.by_word(word))
@@ -346,7 +349,7 @@ class ReviewAnnotations:
 
     @property
     def hint(self) -> str:
-        """Say which keys annotate a step and judge the run."""
+        """Return the keys that annotate a step and judge the run, in words."""
         keys = " ".join(word.key for word in self._words)
         return f"L labels  c comments  {keys} V judge the run"
 
@@ -371,9 +374,9 @@ class ReviewAnnotations:
 
         def act(reviewer: Reviewer, run: str) -> str:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
-            stands = reviewer.toggle(run, label, key, place=place, label_set=label_set)
+            added = reviewer.toggle(run, label, key, place=place, label_set=label_set)
             where = "the run" if step is None else f"step {step.index + 1}" + (", what is selected" if place else "")
-            return f"{'+' if stands else '−'} {name} on {where}"
+            return f"{'+' if added else '−'} {name} on {where}"
 
         self._change(act)
 
@@ -415,7 +418,7 @@ class ReviewAnnotations:
             if op is not None:
                 self._change(act(op))
 
-        choices = self._said_of(step.index)
+        choices = self._annotations_of(step.index)
         if choices:
             self._view.open(PickDialog("Take back", choices), answered)
         else:
@@ -433,13 +436,13 @@ class ReviewAnnotations:
         self._view.open(VerdictDialog(self._words), answered)
 
     def _give(self, given: Given) -> None:
-        """Give a verdict; one that stands already, by the same key, is taken back."""
+        """Give a verdict. The same key again takes it back."""
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 
         def act(reviewer: Reviewer, run: str) -> str:
-            stands = reviewer.review(run).verdict
-            if stands is not None and given.words and stands.words == given.words:
-                reviewer.delete(stands.op)
+            current = reviewer.review(run).verdict
+            if current is not None and given.words and current.words == given.words:
+                reviewer.delete(current.op)
                 return f"Verdict taken back: {given.words}"
             reviewer.verdict(
                 run,
@@ -469,22 +472,22 @@ class ReviewAnnotations:
         self._change(act)
 
     def _change(self, act: Callable[[Reviewer, str], str]) -> None:
-        """Change the review, in the loader's thread; `act` returns the line to show above the keys."""
+        """Change the review in the loader's thread. `act` returns the line to show above the keys."""
 
         def job() -> tuple[Review, str]:
             assert self._reviewer is not None
-            said = act(self._reviewer, self._key)
+            message = act(self._reviewer, self._key)
             review = self._reviewer.review(self._key)
             self._take(review)
             if self._document is not None:
                 settle(self._document, self._reviewer.store.book, self._key)
-            return review, said
+            return review, message
 
         def then(changed: tuple[Review, str]) -> None:
-            review, said = changed
+            review, message = changed
             self._view.review_changed(review)
-            if said:
-                self._view.say(said)
+            if message:
+                self._view.say(message)
 
         if self._reviewer is not None:
             self._run.loader.do(job, then, keeps=True)

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 
 _NAME = 30
-"""Characters of what tells a run from the other; its middle is left out if it has more."""
+"""Characters of the text that distinguishes the runs. A longer one is shortened in the middle."""
 _UNCHANGED = "Nothing changed so far."
 
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """Both runs, read to their ends; `words` are the steps of each, one line per step."""
+    """Both runs, read to the end. `words` are the steps of each, one line per step."""
 
     documents: tuple[RunDocument, RunDocument]
     comparison: RunComparison
@@ -66,16 +66,16 @@ class _Pair:
 
 
 class AlignedList(RecordList):
-    """A row for each pair of steps; milestones are highlighted."""
+    """A row for each pair of steps. Milestones are highlighted."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.comparison: RunComparison | None = None
-        self._said: tuple[list[str], list[str]] = ([], [])
+        self._step_words: tuple[list[str], list[str]] = ([], [])
 
     def show(self, comparison: RunComparison, words: tuple[list[str], list[str]]) -> None:
         """Show an alignment; `words` are the steps of both runs, one line each."""
-        self.comparison, self._said = comparison, words
+        self.comparison, self._step_words = comparison, words
         self.set_count(len(comparison.rows), cursor=0)
 
     def row(self, index: int, width: int) -> list[Piece]:
@@ -95,7 +95,7 @@ class AlignedList(RecordList):
         ]
 
     def _words(self, side: int, step: int | None) -> str:
-        return "" if step is None else self._said[side][step]
+        return "" if step is None else self._step_words[side][step]
 
 
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
@@ -108,10 +108,10 @@ def _shows_change(state: RepositoryState | None) -> bool:
 
 
 class _Side(Vertical):
-    """A run's step, or what it has changed so far."""
+    """A run's step, or its changes so far."""
 
     def compose(self) -> ComposeResult:
-        """Lay out all three, of which one is shown."""
+        """Lay out all three views, of which one is shown."""
         yield StepView(id=f"{self.id}-step")
         yield DiffView(id=f"{self.id}-diff")
         yield Plain(_UNCHANGED, id=f"{self.id}-unchanged")
@@ -171,7 +171,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the names of the files if they are short and tell the runs apart, else where the names differ."""
+        """Return the file names if they are short and distinguish the runs, else the parts that differ."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
@@ -231,8 +231,8 @@ class CompareScreen(BaseScreen[None]):
                 view.clear()
             state = pair.states[at]
             self.query_one(f"#{name}-diff", DiffView).load_diff(state.diff if state is not None else ())
-            said = f"No change is known so far.\n\n{state_note(state)}" if state and state.problems else _UNCHANGED
-            self.query_one(f"#{name}-unchanged", Plain).update(said)
+            note = f"No change is known so far.\n\n{state_note(state)}" if state and state.problems else _UNCHANGED
+            self.query_one(f"#{name}-unchanged", Plain).update(note)
         self._changed = (_shows_change(pair.states[0]), _shows_change(pair.states[1]))
         self._place()
 
@@ -280,7 +280,7 @@ class CompareScreen(BaseScreen[None]):
 
 
 def budget_words(spent: Spent | None) -> list[str]:
-    """Return the used and the remaining budget in words."""
+    """Return the used and remaining budget in words."""
     if spent is None:
         return []
     words = [f"{spent.calls} calls" + (f", {spent.calls_left} left" if spent.calls_left is not None else "")]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.judge import GistJudging
     from gistpoint.core.tasks.model import Task
 
-HIDDEN = "What its lines are worth is hidden until your verdict."
-NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
+HIDDEN = "The scores of its lines are hidden until your verdict."
+NO_TASK = "Its task is not here, so it can't be scored; the marks are those the run recorded."
 
 
 @runtime_checkable
@@ -25,11 +25,11 @@ class ShowsGist(Protocol):
     """A page that shows a gist."""
 
     text: str
-    """The gist that is shown; empty if there is none."""
+    """The displayed gist; empty if there is none."""
 
 
 class GistScoring(ViewJob):
-    """Scores the gist that is shown, one at a time."""
+    """Scores the displayed gist, one at a time."""
 
     NAME = "gist score"
 
@@ -40,14 +40,17 @@ class GistScoring(ViewJob):
         self.backends: dict[str, str] = {}
 
     def look_for_gist(self) -> None:
-        """Show the tab of the gist page if the run writes a gist; in the loader's thread, once the rows are read."""
+        """Show the tab of the gist page if the run writes a gist.
+
+        In the loader's thread, after the rows are read.
+        """
         loader, pages = self._run.loader, self._view.pages
         loader.do(lambda: writes_gist(loader), lambda writes: pages.offer("gist") if writes else None, later=True)
 
     # Scoring
 
     def toggle_shown(self) -> bool:
-        """Score the gist on its page, or stop scoring; return False if that page is not in sight."""
+        """Score the gist on its page, or stop scoring. Return False if that page is not visible."""
         page = self._view.pages.made.get("gist")
         if not self.running and self._view.pages.current != "gist":
             return False
@@ -66,7 +69,7 @@ class GistScoring(ViewJob):
         elif task is None:
             self._view.say(NO_TASK)
         elif judging is None:
-            self._view.say("Gists can't be scored here: gistpoint gist score does it.")
+            self._view.say("Gists can't be scored here: use gistpoint gist score.")
         else:
             self._view.say("Scoring the gist … Alt+S stops it.")
             self._job = self._jobs.do(lambda job: self._score(job, judging, task, text), self._view.say)
@@ -93,7 +96,7 @@ class GistScoring(ViewJob):
     def _scored(self, text: str, score: Mapping[str, Any], backend: str) -> None:
         self.scores[text], self.backends[text] = score, backend
         if self._view.pages.current == "gist":
-            self._view.fill_page(anew=True)
+            self._view.fill_page(reload=True)
 
 
 def gist_task(loader: RunLoader) -> Task | None:
@@ -105,7 +108,7 @@ def gist_task(loader: RunLoader) -> Task | None:
 
 
 def writes_gist(loader: RunLoader) -> bool:
-    """Whether a run writes a gist, according to its record and the stored tasks."""
+    """Return whether a run writes a gist, according to its record and the stored tasks."""
     from gistpoint.core.kinds.gist.state import GistState
     from gistpoint.core.kinds.registry import blank_state
 

@@ -1,4 +1,4 @@
-"""The line at the top of a run under review: who made it, how it ended, what it cost, and what a reviewer said."""
+"""The line at the top of a run under review: its solver, its end, its cost, and the review."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NARROW = 20
 
 
 def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
-    """Return who made a run, how it ended, and the first thing that is missing of it."""
+    """Return who made a run, how it ended, and the first thing missing from it."""
     solver = solver_words(header)
     solver = solver if wide else shortened(solver, _NARROW)
     words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, header.confirmation]
@@ -33,19 +33,21 @@ def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) ->
 def run_fields(
     header: Run, annotations: ReviewAnnotations | None, place: str, *, hides: bool, sums: bool = False
 ) -> list[HeaderField]:
-    """Return the `place` of a run in the list, who else reads it, the reviewer's verdict and number of labels, cost,
+    """Return the fields of a run.
+
+    They are its `place` in the list, its other readers, the reviewer's verdict and number of labels, cost,
     tokens and format.
 
-    `sums` says that the header is not complete yet.
+    `sums` means that the header is not complete yet.
     """
-    said = annotations.review if annotations is not None else None
-    verdict = said.verdict.in_words.partition(":")[0] if said is not None and said.verdict is not None else ""
+    review = annotations.review if annotations is not None else None
+    verdict = review.verdict.in_words.partition(":")[0] if review is not None and review.verdict is not None else ""
     tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
     return [
         HeaderField("run", place),
         HeaderField("also read by", ", ".join(annotations.others_reading) if annotations is not None else ""),
         HeaderField("verdict", verdict),
-        HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
+        HeaderField("labels", str(len(review.labels)) if review is not None and review.labels else ""),
         HeaderField("cost", about(header, "cost") + money(header.cost) if header.cost and not hides else ""),
         HeaderField("tokens", "…" if sums and mark else f"{mark}{tokens / 1000:,.0f}k" if tokens else ""),
         HeaderField("", header.format, "$foreground 60%"),

@@ -1,4 +1,4 @@
-"""Opens an image of a step with the system's viewer; where there is none, says in which file it is."""
+"""Opens an image of a step with the system's viewer. Without one, reports the file it is in."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SIZE = re.compile(r"[\d,]+ bytes(?=\]|$)")
 
 
 def opened_image(document: RunDocument, step: int, number: int, places: Sequence[str]) -> str:
-    """Open the image that stands at one of `places`, lines of a step's text, and return in words what became of it.
+    """Open the image at one of `places`, lines of a step's text, and return the outcome in words.
 
-    Records may hold an image twice that the step shows once. The image is written to a file that only this user can
-    read, and that is left to the viewer.
+    Records may contain an image twice that the step shows once. The image is written to a file that only this
+    user can read, which is left for the viewer.
     """
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
         return (
-            "This image can't be opened: it is only named, can't be told from the others, is larger than 2 MB, or "
-            "neither PNG, JPEG, GIF nor WebP."
+            "This image can't be opened: only its name is recorded, it can't be identified, is larger than 2 MB, or "
+            "is neither PNG, JPEG, GIF nor WebP."
         )
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)
@@ -48,7 +48,7 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
 
 
 def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
-    """Return the image of a place: told by its size, or by its order if no place has one; None if that is not sure."""
+    """Return the image of a place, by its size, or by its order if no place has one; None if uncertain."""
     sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
     alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
     same = [place for place, size in enumerate(sizes) if size == sizes[number]]
@@ -60,7 +60,7 @@ def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Im
 
 
 def _viewer() -> list[str]:
-    """Return the command that opens a file as the desktop does; empty without one, or without a desktop."""
+    """Return the desktop's command to open a file; empty without one, or without a desktop."""
     if sys.platform == "darwin":
         return ["open"]
     has_desktop = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

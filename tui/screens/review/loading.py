@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _QUIET_S = 0.8
-"""Steps are surveyed only after the keyboard has been quiet for this long."""
+"""Steps are surveyed only after this many seconds without a key."""
 _DRAWN_S = 0.15
-"""They are counted after this time, in which a step that was just read is drawn."""
+"""They are counted after this time, which leaves time to draw a step just read."""
 _BREATH_S = 0.001
-"""The time left to the screen between two slices of counting."""
+"""The time for the screen between two slices of counting."""
 _FRAME_S = 0.05
-"""The time left to the screen to draw the last step before all others are counted."""
+"""The time for the screen to draw the last step before all others are counted."""
 _REPORT_S = 0.5
 _AHEAD_S = 0.02
-"""The time that reading a run ahead of its screen takes, and that of one step."""
+"""The time that reading a run ahead of its screen may take, and for one step."""
 _ROWS = 2_000
 _SLICE = 48
 _SHORTEST_ID = 12
@@ -50,11 +50,11 @@ _OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size in bytes up to which a run's index is made at once."""
 _QUICKLY_COUNTED = 16_000_000
-"""The bytes that are counted sooner than their last step is drawn on its own."""
+"""The size in bytes up to which counting is faster than drawing the last step separately."""
 
 
 class Rank(IntEnum):
-    """The work of the thread, the most urgent first."""
+    """The kinds of work of the thread, the most urgent first."""
 
     OPEN = 0
     STEP = 1
@@ -66,11 +66,11 @@ class Rank(IntEnum):
 
 
 class SeveralRunsError(UserError):
-    """A name means several runs, one of which has to be chosen."""
+    """A name refers to several runs, one of which has to be chosen."""
 
 
 def opener(name: str) -> Callable[[], RunDocument]:
-    """Return a function that opens a run by name; it imports its modules when it is called."""
+    """Return a function that opens a run by name. It imports its modules when called."""
 
     def opening() -> RunDocument:
         from gistpoint.sessions.records.archives import RunFileError
@@ -95,7 +95,10 @@ class BegunRun(NamedTuple):
 
 
 def begin(name: str) -> BegunRun | None:
-    """Open a run ahead of its screen and read its first steps; None if it can't be opened: its screen tells why."""
+    """Open a run ahead of its screen and read its first steps.
+
+    None if it can't be opened; its screen reports why.
+    """
     with suppress(UserError):
         document = opener(name)()
         return BegunRun(document, _first_steps(document))
@@ -103,7 +106,7 @@ def begin(name: str) -> BegunRun | None:
 
 
 def _first_steps(document: RunDocument) -> list[Step]:
-    """Return the steps that a screen shows at first, as far as reading them takes no time."""
+    """Return the steps that a screen shows first, as far as they can be read at once."""
     steps: list[Step] = []
     until = time.monotonic() + _AHEAD_S
     while len(steps) < _SLICE and document.ensure(len(steps)):
@@ -115,14 +118,17 @@ def _first_steps(document: RunDocument) -> list[Step]:
 
 
 def _first_listed(steps: Sequence[Step], format: str) -> int:
-    """Return the first step that is not hidden at first, as far as these, the first ones, tell."""
+    """Return the first step that is not initially hidden, judging by these first ones."""
     families = [family_of(step, format) for step in steps]
     hidden = hidden_at_first(format, len(steps), families.count(Family.HARNESS))
     return next((number for number, family in enumerate(families) if family not in hidden), 0)
 
 
 def _index(document: RunDocument, first: int) -> bool:
-    """Index the run to a step and a little further, a small one whole; return whether there is that step."""
+    """Index the run up to a step and a little further, or a small run in full.
+
+    Return whether the step exists.
+    """
     known = document.ensure(first)
     if document.progress.total <= _SMALL:
         document.build()
@@ -146,7 +152,7 @@ class RowFact(NamedTuple):
 
 
 class OfRun(Message):
-    """Sent by the loader of a run, which need not be the one in sight."""
+    """Sent by the loader of a run, which need not be the visible one."""
 
     def __init__(self, loader: RunLoader) -> None:
         super().__init__()
@@ -166,37 +172,37 @@ class StepRead(OfRun):
 
 
 class LastStepRead(StepRead):
-    """The last step was read; its number is not known yet."""
+    """The last step was read. Its number is not known yet."""
 
 
 def has_error(step: Step) -> bool:
-    """Whether a step or one of its results reports an error."""
+    """Return whether a step or one of its results reports an error."""
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
         result.is_error or (result.returncode or 0) != 0 for result in step.results
     )
 
 
 def solver_words(header: Run) -> str:
-    """Return who made a run: its model, a person, or the program that called; empty if nobody is named."""
+    """Return who made a run: its model, a person, or the calling program; empty if nobody is named."""
     return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
 
 
 def is_our_id(task: str) -> bool:
-    """Whether the name of a task is the id of one of ours."""
+    """Return whether the name of a task is the id of one of ours."""
     return _OUR_ID.fullmatch(task) is not None
 
 
 def short_task(task: str) -> str:
-    """Return a task's name, an id of ours as everywhere by its beginning."""
+    """Return a task's name; of one of our ids, the beginning, as everywhere."""
     return task[:_SHORTEST_ID] if is_our_id(task) else task
 
 
 class RunRewritten(OfRun):
-    """The file was replaced, and has to be reopened."""
+    """The file was replaced and has to be reopened."""
 
 
 def check_format(document: RunDocument) -> None:
-    """Raise `NoRunError` if the run hardly fits the format that it was read as."""
+    """Raise `NoRunError` if the run hardly fits the format it was read as."""
     from gistpoint.sessions.records.archives import NoRunError
     from gistpoint.sessions.runs.opening import doubt_of
 
@@ -217,7 +223,7 @@ class IndexGrew(Message):
 
 
 class KnownTask(NamedTuple):
-    """The task and the tree at the start of a run, None if not in the store, and the functions to be repaired."""
+    """The task and tree at the start of a run, None if not in the store, and the functions to be repaired."""
 
     tree: SourceTree | None = None
     goals: tuple[Goal, ...] = ()
@@ -242,16 +248,21 @@ def known_task(task_id: str, locations: Locations) -> KnownTask:
 
 
 def title_known(header: Run, known: KnownTask) -> str:
-    """Return the title of a run's task; what its answer tells only once the run has ended. Empty if not known."""
-    from gistpoint.tui.titles import title_of, told_title
+    """Return the title of a run's task, which reveals the answer only after its end; empty if unknown."""
+    from gistpoint.tui.titles import revealed_title, title_of
 
     if known.task is None:
         return ""
-    return told_title(known.task, [str(goal.ref) for goal in known.goals]) if header.verdict else title_of(known.task)
+    return (
+        revealed_title(known.task, [str(goal.ref) for goal in known.goals]) if header.verdict else title_of(known.task)
+    )
 
 
 class RunLoader:
-    """One thread per open run, the only one that parses it; all methods but the bodies of jobs return at once."""
+    """One thread per open run, the only one that parses it.
+
+    All methods except the bodies of jobs return at once.
+    """
 
     def __init__(
         self,
@@ -260,14 +271,17 @@ class RunLoader:
         locations: Locations,
         failed: Callable[[Exception], object],
     ) -> None:
-        """`opening` is called in the thread; `locations` has paths of tasks; `failed` gets errors on the UI thread."""
+        """`opening` is called in the thread. `locations` has the paths of tasks.
+
+        `failed` gets errors on the UI thread.
+        """
         self._opening, self._locations = opening, locations
         self._tell_failure = failed
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
         self.opened = self.failed = False
-        """Whether the run is open; whether something could not be read."""
+        """Whether the run is open, and whether something could not be read."""
         self.first = 0
-        """The step from which the run is shown; known once it is open."""
+        """The step at which the run is first shown; known after it is open."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
         """Facts of every step; None until the index is complete."""
@@ -282,7 +296,7 @@ class RunLoader:
 
     @property
     def comes_first(self) -> bool:
-        """Whether the run is being opened, counted or walked through, so that other runs have to wait."""
+        """Whether the run is being opened, counted or stepped through, so that other runs have to wait."""
         if self.failed:
             return False
         counting = self.document is None or not self.document.finished
@@ -294,7 +308,7 @@ class RunLoader:
         self.want(first)
 
     def go_on(self, begun: BegunRun) -> Step | None:
-        """Take over a run that is open, in place of `start`; return its first step."""
+        """Take over an open run, instead of `start`. Return its first step."""
         self.document, self.opened = begun.document, True
         self._take_first(begun.steps)
         self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
@@ -309,23 +323,23 @@ class RunLoader:
         return self._tell_failure(error)
 
     def wait(self) -> None:
-        """Read on only after a pause, as the keyboard is in use."""
+        """Continue to read only after a pause, since the keyboard is in use."""
         self._used_at = time.monotonic()
 
     def want(self, index: int) -> None:
-        """Read a step next; only the latest request counts."""
+        """Read a step next. Only the latest request counts."""
         self._looked_at = index
         self.wait()
         self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
 
     def want_rows(self, rows: Iterable[int]) -> None:
-        """Read rows of the list; only the latest request counts."""
+        """Read rows of the list. Only the latest request counts."""
         missing = [row for row in rows if row not in self.rows]
         if missing:
             self._jobs.do(lambda job: self._read_rows(job, missing), key="rows", priority=Rank.ROWS)
 
     def want_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
-        """Load the content of a page, then show it; only the latest request counts."""
+        """Load the content of a page, then show it. Only the latest request counts."""
         self._jobs.do(load, show, key="page", priority=Rank.PAGE)
 
     def do(
@@ -336,9 +350,9 @@ class RunLoader:
         later: bool = False,
         keeps: bool = False,
     ) -> None:
-        """Run something else in the thread, before it reads on; with `later`, once the visible rows were read.
+        """Run something else in the thread before it reads on; with `later`, after reading the visible rows.
 
-        What `keeps` something is done even if the screen is left before it begins.
+        A job that `keeps` something is done even if the screen is left before it begins.
         """
         self._jobs.do(lambda _: body(), then, priority=Rank.LATER if later else Rank.PAGE, keeps=keeps)
 
@@ -349,31 +363,31 @@ class RunLoader:
         self._read_on()
 
     def look_for_growth(self) -> None:
-        """Read on if the file grew after it was indexed."""
+        """Continue to read if the file has grown since it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
 
     def open_again(self) -> None:
-        """Have the run opened again, as another file has its name now."""
+        """Have the run reopened, since another file has its name now."""
         self._jobs.do(lambda job: job.post(RunRewritten(self)), key="growth", priority=Rank.PAGE)
 
     # Called by the thread's own jobs
 
     @cached_property
     def task(self) -> KnownTask:
-        """The known facts about the run's task; in the thread, once the run is open."""
+        """The known facts about the run's task; in the thread, when the run is open."""
         assert self.document is not None
         return known_task(self.document.header.task, self._locations)
 
     @property
     def history(self) -> RunHistory:
-        """The repository through the run; in the thread, once the run is open."""
+        """The repository during the run; in the thread, when the run is open."""
         if self._history is None:
             assert self.document is not None
             self._history = RunHistory(self.document, self.task)
         return self._history
 
     def forget_history(self) -> None:
-        """Follow the repository from the start again, as the end of the run has changed."""
+        """Follow the repository from the start again, since the end of the run has changed."""
         self._history = None
 
     # In the thread
@@ -459,11 +473,11 @@ class RunLoader:
         self._read_on()
 
     def _read_on(self) -> None:
-        """Go on in slices; all that waits goes first, unless the end is wanted at once."""
+        """Continue in slices. Waiting jobs go first, unless the end is wanted at once."""
         self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
-        """Index the steps, sum up, then gather facts of each step, in slices and while the keyboard is quiet."""
+        """Index the steps, sum up, then gather facts about steps, in slices while the keyboard is quiet."""
         document = self.document
         while document is not None:
             if self._hurried and document.finished:
@@ -516,7 +530,7 @@ class RunLoader:
 
 
 class RunHistory:
-    """Follows the repository through a run; used only in the loader's thread."""
+    """Follows the repository through a run. Used only in the loader's thread."""
 
     def __init__(self, document: RunDocument, task: KnownTask) -> None:
         from gistpoint.sessions.runs.repository import RepositoryHistory
@@ -526,10 +540,10 @@ class RunHistory:
         self._history = RepositoryHistory(task.tree, target=goals[0].ref if len(goals) == 1 else None)
         self._ended = False
         self.scores: list[tuple[int, object]] = []
-        """The scores that the steps followed so far recorded, each with its step."""
+        """The scores recorded by the steps followed so far, each with its step."""
 
     def after(self, step: int, job: Job) -> RepositoryState:
-        """Follow all steps up to one and return the repository after it; gives way to urgent jobs."""
+        """Follow all steps up to one and return the repository after it. Gives way to urgent jobs."""
         while self._history.fed <= step:
             job.give_way()
             followed = self._document.step(self._history.fed)
@@ -542,7 +556,7 @@ class RunHistory:
         return self._history.at(step)
 
     def at(self, step: int) -> RepositoryState:
-        """Return the repository after a step that was followed already."""
+        """Return the repository after a step already followed."""
         return self._history.at(step)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:

@@ -1,4 +1,4 @@
-"""Navigation in a run, to the next step of a kind, to the ends or at its own pace."""
+"""Navigation in a run: to the next step of a kind, to the ends, or at the run's own pace."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ WANTED = {
         "submission",
     ),
 }
-"""The marks that each kind of movement stops at."""
+"""The marks at which each kind of movement stops."""
 MILESTONES: dict[str, tuple[str, int]] = {
     "first edit": ("edit", 1),
     "last error": ("error", -1),
     "submission": ("submission", -1),
     "end": ("", -1),
 }
-"""Where the runs of a list can be opened: the kind of step, and whether it is the first (1) or the last (-1)."""
+"""Where runs of a list can be opened: the kind of step, and whether the first (1) or last (-1) one."""
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STEADY_S = 1.0
-"""Seconds for a step whose time is not known."""
+"""Seconds for a step whose time is unknown."""
 LONGEST_S = 10.0
 """Longer waits are cut to this."""
 
@@ -72,7 +72,10 @@ class Player:
     """A timer that moves to the next step."""
 
     def __init__(self, view: ReviewView, seconds_of: Callable[[], float], go_on: Callable[[], bool]) -> None:
-        """`seconds_of` returns those of the current step, 0 if unknown; `go_on` returns False at the end."""
+        """`seconds_of` returns the seconds of the current step, 0 if unknown.
+
+        `go_on` returns False at the end.
+        """
         self._view, self._seconds_of, self._go_on = view, seconds_of, go_on
         self._timer: Timer | None = None
         self._speed = SPEEDS.index(1.0)
@@ -94,7 +97,7 @@ class Player:
             self._schedule()
 
     def toggle(self) -> None:
-        """Play, or pause."""
+        """Play or pause."""
         if self.playing:
             self.stop()
         else:
@@ -121,22 +124,25 @@ class Navigation:
     """Moves the cursor of the review screen in one run."""
 
     def __init__(self, run: RunInSight, view: ReviewView, *, opens_at: str = "") -> None:
-        """`opens_at` is the milestone at which the run opens; without one it opens where the reviewer stopped."""
+        """`opens_at` is the milestone at which the run opens.
+
+        Without one, it opens where the reviewer stopped.
+        """
         self._run, self._view, self.opens_at = run, view, opens_at
         self._arriving = opens_at
         self.player = Player(view, self._seconds, self._play_on)
         self.following = False
         """Whether the cursor stays at the end of a run that is being written."""
         self.uncounted = False
-        """Whether the last step is shown and its number is not known yet."""
+        """Whether the last step is shown while its number is not known yet."""
         self._to_end = False
         self._fate = ""
-        """What became of the run's file, as it was told."""
+        """The last reported fate of the run's file."""
 
     # To a step
 
     def edge(self, end: int) -> None:
-        """Go to the first or last step; the end is read first if it is not known."""
+        """Go to the first or last step. The end is read first if unknown."""
         view, document = self._view, self._run.loader.document
         if end > 0 and (document is None or not document.finished):
             self._to_end = True
@@ -163,7 +169,7 @@ class Navigation:
         self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
 
     def go(self, kind: str, by: int) -> None:
-        """Go to the next or previous step of a kind that the survey knows."""
+        """Go to the next or previous step of a kind known to the survey."""
         survey, steps = self._run.loader.survey, self._view.steps
         place, known = (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
         self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
@@ -175,7 +181,7 @@ class Navigation:
         self._go_to(min(ahead, key=lambda place: abs(place - here), default=None), name, by, "none")
 
     def go_outside(self, places: Collection[int], name: str, by: int) -> None:
-        """Go to the next or previous step that is not among some."""
+        """Go to the next or previous step outside some."""
         steps = self._view.steps
         ahead = (n for n in _ahead(steps.cursor, by, steps.count) if n not in places and steps.lists(n))
         self._go_to(next(ahead, None), name, by, "none")
@@ -197,14 +203,14 @@ class Navigation:
     # To the milestone at which runs open
 
     def open_at_next(self) -> None:
-        """Open this run and the following ones at the next kind of milestone; after the last, where one stopped."""
+        """Open this and later runs at the next kind of milestone, or after the last, where one stopped."""
         order = ["", *MILESTONES]
         self.opens_at = self._arriving = order[(order.index(self.opens_at) + 1) % len(order)]
         self._view.say(f"Runs open at: {self.opens_at or 'where you stopped'}. @ changes it, ) goes to the next run.")
         self.arrive()
 
     def arrive(self) -> None:
-        """Go to the milestone, once all steps are known; any other movement before that ends the waiting."""
+        """Go to the milestone when all steps are known. Any other movement before that ends the wait."""
         survey, steps = self._run.loader.survey, self._view.steps
         if not self._arriving or survey is None or not survey.finished:
             return
@@ -223,7 +229,7 @@ class Navigation:
     # Automatic movement
 
     def play(self) -> None:
-        """Play, or pause."""
+        """Play or pause."""
         self.player.toggle()
         self._say_playing()
 
@@ -253,23 +259,23 @@ class Navigation:
         self.following = not self.following
         if self.following:
             self._view.steps.action_edge(1)
-        words = "Following: new steps come into sight as they are written." if self.following else "Not following."
+        words = "Following: new steps are shown as they are written." if self.following else "Not following."
         self._view.say(words)
 
     # Called for the loader's messages
 
     def look_for_growth(self) -> None:
-        """Read on if the run's file grew; tell once if it was deleted, and read the one that has replaced it."""
+        """Continue to read if the run's file has grown. Report a deletion once, and read a replacement."""
         document = self._run.loader.document
         if document is None or not document.finished:
             return
-        fate, told = _fate_of(document), self._fate
+        fate, reported = _fate_of(document), self._fate
         self._fate = fate
         if fate == "replaced":
-            self._view.say("The file was replaced by another one, which is read now.")
+            self._view.say("The file was replaced by another one, which is being read now.")
             self._run.loader.open_again()
-        elif fate and not told:
-            self._view.say("The file was deleted: nothing new comes. What was read of it can be read on.")
+        elif fate and not reported:
+            self._view.say("The file was deleted, so nothing new will come. What was loaded stays readable.")
         elif document.changed:
             self._run.loader.look_for_growth()
 
@@ -278,19 +284,19 @@ class Navigation:
         self.uncounted = False
 
     def moved(self) -> None:
-        """Note that the cursor was moved: the end is no longer waited for."""
+        """Note that the cursor was moved, which ends the wait for the end."""
         self._to_end = False
         self._arriving = ""
 
     def takes_last_step(self) -> bool:
-        """Whether the last step is to be shown while those before it are being counted."""
+        """Whether to show the last step while those before it are being counted."""
         if not self._to_end or self._view.pages.current != "step":
             return False
         self.uncounted = True
         return True
 
     def run_grew(self) -> None:
-        """Go to the end if that was requested and the end is known; stay there when following."""
+        """Go to the end if that was requested and the end is known. Stay there when following."""
         document, steps = self._run.loader.document, self._view.steps
         self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):

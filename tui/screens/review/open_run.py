@@ -1,4 +1,4 @@
-"""The run in sight with everything that belongs to it alone; another run has an object of its own."""
+"""The visible run with everything specific to it. Another run gets a new object."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
 _DRAWN_S = 0.2
-"""The time after which a run is surely drawn and being counted: what is read here imports as much as its screen."""
+"""The time after which a run is drawn and being counted. Reading here imports as much as the screen."""
 
 
 class OpenRun:
-    """A run under review; the screen replaces it whole when another run comes into sight."""
+    """A run under review. The screen replaces it as a whole when it shows another run."""
 
     def __init__(
         self,
@@ -34,11 +34,11 @@ class OpenRun:
         opens_at: str = "",
         found: FoundHits | None = None,
     ) -> None:
-        """`hides` and `opens_at` are those of `RunInSight` and `Navigation`; `found` are hits to continue from."""
+        """For `hides` and `opens_at` see `RunInSight` and `Navigation`. `found` are hits to continue from."""
         self.name, self.loader, self._view = name, loader, view
         self.header: Run | None = None
         self._summed_up: RunDocument | None = None
-        """The run whose header was read when it was complete."""
+        """The run with its complete header."""
         self.title = ""
         """The title of the run's task, if it is known here."""
         self.step: Step | None = None
@@ -46,7 +46,7 @@ class OpenRun:
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
         self._early = ""
-        """What was typed before the annotations were read: a verdict counts all the same."""
+        """What was typed before the annotations were read; a verdict counts even then."""
         self.navigation = Navigation(self, view, opens_at=opens_at)
         self.replay, self.gist = ReplayJob(self, view), GistScoring(self, view)
 
@@ -56,7 +56,7 @@ class OpenRun:
         return self.annotations.review if self.annotations is not None else None
 
     def stop(self) -> None:
-        """Stop everything that runs for it."""
+        """Stop everything that runs for the run."""
         for part in (self.loader, self.replay, self.gist, self.navigation.player):
             part.stop()
 
@@ -65,14 +65,14 @@ class OpenRun:
         if self.annotations is not None and self.step is not None:
             self.annotations.stopped(self.step)
 
-    def read_anew(self, loader: RunLoader) -> None:
-        """Take another loader, as another file has the run's name now; the place in it stays."""
+    def reopen(self, loader: RunLoader) -> None:
+        """Switch to another loader, since another file has the run's name now. The place in it stays."""
         self.loader.stop()
         self.loader, self.header = loader, None
         self.step = None if self.navigation.following else self.step
 
     def grew(self) -> None:
-        """Take up what the header says at the end of the run, and find annotated steps again."""
+        """Use the header at the end of the run, and find annotated steps again."""
         document = self.loader.document
         if document is None or not document.finished:
             return
@@ -84,10 +84,10 @@ class OpenRun:
         if self.annotations is not None:
             self.annotations.find_again()
 
-    # What is known of it from elsewhere
+    # Facts from elsewhere
 
     def look_further(self) -> None:
-        """Read task, gist and annotations in the loader's thread, once the run was drawn."""
+        """Read task, gist and annotations in the loader's thread, after the run was drawn."""
         loader = self.loader
         self._view.set_timer(_DRAWN_S, lambda: self._look(loader))
 
@@ -121,13 +121,13 @@ class OpenRun:
 
     def go(self, what: str, by: int) -> None:
         """Go to the next or previous step of a kind."""
-        said = self.annotations
+        annotations = self.annotations
         if what == "label":
-            self.navigation.go_among(said.annotated() if said is not None else (), what, by)
+            self.navigation.go_among(annotations.annotated() if annotations is not None else (), what, by)
         elif what == "turn":
             self.navigation.turn(by)
         elif what == "unseen":
-            self.navigation.go_outside(said.seen if said is not None else (), what, by)
+            self.navigation.go_outside(annotations.seen if annotations is not None else (), what, by)
         else:
             self.navigation.go(what, by)
 
@@ -137,12 +137,12 @@ class OpenRun:
             self.annotations.ask(what)
 
     def annotate_by_key(self, character: str) -> bool:
-        """Give the label or the verdict with a hot key; return whether there is one."""
-        said = self.annotations
-        if said is None:
+        """Give the label or verdict with a hot key. Return whether there is one."""
+        annotations = self.annotations
+        if annotations is None:
             self._early += character
             return False
-        return said.toggle_by_key(character) or said.judge_by_key(character)
+        return annotations.toggle_by_key(character) or annotations.judge_by_key(character)
 
 
 def _title(document: RunDocument, loader: RunLoader) -> str:

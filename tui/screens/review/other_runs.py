@@ -1,4 +1,4 @@
-"""The other runs of a list: those beside the open one, ready before they are asked for, and those it links to."""
+"""The other runs of a list: the neighbours of the open one, prepared in advance, and those it links to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.tui.screens.review.view import ReviewView
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    """Return different paths without the folders that all begin with and the parts that all end with."""
+    """Return different paths without the folders at the start and the parts at the end that all share."""
     parts = [name.split("/") for name in names]
     columns = enumerate(zip(*parts, strict=False))
     first = next((at for at, column in columns if len(set(column)) > 1), min(map(len, parts)) - 1)
@@ -20,7 +20,7 @@ def _without_shared(names: Sequence[str]) -> list[str]:
 
 
 class ReadyRuns:
-    """Loaders of the runs that will be asked for next, each opened, indexed and surveyed in its own thread."""
+    """Loaders of the likely next runs, each opened, indexed and surveyed in its own thread."""
 
     def __init__(self, make: Callable[[str], RunLoader]) -> None:
         """`make` makes the loader of a run."""
@@ -37,7 +37,7 @@ class ReadyRuns:
                 self._loaders[name].start()
 
     def take(self, name: str) -> RunLoader:
-        """Return the loader of a run; one that is not ready, or could not open it, is made anew."""
+        """Return the loader of a run. Make a new one if none is ready or it could not open the run."""
         loader = self._loaders.pop(name, None)
         if loader is None or loader.failed:
             if loader is not None:
@@ -47,7 +47,7 @@ class ReadyRuns:
         return loader
 
     def wait(self) -> None:
-        """Let the run in sight be read and drawn first."""
+        """Let the visible run be read and drawn first."""
         for loader in self._loaders.values():
             loader.wait()
 
@@ -57,24 +57,24 @@ class ReadyRuns:
 
 
 class OtherRuns:
-    """Opens other runs; `names` are the runs in the list from which this one was chosen."""
+    """Opens other runs. `names` are the runs of the list from which this one was chosen."""
 
     def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
         self._view, self.names = view, names
 
-    def beside(self, by: int) -> str | None:
+    def neighbour(self, by: int) -> str | None:
         """Return the name of the next or previous run of the list; None if there is none."""
         names, here = self.names, self._view.run.name
         at = names.index(here) + by if here in names else -1
         return names[at] if 0 <= at < len(names) else None
 
     def end_words(self, by: int) -> str:
-        """Say that there is no next or previous run."""
+        """Return words for a missing next or previous run."""
         return f"This is the {'last' if by > 0 else 'first'} of {len(self.names):,} runs."
 
     @property
     def place(self) -> str:
-        """Which of them this run is, in words; empty for the only one."""
+        """The place of this run in the list, in words; empty for the only one."""
         names, here = self.names, self._view.run.name
         return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
 
@@ -88,7 +88,7 @@ class OtherRuns:
         return linked_name(self._view.run.name, link)
 
     def follow_link(self) -> None:
-        """Open the run that the step started; from the last step, offer those that this one leads to as a whole."""
+        """Open the run that the step started. From the last step, offer all runs that this one leads to."""
         view = self._view
         links = view.run.step.links if view.run.step else ()
         at_end = not links and view.steps.cursor == view.steps.count - 1
@@ -113,7 +113,7 @@ class OtherRuns:
         self._pick("Compare with", others, open_both)
 
     def _pick(self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False) -> None:
-        """Choose one of several runs; a single one is taken at once unless it `asks`."""
+        """Choose one of several runs. A single one is taken at once, unless it `asks`."""
         from gistpoint.tui.screens.dialogs.ask import PickDialog
 
         def answered(name: str | None) -> None:

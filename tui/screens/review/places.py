@@ -1,4 +1,4 @@
-"""A search in all runs of a list: its hits as places, each of which opens its run at the step."""
+"""A search in all runs of a list. Its hits are places, each of which opens its run at the step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PlaceTable(Table["Hit"]):
     """A hit in each row: run, step, the part of the step, and the line."""
 
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
-        """`runs` are the rows of the runs by their names."""
+        """`runs` are the rows of the runs, by name."""
         names = names_apart(runs)
         columns: tuple[Column[Hit], ...] = (
             Column("run", lambda hit: names[hit.run], width=22, rank=1, keeps_end=True),
@@ -49,7 +49,7 @@ class PlaceTable(Table["Hit"]):
 
 
 def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
-    """Return names for runs: the task's words, for several runs of it after what their files' names differ in."""
+    """Return names for runs: their task's words, after what distinguishes the files of several runs."""
     of_task: defaultdict[str, list[str]] = defaultdict(list)
     for name, row in runs.items():
         of_task[task_words(row)].append(name)
@@ -61,7 +61,10 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
 
 
 def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
-    """Return what tells names apart, in whole words; nothing for a single one, numbers if names may tell too much."""
+    """Return what distinguishes names, in whole words.
+
+    Nothing for a single one, numbers if names reveal too much.
+    """
     if len(names) < 2:
         return [""]
     if hidden:
@@ -72,8 +75,8 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
 
 
 def _shared_words(names: Sequence[str]) -> str:
-    """Return what names begin with in common, without the letters and digits at which it stops."""
-    pairs = zip(min(names), max(names), strict=False)  # what these two share, all between them do
+    """Return the common start of names, without trailing letters and digits."""
+    pairs = zip(min(names), max(names), strict=False)  # all names between these two share what they share
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while end and names[0][end - 1].isalnum():
         end -= 1
@@ -81,7 +84,7 @@ def _shared_words(names: Sequence[str]) -> str:
 
 
 class PlacesScreen(BaseScreen[None]):
-    """Searches in runs as words are typed."""
+    """Searches in runs during typing."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES_IN_RUNS)]
@@ -93,7 +96,7 @@ class PlacesScreen(BaseScreen[None]):
     bar = query_one(SearchBar)
 
     def __init__(self, runs: Mapping[str, RunRow], settings: ReviewSettings) -> None:
-        """`runs` are the rows of the runs to search by their names, in the order of the search."""
+        """`runs` are the rows of the runs to search, by name, in the order of the search."""
         super().__init__()
         self._runs, self._settings = runs, settings
         self._jobs = Jobs(self, "search in runs", failed=self._failed)
@@ -102,7 +105,7 @@ class PlacesScreen(BaseScreen[None]):
         self._found_in: set[str] = set()
 
     def compose(self) -> ComposeResult:
-        """Lay out the line, and the places below it."""
+        """Lay out the line and the places below it."""
         yield HeaderBar("Search", f"in {plural(len(self._runs), 'run')}")
         yield SearchBar(id="places-search")
         yield framed(PlaceTable(self._runs, id="places"), "Places")
@@ -140,7 +143,7 @@ class PlacesScreen(BaseScreen[None]):
         return collected(job, seen, self._found)
 
     def _found(self, batch: SearchBatch) -> None:
-        if self._wanted is None:  # dropped while this was on its way
+        if self._wanted is None:  # dropped while this message was under way
             return
         self._hits.extend(batch.hits)
         self._found_in.update(hit.run for hit in batch.hits)
@@ -159,7 +162,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Go to the places; without any, Escape goes back to the list of runs."""
+        """Go to the places. Without any, Escape goes back to the list of runs."""
         if message.go or self._hits:
             self.set_focus(self.table)
         else:
@@ -167,7 +170,7 @@ class PlacesScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#places")
     def chosen(self) -> None:
-        """Open the run at the place under the cursor; `n` and `N` go on from there."""
+        """Open the run at the place under the cursor. `n` and `N` continue from there."""
         wanted, hit = self._wanted, self.table.chosen
         at = next((n for n, found in enumerate(self._hits) if found is hit), None)
         if wanted is not None and hit is not None and at is not None:

@@ -39,18 +39,21 @@ _Stamp: TypeAlias = tuple[int, int]
 
 
 class KnownProfiles:
-    """Profiles of runs that were read, with their headers, for as long as the files stay as they are; in one thread."""
+    """Profiles and headers of runs already read, kept as long as their files don't change. For one thread."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[_Stamp, Run, Profile]] = OrderedDict()
 
     def find(self, name: str) -> tuple[Run, Profile] | None:
-        """Return header and profile of a run, None if they are not known or its file was written to."""
+        """Return header and profile of a run; None if unknown or if its file has changed."""
         known = self._known.get(name)
         return known[1:] if known is not None and known[0] == stamp_of(name) else None
 
     def put(self, name: str, stamp: _Stamp | None, run: Run, profile: Profile) -> None:
-        """Remember a run by the stamp that its file had before it was read; one without a stamp is not remembered."""
+        """Remember a run by its file's stamp from before the reading.
+
+        One without a stamp is not remembered.
+        """
         if stamp is not None:
             self._known[name] = stamp, run, profile
         while len(self._known) > _MOST_KNOWN:
@@ -58,7 +61,7 @@ class KnownProfiles:
 
 
 def stamp_of(name: str) -> _Stamp | None:
-    """Return the size and the time of change of a run's file; None for a folder, or if it is not there."""
+    """Return the size and modification time of a run's file; None for a folder or a missing file."""
     path, _ = split_name(name)
     try:
         found = path.stat()
@@ -78,7 +81,7 @@ class ProfilesScreen(BaseScreen[None]):
     view = query_one(DrawnProfile)
 
     def __init__(self, rows: Sequence[RunRow], settings: ReviewSettings, known: KnownProfiles) -> None:
-        """`rows` are those of the list; `known` are the profiles that were made for it before."""
+        """`rows` are the rows of the list, `known` the profiles made for it before."""
         super().__init__()
         self._rows, self._settings, self._known = rows, settings, known
         self._found: list[ProfiledRun] = []
@@ -99,7 +102,7 @@ class ProfilesScreen(BaseScreen[None]):
         self._jobs.do(self._read, self._take)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the rows as wide as there is room."""
+        """Draw the rows as wide as possible."""
         self._width = event.size.width - 4
         self._draw()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
 
 GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same": "="}
-"""By the word for the outcome of a call, the worst first."""
+"""The glyphs by the word for the outcome of a call, the worst first."""
 
 
 class ReplayJob(ViewJob):
@@ -36,11 +36,11 @@ class ReplayJob(ViewJob):
         if self.stops():
             return
         if replaying is None:
-            view.say("Calls can't be replayed here: `gistpoint replay` does it.")
+            view.say("Calls can't be replayed here: use `gistpoint replay`.")
         else:
             self._results = {}
             view.steps.badges = {}
-            view.say("Making the calls again …")
+            view.say("Repeating the calls …")
             self._job = self._jobs.do(lambda job: self._replay(job, replaying), self._ended)
 
     # In the thread
@@ -62,14 +62,14 @@ class ReplayJob(ViewJob):
 
     def _say_phase(self, words: str) -> None:
         if self._job is not None and not self._job.cancel.cancelled:
-            self._view.say(f"Making the calls again: {self.counts()}; {words}. a stops it.")
+            self._view.say(f"Repeating the calls: {self.counts()}; {words}. a stops it.")
 
     def _take(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
         view, loader, step = self._view, self._run.loader, replayed.call.step - 1
         self._results.setdefault(step, []).append(replayed)
         view.steps.badges = {**view.steps.badges, step: self._badge(step)}
         view.steps.refresh()
-        view.say(f"Making the calls again: {self.counts()}. a stops it.")
+        view.say(f"Repeating the calls: {self.counts()}. a stops it.")
         loader.do(lambda: loader.history.put(step, files))
         if self._run.step is not None and step == self._run.step.index:
             view.show_step()
@@ -77,10 +77,10 @@ class ReplayJob(ViewJob):
     def _ended(self, words: str) -> None:
         self._view.say(f"{self.counts()}. {words}")
 
-    # Its findings
+    # Its results
 
     def _badge(self, step: int) -> str:
-        """Return the glyph of a step, that of its worst call."""
+        """Return the glyph of a step, which is that of its worst call."""
         found = {replayed.sameness.value for replayed in self._results.get(step, ())}
         return next((glyph for word, glyph in GLYPHS.items() if word in found), "")
 
@@ -95,13 +95,13 @@ class ReplayJob(ViewJob):
         return f"made again: {', '.join(found)}" if found else ""
 
     def text(self, step: int) -> str:
-        """Return the full replay of a step: each call, its outcome, and how the results differ."""
+        """Return the full replay of a step: each call, its outcome, and the differences of the results."""
         from gistpoint.core.kinds.commandline import spelled
 
         parts = []
         for replayed in self._results.get(step, ()):
             call = replayed.call
-            almost = "" if replayed.exact else " but for times, addresses and folders"
+            almost = "" if replayed.exact else " except for times, addresses and folders"
             parts.append(f"{spelled(call.tool, call.arguments or {})}\n{replayed.sameness.value}{almost}")
             parts.extend(part for part in (replayed.reason, replayed.diff) if part)
         return "\n\n".join(parts)

@@ -28,13 +28,16 @@ GUTTER = 9
 _WIDEST = 4
 """The most cells of a step."""
 _MANY = 4
-"""Steps of a cell that are many: it shows the share of errors, and above that a mark that few steps have."""
+"""From so many steps on, a cell shows the share of errors, and on top of it a rare mark."""
 _FEW = 4
-"""Of so many cells one may show a mark that few steps have."""
+"""One in so many cells may show a rare mark."""
 
 
 class Ruler(Widget):
-    """Draws rows of values along the steps; a click goes to the step under the mouse, and dragging through them."""
+    """Draws rows of values along the steps.
+
+    A click goes to the step under the mouse, dragging through steps.
+    """
 
     DEFAULT_CSS = """
     Ruler { height: auto; width: 1fr; color: $foreground; }
@@ -52,16 +55,16 @@ class Ruler(Widget):
         self.steps = 0
         self.cursor = 0
         self.weights: Sequence[int] = ()
-        """The weightiest mark of each step, 0 for none."""
+        """The most important mark of each step, 0 for none."""
         self._survey: Survey | None = None
         self.glyphs: Sequence[tuple[str, str]] = ()
-        """Glyph and style by weight, from 1."""
+        """Glyph and style by importance, from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
-        """Name, a value per step, and style of each row below the marks."""
+        """The name, a value per step, and the style of each row below the marks."""
         self.hits: Sequence[int] = ()
         """The step of each hit of a search."""
         self.columns = 1
-        """Cells that the steps are spread over."""
+        """The cells over which the steps are spread."""
         self._rows: dict[int, list[tuple[str, str]]] = {}
         self._styles: dict[str, RichStyle] = {}
 
@@ -71,13 +74,13 @@ class Ruler(Widget):
         self._styles.clear()
 
     def clear(self) -> None:
-        """Show nothing of a run, before another one is shown."""
+        """Clear the course before another run is shown."""
         self.steps = self.cursor = 0
         self.weights, self.series, self.hits, self._survey = (), (), (), None
         self._redraw()
 
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
-        """Show how much of a run is known; only a `wide` screen has room for all rows. `hides` what it cost."""
+        """Show the known part of a run. Only a `wide` screen has room for all rows. `hides` the cost."""
         self.steps = steps
         if survey is not None:
             from gistpoint.tui.screens.review.survey import LOOKS, legend
@@ -105,7 +108,7 @@ class Ruler(Widget):
         return 1 + len(self.series)
 
     def move(self, cursor: int) -> None:
-        """Move the cursor; the strip is redrawn only if the cursor's column changes."""
+        """Move the cursor. The strip is redrawn only if the cursor's column changes."""
         old, self.cursor = self.column_of(self.cursor), cursor
         if self.column_of(cursor) != old:
             self.refresh()
@@ -121,7 +124,7 @@ class Ruler(Widget):
 
     @property
     def _used(self) -> int:
-        """The cells that the steps take: all there are, unless that is more than a few for each."""
+        """The cells that the steps take: all, unless that is more than a few for each."""
         return min(self.columns, _WIDEST * self.steps)
 
     def column_of(self, step: int) -> int:
@@ -137,7 +140,7 @@ class Ruler(Widget):
         return -(-column * self.steps // self.columns)
 
     def style(self, text: str) -> RichStyle:
-        """Return a style over the widget's own."""
+        """Return a style on top of the widget's own."""
         found = self._styles.get(text)
         if found is None:
             found = self._styles[text] = laid_over(self.visual_style, text)
@@ -156,14 +159,14 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                marked = y == 0 and glyph not in f"{BLOCKS}·"  # a height that is reversed reads as another one
+                marked = y == 0 and glyph not in f"{BLOCKS}·"  # a reversed bar would look like another height
                 glyph = glyph if marked or y else "▾"
                 style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """Yield first and last step (exclusive) of each cell; cells beyond the last step are left out."""
+        """Yield the first and last step (exclusive) of each cell, without cells beyond the last step."""
         if self.steps <= self.columns:
             for column in range(self._used):
                 yield self.step_of(column), self.step_of(column) + 1
@@ -174,7 +177,7 @@ class Ruler(Widget):
 
     @property
     def _has_many(self) -> bool:
-        """Whether each cell stands for many steps, so that its weightiest mark would hide what tells cells apart."""
+        """Whether each cell covers many steps, so that its most important mark would hide the differences."""
         return self.steps > _MANY * self.columns
 
     def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:
@@ -212,7 +215,7 @@ class Ruler(Widget):
         return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Go to the step under the mouse, and to those that it is dragged over."""
+        """Go to the step under the mouse, and to those it is dragged over."""
         if self._ask(event):
             self.capture_mouse()
 
@@ -226,7 +229,7 @@ class Ruler(Widget):
         self.release_mouse()
 
     def _ask(self, event: events.MouseEvent) -> bool:
-        """Ask for the step under the mouse; return False beside the strip."""
+        """Ask for the step under the mouse. Return False outside the strip."""
         column = event.x - self.gutter.left - GUTTER
         if not self.steps or (column < -1 and self.app.mouse_captured is not self):
             return False

@@ -39,19 +39,25 @@ class PageContext:
 
 
 class RunPage(Generic[Content]):
-    """The interface of a page about a step; pages that others fill, such as the hits of a search, don't have it."""
+    """The interface of a page about a step.
+
+    Pages filled by others, such as the hits of a search, don't have it.
+    """
 
     def read(self, context: PageContext, job: Job) -> Content:
-        """Return the page's content for a step; runs in the loader's thread, and starts again after giving way."""
+        """Return the page's content for a step.
+
+        Runs in the loader's thread, and restarts after giving way.
+        """
         raise NotImplementedError
 
     def fill(self, content: Content) -> str:
-        """Show the content, and return a note for the line above the page; on the UI thread."""
+        """Show the content on the UI thread. Return a note for the line above the page."""
         raise NotImplementedError
 
 
 class RunPages(Pages):
-    """The pages of `PAGES`; the current one is loaded once for each step."""
+    """The pages of `PAGES`. The current one is loaded once for each step."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -61,9 +67,9 @@ class RunPages(Pages):
             keys={page.name: shown_key(page.keys.partition(",")[0]) for page in PAGES},
         )
         self._loaded: dict[str, int] = {}
-        """The step that each page was loaded for."""
+        """The step for which each page was loaded."""
         self._wanted: tuple[str, int, RunLoader] | None = None
-        """The page that is being loaded, its step, and who loads it."""
+        """The page being loaded, its step, and its loader."""
         self._notes: dict[str, str] = {}
 
     def note_for(self, page: str, words: str) -> None:
@@ -72,25 +78,25 @@ class RunPages(Pages):
         self.note(self._notes.get(self.current, ""))
 
     def outdate(self) -> None:
-        """Load every page again when it is next shown: the step has changed, or what pages show about it."""
+        """Load every page again when it is shown next: the step, or what pages show about it, has changed."""
         self._loaded.clear()
         self._wanted = None
 
-    def begin_anew(self) -> None:
-        """Forget what was loaded and said of one run; another one comes into sight."""
+    def begin_again(self) -> None:
+        """Forget what was loaded and noted about a run, before another one is shown."""
         self.outdate()
         self._notes.clear()
         self.hide_tabs(frozenset(page.name for page in PAGES if page.later))
 
-    def load(self, context: PageContext, *, anew: bool = False) -> None:
-        """Load the current page if it was not loaded for the step, or always with `anew`."""
+    def load(self, context: PageContext, *, reload: bool = False) -> None:
+        """Load the current page if it was not loaded for the step yet, or always with `reload`."""
         name, widget, index = self.current, self.made[self.current], context.index
         if name != "step" and self._loaded.get(name) != index:
             self._notes[name] = ""
         self.note(self._notes.get(name, ""))
         if not isinstance(widget, RunPage):
             return
-        if not anew and (self._loaded.get(name) == index or self._wanted == (name, index, context.loader)):
+        if not reload and (self._loaded.get(name) == index or self._wanted == (name, index, context.loader)):
             return
         self._wanted = wanted = name, index, context.loader
 
@@ -107,7 +113,7 @@ class RunPages(Pages):
         context.loader.want_page(read, fill)
 
     def toggle_wrap(self) -> None:
-        """Wrap the lines of the page in sight, or scroll them."""
+        """Wrap the lines of the current page, or scroll them."""
         views = self.made[self.current].walk_children(LineView, with_self=True)
         if (view := next((view for view in views if view.size), None)) is not None:
             view.action_toggle_wrap()

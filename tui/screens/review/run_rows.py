@@ -1,4 +1,4 @@
-"""The rows of the list of recorded runs: their columns, and what these say about a group of runs."""
+"""The rows of the list of recorded runs: their columns, and the summaries of groups of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of the list, and what the reviewer said of it."""
+    """A run of the list, with the reviewer's annotations."""
 
     listed: Listed
     review: Review | None = None
@@ -32,13 +32,13 @@ class RunRow:
     title: str = ""
     """The title of its task, if the task is known here."""
     warning: str = ""
-    """What is damaged or missing of its file, first of all."""
+    """The first thing damaged or missing in its file."""
     readers: tuple[str, ...] = ()
-    """Who else of the team reads it now."""
+    """The other team members who read it now."""
 
     @property
     def name(self) -> str:
-        """The name that opens it."""
+        """The name that opens the run."""
         return self.listed.name
 
     @property
@@ -55,8 +55,8 @@ def task_words(row: RunRow) -> str:
 def _verdict(row: RunRow) -> str:
     if row.listed.problem:
         return "! " + row.listed.problem
-    said = "hidden" if row.hides else _outcome(row.header)
-    return f"! {said or 'damaged'}" if row.warning else said
+    words = "hidden" if row.hides else _outcome(row.header)
+    return f"! {words or 'damaged'}" if row.warning else words
 
 
 def _outcome(header: Run) -> str:
@@ -69,7 +69,7 @@ def _ending(row: RunRow) -> str:
 
 
 def model_words(row: RunRow) -> str:
-    """Return who made a run, unless that is hidden."""
+    """Return who made a run unless that is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -81,7 +81,7 @@ def _labels(row: RunRow) -> str:
 
 
 def _seen(row: RunRow) -> float | None:
-    """Return the share of the steps that the reviewer has seen, in percent; None if none was."""
+    """Return the percentage of steps that the reviewer has seen; None if there are none."""
     count, review = row.header.step_count, row.review
     return min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
 
@@ -106,13 +106,13 @@ def _measure(
     rank: int = 0,
     total: bool = False,
 ) -> Column[RunRow]:
-    """Return a column of numbers that may be unknown; it says the median of a group, or the total.
+    """Return a column of numbers that may be unknown. Its summary of a group is the median or the total.
 
-    A tilde marks what the file does not say and was derived: the `field` of a header, or sums of such.
+    A tilde marks derived values that the file doesn't contain: the `field` of a header, or sums of such.
     """
 
     def summary(rows: Sequence[RunRow]) -> Summary:
-        from statistics import median  # no list needs it before it is grouped
+        from statistics import median  # only needed when a list is grouped
 
         known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
@@ -129,7 +129,7 @@ def _measure(
 
 
 def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
-    """Return the summary of a column of words: the word of all rows, or how many there are."""
+    """Return the summary of a column of words: the word shared by all rows, or the number of words."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
 
@@ -140,14 +140,14 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
 
 
 def known_verdicts(rows: Sequence[RunRow]) -> list[AttemptResult]:
-    """Return the verdicts of the runs that have one, and do not hide it."""
+    """Return the verdicts of the runs that have one and don't hide it."""
     known = {str(result): result for result in AttemptResult}
     found = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
     return [known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in found]
 
 
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
-    """Return how many of the runs with a verdict were solved, at most too if some have to be read."""
+    """Return how many of the runs with a verdict were solved, with the maximum if some need a review."""
     verdicts = known_verdicts(rows)
     least, more = verdicts.count(AttemptResult.SOLVED), verdicts.count(AttemptResult.TO_BE_READ)
     if not verdicts:
@@ -178,7 +178,7 @@ def _verdict_style(row: RunRow) -> str:
 
 
 def fault_of(row: RunRow) -> str:
-    """Return why a run can't be read, or not whole; empty if it can."""
+    """Return why a run can't be read in full; empty if it can."""
     return row.listed.problem or row.warning
 
 
@@ -240,7 +240,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
 )
 _KINDS = ("task", "model", "verdict", "ending", "format", "mine")
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
-"""The columns by which runs can be grouped, in the order of the key."""
+"""The columns by which runs can be grouped, in the order in which the key cycles through them."""
 
 
 def solved(rows: Sequence[RunRow]) -> str:

@@ -1,4 +1,4 @@
-"""The list of recorded runs: its rows and columns; sorted, filtered and grouped while it is still being read."""
+"""The list of recorded runs, which can be sorted, filtered and grouped while it is still being read."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 _BATCH_S = 0.1
 _REST_S, _PAUSE_S = 0.002, 0.05
-_TOLD = 200
-"""Files that were not read that are named."""
+_MOST_NAMED = 200
+"""The most unread files that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """New or updated rows; `listed` once the headers of all runs were read."""
+    """New or updated rows. `listed` after the headers of all runs were read."""
 
     rows: Sequence[RunRow]
     listed: bool = True
@@ -63,10 +63,10 @@ def read_rows(
     take: Callable[[RowBatch], object],
     is_second: Callable[[], bool],
 ) -> None:
-    """Read a list in a job: all headers first, then the runs in full for the other columns, small runs first.
+    """Read a list in a job: first all headers, then the full runs for the other columns, small ones first.
 
-    `take` gets the rows in batches on the UI thread. Nothing is read in full while `is_second`: two threads that read
-    take each other's time. Raises `UserError`.
+    `take` gets the rows in batches on the UI thread. Nothing is read in full while `is_second`: two reading
+    threads slow each other down. Raises `UserError`.
     """
     every: list[RunRow] = []
     headers = (
@@ -82,7 +82,7 @@ def read_rows(
 
 
 def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
-    """Read in a job those runs again of which the reviewer has said something since they were read."""
+    """Reload in a job the runs that the reviewer has annotated since they were read."""
     book = _book(settings)
     _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
 
@@ -95,7 +95,7 @@ def _book(settings: ReviewSettings) -> ReviewBook:
 
 
 def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
-    """Whether a reviewer may have said something of a run since its row was read."""
+    """Return whether a reviewer may have annotated a run since its row was read."""
     if row.review is None:
         return True
     known = book.runs_like(row.review.run)
@@ -175,7 +175,7 @@ def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 class RunTable(Table[RunRow]):
-    """One row per run; picked ones are marked."""
+    """One row per run. Picked ones are marked."""
 
     MARGIN = 2
     SPARING = True
@@ -191,7 +191,7 @@ class RunsScreen(BaseScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNS)]
     HELP_PAGE = "runs"
     AUTO_FOCUS = "RunTable"
-    """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
+    """Not the filter, which is hidden: a key pressed while the screen opens must not end up in it."""
     SCOPES = (KeyScope.RUNS,)
 
     table = query_one(RunTable)
@@ -205,14 +205,14 @@ class RunsScreen(BaseScreen[None]):
         self._unread: dict[str, str] = {}
         """Why files can't be read as runs."""
         self._profiles: KnownProfiles | None = None
-        """Those of runs that were shown at a glance since the list was read."""
+        """The profiles of runs shown at a glance since the list was read."""
         self._listed = False
         self._wrong: QueryError | None = None
-        """Why the query in the filter is not one."""
-        self._jobs, self._jobs_beside = Jobs(self, "run list"), Jobs(self, "others' reviews")
+        """The error in the filter's query."""
+        self._jobs, self._jobs_for_others = Jobs(self, "run list"), Jobs(self, "others' reviews")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
-        """What others of the team do, if a store is chosen."""
+        """The activity of others in the team, if a store is chosen."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, rows and filter."""
@@ -231,20 +231,20 @@ class RunsScreen(BaseScreen[None]):
 
             reading = partial(_verdicts, self._settings.reviews)
             self._watch = OthersWatch(self._settings.live, reading, self._settings.reviewer)
-            self._watch.begin(self._jobs_beside, self._take_others)
+            self._watch.begin(self._jobs_for_others, self._take_others)
 
     def on_screen_resume(self) -> None:
-        """Tell the team that no run is read now."""
+        """Let the team know that no run is being read."""
         if self._settings.live is not None:
             self._settings.live.reading("")
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
-        self._jobs_beside.stop()
+        self._jobs_for_others.stop()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else reads which run, and how the reviewers agree."""
+        """Show who else reads which run, and how far the reviewers agree."""
         from gistpoint.sessions.annotations.keys import beginning_of
 
         self._others = others
@@ -267,33 +267,42 @@ class RunsScreen(BaseScreen[None]):
 
     @on(Table.Arranged)
     def draw_title(self) -> None:
-        """Show how many runs there are, how many were solved, and how they are shown."""
-        table, shown = self.table, self.table.shown
+        """Show the number of runs, how many were solved, and how they are arranged."""
+        table = self.table
         if self._wrong is not None:
             framed(table, self._wrong.message, self._wrong.hint)
             return
-        count = f"{len(shown):,} of {len(self._rows):,}" if len(shown) != len(self._rows) else f"{len(shown):,}"
         ways = [
             f"by {table.group.name} (medians, Σ in all)" if table.group is not None else "",
             f"sorted by {table.column.name}" if table.column is not None else "",
             f"{len(table.picked)} picked" if table.picked else "",
         ]
+        framed(table, "  ".join([self._count_words(), *filter(None, ways)]), self._note())
+        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
+        self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
+
+    def _note(self) -> str:
+        """Return what others do, how many runs were solved, and how many are unread or damaged."""
         unread, damaged = len(self._unread), sum(bool(fault_of(row)) for row in self._rows.values())
         notes = [
-            solved(shown),
+            solved(self.table.shown),
             f"{plural(unread, 'file')} not read" if unread else "",
             f"{damaged:,} damaged" if damaged else "",
         ]
         note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
-        note = "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
-        none_fits = self._listed and bool(self._rows) and not shown and bool(self.words.value)
-        found = f"Runs {count}" + (": none fits the filter (Esc: all)" if none_fits else "" if self._listed else " …")
-        framed(table, "  ".join([found, *filter(None, ways)]), note)
-        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
-        self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
+        return "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
+
+    def _count_words(self) -> str:
+        """Return the number of displayed runs, and whether more may come or the filter hides all."""
+        shown, known = len(self.table.shown), len(self._rows)
+        count = f"Runs {shown:,} of {known:,}" if shown != known else f"Runs {shown:,}"
+        if not self._listed:
+            return f"{count} …"
+        filtered_out = known > 0 and shown == 0
+        return f"{count}: none matches the filter (Esc: all)" if filtered_out and self.words.value else count
 
     def _place(self) -> str:
-        """Return where the runs are, by the last folder's name."""
+        """Return the place of the runs, by the name of the last folder."""
         names = [PurePath(path).name or path for path in self._paths]
         return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
 
@@ -301,7 +310,7 @@ class RunsScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#runs")
     def chosen(self) -> None:
-        """Open the run under the cursor, or unfold the group; an open group is folded."""
+        """Open the run under the cursor, or fold or unfold the group."""
         row, group = self.table.chosen, self.table.chosen_group
         if row is None:
             self.table.fold(folded=group is not None and not group.folded)
@@ -322,7 +331,7 @@ class RunsScreen(BaseScreen[None]):
         return tuple(row.name for row in self.table.shown)
 
     def _reviewed(self, _answer: object = None) -> None:
-        """Read the runs again of which something was said."""
+        """Reload the runs that were annotated."""
         if self._watch is not None:
             self._watch.changed()
         if self._jobs.busy:
@@ -332,7 +341,7 @@ class RunsScreen(BaseScreen[None]):
         self._jobs.do(lambda job: read_again(job, rows, settings, self.take), key="runs")
 
     def action_pick(self) -> None:
-        """Pick the run, or unpick it."""
+        """Pick or unpick the run."""
         self.table.pick()
         self.draw_title()
 
@@ -350,7 +359,7 @@ class RunsScreen(BaseScreen[None]):
         self.app.push_screen(CompareScreen(left, right, self._settings))
 
     def action_profile(self) -> None:
-        """Show the picked runs, or all that are shown, at a glance."""
+        """Show the picked runs, or all visible ones, at a glance."""
         picked = {str(name) for name in self.table.picked}
         chosen = [row for row in self.table.shown if row.name in picked] or self.table.shown
         from gistpoint.tui.screens.review.profiles import KnownProfiles, ProfilesScreen
@@ -368,23 +377,25 @@ class RunsScreen(BaseScreen[None]):
             self.app.push_screen(PlacesScreen(runs, self._settings), self._reviewed)
 
     def action_unread(self) -> None:
-        """Name what can't be read, or not whole, with the reasons."""
+        """List the runs that can't be read in full, with the reasons."""
         faults = self._unread | {name: fault for name, row in self._rows.items() if (fault := fault_of(row))}
         if not faults:
-            self.app.notify("All files were read whole.")
+            self.app.notify("All files were read in full.")
             return
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
-        told = [
+        faulty = [
             fault.replace(name, self._short(name)) if name in fault else f"{self._short(name)}: {fault}"
             for name, fault in faults.items()
         ]
-        more = [f"and {len(told) - _TOLD:,} more: gistpoint runs names all"] if len(told) > _TOLD else []
-        title = f"{plural(len(faults), 'file')} not read, or not whole"
-        self.app.push_screen(MessageDialog(title, "\n".join([*told[:_TOLD], *more])))
+        more = (
+            [f"and {len(faulty) - _MOST_NAMED:,} more: gistpoint runs names all"] if len(faulty) > _MOST_NAMED else []
+        )
+        title = f"{plural(len(faults), 'file')} not read in full"
+        self.app.push_screen(MessageDialog(title, "\n".join([*faulty[:_MOST_NAMED], *more])))
 
     def _short(self, name: str) -> str:
-        """Return a name without the folder that was named."""
+        """Return a name without the named folder."""
         folders = (path.rstrip("/") + "/" for path in self._paths)
         return name.removeprefix(next(filter(name.startswith, folders), ""))
 
@@ -408,11 +419,11 @@ class RunsScreen(BaseScreen[None]):
         return action not in ("fold", "fold_all") or (self.is_mounted and self.table.group is not None)
 
     def action_fold(self, folded: bool) -> None:
-        """Fold or unfold the group that the cursor is in."""
+        """Fold or unfold the group at the cursor."""
         self.table.fold(folded=folded)
 
     def action_fold_all(self) -> None:
-        """Fold all groups, or unfold all."""
+        """Fold or unfold all groups."""
         self.table.fold_all()
 
     def action_filter(self) -> None:
@@ -422,7 +433,7 @@ class RunsScreen(BaseScreen[None]):
 
     @on(Input.Changed, "#runs-filter")
     def narrow(self, event: Input.Changed) -> None:
-        """Show the matching rows as the query is typed."""
+        """Show the matching rows while the query is typed."""
         self._wrong = None
         try:
             self.table.narrow(event.value)
@@ -456,7 +467,7 @@ class RunsScreen(BaseScreen[None]):
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 
     def action_back(self) -> None:
-        """Clear the query, then go back to where one came from; never out of the program."""
+        """Clear the query, then go back to where the user came from, but never out of the program."""
         if self.words.display:
             self.words.value = ""
             self.words.display = False
@@ -464,7 +475,7 @@ class RunsScreen(BaseScreen[None]):
         elif len(self.app.screen_stack) > 1:
             self.dismiss(None)
         else:
-            self.app.notify("There is nothing behind this list: q closes it and ends the program.")
+            self.app.notify("There is nothing to go back to: q closes the list and ends the program.")
 
     def action_leave(self) -> None:
         """Close the list."""

@@ -55,7 +55,7 @@ _FOLLOW_S = 1.0
 
 
 class ReviewScreen(BaseScreen[None]):
-    """A run under review; dismissed when it is left. Its parts do the work, and see it as a `ReviewView`."""
+    """A run under review, dismissed when left. Its parts do the work, and see it as a `ReviewView`."""
 
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.REVIEW)]
@@ -71,7 +71,7 @@ class ReviewScreen(BaseScreen[None]):
         found: FoundHits | None = None,
         begun: BegunRun | None = None,
     ) -> None:
-        """`runs` are the names of the list it was chosen from; `found` are hits to continue from."""
+        """`runs` are the names of the list it was chosen from, `found` are hits to continue from."""
         super().__init__()
         self.settings = settings
         self._ready = ReadyRuns(self._new_loader)
@@ -104,7 +104,7 @@ class ReviewScreen(BaseScreen[None]):
         self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay steps and pages out in a row if there is room; the screen gets its class for the width later."""
+        """Lay steps and pages out in a row if there is room. The screen gets its width class later."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
         self.call_later(self.call_later, self.steps.together.release)
 
@@ -152,12 +152,12 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
-        """Show the run in sight, unless it was open before it came into sight."""
+        """Show the visible run, unless it was already open before it was shown."""
         if message.loader is self.run.loader and self.run.header is None:
             self.show_run()
 
     def show_run(self) -> None:
-        """Show the open run; then read its annotations."""
+        """Show the open run, then read its annotations."""
         document = self.run.loader.document
         assert document is not None
         self.run.header = document.header
@@ -174,7 +174,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(StepRead)
     def step_read(self, message: StepRead) -> None:
-        """Show a step, unless another one has been requested since."""
+        """Show a step unless another one has been requested since."""
         if message.loader is self.run.loader and message.step.index == self.steps.cursor:
             self.run.step = message.step
             self.show_step()
@@ -190,7 +190,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(IndexGrew)
     def grown(self) -> None:
-        """Show what was newly read of the run."""
+        """Show the newly read part of the run."""
         document = self.run.loader.document
         if document is None:
             return
@@ -201,21 +201,21 @@ class ReviewScreen(BaseScreen[None]):
         self._get_ready()
 
     def _get_ready(self) -> None:
-        """Open the runs beside this one, once this one is known."""
+        """Open the neighbouring runs when this one is known."""
         if self.run.loader.survey is not None and self.run.loader.survey.finished:
-            self._ready.prepare([name for by in (1, -1) if (name := self.others.beside(by)) is not None])
+            self._ready.prepare([name for by in (1, -1) if (name := self.others.neighbour(by)) is not None])
 
     @on(RunRewritten)
     def open_again(self, message: RunRewritten) -> None:
         """Reload a file that was replaced."""
         if message.loader is not self.run.loader:
             return
-        self.run.read_anew(self._new_loader(self.run.name))
+        self.run.reopen(self._new_loader(self.run.name))
         self.steps.facts = self.run.loader.rows
         self.run.loader.start(self.steps.cursor)
 
     def _failed(self, error: Exception) -> None:
-        """Show why nothing can be read; if the name means several runs, let the user choose one."""
+        """Show why nothing can be read. If the name refers to several runs, let the user choose one."""
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
@@ -241,7 +241,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(StepList.NothingToList)
     def nothing_to_list(self, message: StepList.NothingToList) -> None:
-        """Say that a list would be empty."""
+        """Report that a list would be empty."""
         self.say(f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step.")
 
     @on(StepList.RowsWanted)
@@ -262,7 +262,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
-        """Open the run that the step started; else focus the text of the step."""
+        """Open the run that the step started, else focus the text of the step."""
         if self.run.step is not None and self.run.step.index == self.steps.cursor and self.run.step.links:
             self.others.follow_link()
         else:
@@ -278,8 +278,8 @@ class ReviewScreen(BaseScreen[None]):
         if self.run.step is None:
             return
         self.run.navigation.step_shown()
-        said = self.run.annotations.words(self.run.step.index) if self.run.annotations is not None else ()
-        self.step_page.show_step(self.run.step, self.run.loader, hides=self.run.hides, said=said)
+        annotations = self.run.annotations.words(self.run.step.index) if self.run.annotations is not None else ()
+        self.step_page.show_step(self.run.step, self.run.loader, hides=self.run.hides, annotations=annotations)
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
@@ -307,7 +307,7 @@ class ReviewScreen(BaseScreen[None]):
             self.draw_title()
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
-        """Show along the course how many hits a search has in each step; `steps` has one for each hit."""
+        """Show the number of hits in each step along the course. `steps` has one entry per hit."""
         self.query_one(Ruler).hits = steps
         self.draw()
 
@@ -329,7 +329,7 @@ class ReviewScreen(BaseScreen[None]):
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
     def draw_step_note(self) -> None:
-        """Show above the step its annotations, and what is special about it."""
+        """Show the step's annotations and special features above it."""
         if self.run.step is None or self.run.annotations is None:
             return
         index, survey = self.run.step.index, self.run.loader.survey
@@ -340,7 +340,7 @@ class ReviewScreen(BaseScreen[None]):
         self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))
 
     def say(self, words: str) -> None:
-        """Show a line above the keys; without words there is none."""
+        """Show a line above the keys, or none if there are no words."""
         line = self.query_one("#review-say", Plain)
         line.update(visible_line(words), layout=False)
         line.display = bool(words)
@@ -357,7 +357,7 @@ class ReviewScreen(BaseScreen[None]):
         self.search.show_hits()
 
     def show_step_page(self) -> None:
-        """Show the page of the step, which has all its texts; it gets the focus if another page had it."""
+        """Show the page of the step, which has all its texts. It gets the focus if another page had it."""
         if self.pages.current == "step":
             return
         within = self.focused is not None and self.pages in self.focused.ancestors
@@ -365,17 +365,17 @@ class ReviewScreen(BaseScreen[None]):
         self.fill_page()
         self.set_focus(self.step_page if within else self.focused)
 
-    def fill_page(self, *, anew: bool = False) -> None:
-        """Load the current page if it was not loaded for this step, or always with `anew`."""
+    def fill_page(self, *, reload: bool = False) -> None:
+        """Load the current page if it was not loaded for this step yet, or always with `reload`."""
         step, document = self.run.step, self.run.loader.document
         if step is not None and document is not None:
             self.pages.load(
                 PageContext(document, step.index, self.run.hides, self.run.loader, self.run.replay, self.run.gist),
-                anew=anew,
+                reload=reload,
             )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to go to the next run where there is a list of runs."""
+        """Offer to go to the next run if there is a list of runs."""
         return len(self.others.names) > 1 if action == "run" else super().check_action(action, parameters)
 
     # Going through the run
@@ -399,7 +399,7 @@ class ReviewScreen(BaseScreen[None]):
     # Code that runs
 
     async def action_score(self) -> None:
-        """Score the gist of this step, or stop scoring; on another page, show the gist first."""
+        """Score the gist of this step, or stop scoring. On another page, show the gist first."""
         if not self.run.gist.toggle_shown():
             await self.action_page("gist")
 
@@ -412,14 +412,14 @@ class ReviewScreen(BaseScreen[None]):
         if document is not None and document.finished and document.header != self.run.header:
             self.run.header = document.header
         if self.run.annotations is not None:
-            self.run.annotations.draw_beside_steps()
+            self.run.annotations.mark_steps()
         self.draw_title()
         self.draw_step_note()
         if hid != self.run.hides:
             self.show_step()
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the hot keys of labels and verdicts, which work everywhere but in a field."""
+        """Handle the hot keys of labels and verdicts, which work everywhere except in a field."""
         typed = isinstance(self.focused, Input) or not event.character
         if not typed and self.run.annotate_by_key(event.character or ""):
             event.stop()
@@ -428,32 +428,32 @@ class ReviewScreen(BaseScreen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen; `answered` gets its result. Dialogs leave the step in sight."""
-        screen.add_class("beside-the-step")
+        """Open a dialog or another screen. `answered` gets its result. Dialogs leave the step visible."""
+        screen.add_class("-next-to-step")
         self.app.push_screen(screen, answered)
 
     def open_run(self, name: str) -> None:
-        """Open another run above this one."""
+        """Open another run on top of this one."""
         self.open(self.settings.screens.run(name, self.settings))
 
     def action_run(self, by: int) -> None:
         """Go to the next or previous run of the list, on the same page."""
-        name = self.others.beside(by)
+        name = self.others.neighbour(by)
         if name is not None:
             self.go_to_run(name)
         else:
             self.say(self.others.end_words(by))
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Show another run of the list in the place of this one."""
+        """Show another run of the list instead of this one."""
         before = self.run
         before.left()
         before.stop()
         hides, opens_at = self.settings.blind or before.hides, before.navigation.opens_at
         self.run = OpenRun(name, self._ready.take(name), self, hides=hides, opens_at=opens_at, found=found)
         self.query_one(Ruler).clear()
-        self.pages.begin_anew()
-        self.steps.begin_anew(self.run.loader.rows)
+        self.pages.begin_again()
+        self.steps.begin_again(self.run.loader.rows)
         self.search.run_changed()
         self.say("")
         if self.run.loader.opened:
@@ -463,7 +463,7 @@ class ReviewScreen(BaseScreen[None]):
         self.run.loader.want(self.steps.cursor)
 
     async def action_back(self) -> None:
-        """Go back one level: to the step, to the list of steps, to where one came from; never out of the program."""
+        """Go back to the step, the list of steps, or the previous screen, but never out of the program."""
         if self.pages.current != "step":
             await self.action_page("step")
             self.steps.focus()
@@ -472,7 +472,7 @@ class ReviewScreen(BaseScreen[None]):
         elif len(self.app.screen_stack) > 1:
             self.action_leave()
         else:
-            self.say("There is nothing behind this run: q closes it and ends the program.")
+            self.say("There is nothing to go back to: q closes the run and ends the program.")
 
     def action_leave(self) -> None:
         """Close the run."""

@@ -1,4 +1,4 @@
-"""Searches a run, or all of a list: the search line, the list of hits, and moving from hit to hit."""
+"""Searches one run or all runs of a list: the search line, the list of hits, and moving from hit to hit."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit, Query
 
 KEPT = 20_000
-"""The number of hits that are kept; more are only counted."""
+"""The most hits that are kept. Further ones are only counted."""
 _TYPING_S = 0.12
 _BATCH_S = 0.1
 _SLICE_S = 0.008
 _REST_S = 0.001
-"""After each slice a search rests, so that the keyboard need not wait for the interpreter's lock again and again."""
+"""The pause after each slice of a search, which frees the interpreter's lock for the keyboard."""
 _DRAWN_S = 0.03
-"""Its rest after it handed over hits, in which they are drawn."""
+"""The pause after handing over hits, in which they are drawn."""
 SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("everywhere", tuple(TextScope)),
     ("thoughts", (TextScope.THOUGHT,)),
@@ -53,7 +53,7 @@ SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SearchBatch:
-    """New hits, and how many there are so far."""
+    """New hits, and their number so far."""
 
     hits: list[Hit]
     count: int
@@ -61,7 +61,7 @@ class SearchBatch:
 
 
 class SearchBar(Horizontal):
-    """Searches during typing; Enter goes to the first hit, Escape closes the line."""
+    """Searches during typing. Enter goes to the first hit, Escape closes the line."""
 
     DEFAULT_CSS = """
     SearchBar { height: 1; display: none; background: $surface; }
@@ -83,7 +83,7 @@ class SearchBar(Horizontal):
             self.wanted = wanted
 
     class Left(Message):
-        """The bar is left; with `go`, for the hits."""
+        """The bar was left; with `go`, for the hits."""
 
         def __init__(self, *, go: bool) -> None:
             super().__init__()
@@ -115,7 +115,7 @@ class SearchBar(Horizontal):
 
     @property
     def wanted(self) -> Wanted | None:
-        """The search that is wanted; None for none."""
+        """The requested search; None for none."""
         pattern = self.query_one(Input).value
         if not pattern:
             return None
@@ -138,7 +138,7 @@ class SearchBar(Horizontal):
         self.post_message(self.Left(go=True))
 
     def action_close(self) -> None:
-        """Close the line; hits stay."""
+        """Close the line. Hits stay."""
         self.display = False
         self.post_message(self.Left(go=False))
 
@@ -178,7 +178,7 @@ _RUN: Column[Hit] = Column(
 
 
 def step_words(hit: Hit) -> str:
-    """Return the number of a hit's step; nothing of one in the header of a run."""
+    """Return the number of a hit's step; nothing for a hit in the header of a run."""
     return "" if hit.step is None else str(hit.step + 1)
 
 
@@ -204,26 +204,29 @@ class HitList(Table["Hit"]):
 
 
 class Search(Container):
-    """The current search and its hits; a new search ends the one before. As a widget it holds the search line."""
+    """The current search and its hits. A new search ends the previous one.
+
+    As a widget, it contains the search line.
+    """
 
     DEFAULT_CSS = """
     Search { height: auto; }
     """
 
     def __init__(self, view: ReviewView, runs: tuple[str, ...], *, id: str) -> None:
-        """`runs` are the names of the list, which can be searched in all at once."""
+        """`runs` are the names of the list, which can be searched as a whole."""
         super().__init__(id=id)
         self._view, self._runs = view, runs
         self._jobs = Jobs(self, "search", failed=self._failed)
         self.wanted: Wanted | None = None
         self.hits: list[Hit] = []
         self.count = 0
-        """The number of hits; those beyond `KEPT` are not among `hits`."""
+        """The number of hits. Those beyond `KEPT` are not in `hits`."""
         self.hit: int | None = None
-        """The hit that was shown last."""
+        """The hit shown last."""
         self._to_show: Hit | None = None
         self._lit = False
-        """Whether the hits in the step in sight are marked."""
+        """Whether the hits in the visible step are marked."""
         self._goes_to_first = False
 
     def on_unmount(self) -> None:
@@ -240,7 +243,7 @@ class Search(Container):
 
     @on(SearchBar.Asked)
     def asked(self, message: SearchBar.Asked) -> None:
-        """Search for the typed words; an empty line drops the search."""
+        """Search for the typed words. An empty line drops the search."""
         wanted = message.wanted
         self._take(wanted, [])
         if wanted is None:
@@ -256,20 +259,20 @@ class Search(Container):
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
-        """Drop the hits of the run before; those of all runs stay."""
+        """Drop the hits of the previous run. Those of all runs stay."""
         self._lit = False
         if self.wanted is not None and not self.wanted.runs:
             self._take(self.wanted, [])
 
     def run_opened(self) -> None:
-        """Search the run that is now in sight, if the one before it was searched."""
+        """Search the run now visible if the previous one was searched."""
         if self.wanted is not None and not self.wanted.runs:
             self._ask(self.wanted)
         else:
             self.show_hits()
 
     def go_on_from(self, found: FoundHits) -> None:
-        """Show one of the hits of a search that began in another run; take them over unless they are here."""
+        """Show a hit of a search that began in another run, taking its hits over if necessary."""
         if found.hits is not self.hits:
             self._take(found.wanted, list(found.hits))
         self._view.steps.is_asked_for = True
@@ -293,7 +296,7 @@ class Search(Container):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
 
     def _found(self, batch: SearchBatch) -> None:
-        if self.wanted is None:  # dropped while this was on its way
+        if self.wanted is None:  # dropped while this message was under way
             return
         self.count = batch.count
         if batch.hits:
@@ -307,7 +310,7 @@ class Search(Container):
         self._say_place(so_far=not batch.finished)
 
     def _light(self) -> None:
-        """Mark the hits in the step in sight while the words are being typed."""
+        """Mark the hits in the visible step while the words are being typed."""
         step, wanted, view = self._view.run.step, self.wanted, self._view.step_page
         here = step is not None and any(hit.step == step.index and hit.run == self._view.run.name for hit in self.hits)
         if here and wanted is not None and self.hit is None and not self._lit:
@@ -329,7 +332,7 @@ class Search(Container):
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
-        """Give the focus back; on request go to the nearest hit, or to the first one found later."""
+        """Give the focus back. On request, go to the nearest hit, or to the first one found later."""
         self.query_one(SearchBar).display = False
         self.screen.set_focus(self._view.steps)
         self._goes_to_first = message.go and not self.hits
@@ -337,9 +340,9 @@ class Search(Container):
             self._go_to_nearest()
 
     def step(self, by: int) -> None:
-        """Go to the next or previous hit, around the ends."""
+        """Go to the next or previous hit, wrapping around at the ends."""
         if not self.hits:
-            self._view.say("There is nothing to go to: / searches.")
+            self._view.say("There are no hits: / searches.")
         elif self.hit is not None:
             self.go_to((self.hit + by) % len(self.hits))
         else:
@@ -375,10 +378,10 @@ class Search(Container):
         page = await self._view.pages.show("run")
         assert isinstance(page, RunInfoPage)
         page.sought = self.wanted, hit
-        self._view.fill_page(anew=True)
+        self._view.fill_page(reload=True)
 
     def show_hit(self) -> None:
-        """Put the cursor on the current hit; unfold the step first if the hit is in a folded part."""
+        """Put the cursor on the current hit. Unfold the step first if the hit is in a folded part."""
         hit, wanted, step, view = self._to_show, self.wanted, self._view.run.step, self._view.step_page
         if hit is None or wanted is None or step is None or step.index != hit.step:
             return
@@ -433,7 +436,7 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 
 
 def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
-    """Yield the hits of runs by name; unreadable runs are skipped."""
+    """Yield the hits of runs by name, skipping unreadable runs."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve

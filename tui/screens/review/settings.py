@@ -1,4 +1,4 @@
-"""The settings of review screens: who reviews and how, and the hits to continue from."""
+"""The settings of review screens: who reviews, how, and which hits to continue from."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 Replaying = Callable[["RunDocument"], "Replay"]
-"""Makes a replay of a run; called in a thread. Raises `UserError` if its task or the isolation is missing."""
+"""Makes a replay of a run. Called in a thread. Raises `UserError` if its task or the isolation is missing."""
 Judging = Callable[["Task"], "TaskJudge"]
-"""Makes the judge of a task's gists; called in a thread. Raises `UserError` if nothing isolates their code."""
+"""Makes the judge of a task's gists. Called in a thread.
+
+Raises `UserError` if nothing isolates their code.
+"""
 
 
 class Wanted(NamedTuple):
-    """A query and the parts to search; `runs` are names of runs, empty for the open one."""
+    """A query and the parts to search. `runs` are names of runs, empty for the open one."""
 
     pattern: str
     regex: bool = False
@@ -44,12 +47,15 @@ class FoundHits(NamedTuple):
 
 
 class ReviewScreens(Protocol):
-    """Makes the screens of a review; screens open each other through it, so that none has to import another."""
+    """Makes the screens of a review.
+
+    Screens open each other through it, so that none has to import another.
+    """
 
     def run(
         self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
     ) -> Screen[None]:
-        """Return the screen of one run; `runs` are the names in its list, `found` are hits to continue from."""
+        """Return the screen of a run. `runs` are the names in its list, `found` are hits to continue from."""
         ...
 
     def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
@@ -72,11 +78,11 @@ class ReviewSettings:
     replaying: Replaying | None = None
     judging: Judging | None = None
     study: Path | None = None
-    """The folder of the study whose attempts are reviewed; what is said stays in it."""
+    """The folder of the study whose attempts are reviewed. Annotations stay in it."""
     live: LiveAnnotations | None = None
-    """Shares reviews with a team's store while they are made, if one is chosen."""
+    """Shares reviews with a team's store as they are made, if one is chosen."""
 
     @property
     def reviews(self) -> Path:
-        """The folder of what reviewers say."""
+        """The folder of the reviews."""
         return self.locations.reviews if self.study is None else self.study / "reviews"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
 
 PATIENCE_S = 0.02
-"""The longest time that a change is held back."""
+"""The longest time for which a change is held back."""
 
 
 class DrawnTogether:
@@ -38,7 +38,7 @@ class DrawnTogether:
         self._timer: Timer | None = None
 
     def hold(self) -> None:
-        """Draw nothing until `release` or the longest time has passed."""
+        """Draw nothing until `release` is called or the longest time has passed."""
         if self._timer is None:
             self._held.enter_context(self._app.batch_update())
             self._timer = self._app.set_timer(self._patience_s, self.release)
@@ -73,7 +73,7 @@ KIND_WORDS = {
     StepKind.DELEGATE: "agent",
     StepKind.UNKNOWN: "other",
 }
-"""Words for kinds of steps whose own names are not short and plain."""
+"""Words for kinds of steps whose names are not short and plain."""
 _KIND_WIDTH = 7
 _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
@@ -81,11 +81,11 @@ BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-w
 
 ALL, EVERY = "all", "hidden too"
 LISTS = (ALL, "edits", "errors", "unseen")
-"""The steps that can be listed; hidden families are left out unless `EVERY` step is listed."""
+"""The steps that can be listed, without hidden families unless `EVERY` step is listed."""
 
 
 class StepList(RecordList):
-    """The step list; it requests rows that were not read yet."""
+    """The step list. It requests rows that were not read yet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
@@ -105,7 +105,7 @@ class StepList(RecordList):
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):
-        """No step is of the kind that was to be listed."""
+        """No step is of the kind to be listed."""
 
         def __init__(self, kind: str) -> None:
             super().__init__()
@@ -114,32 +114,35 @@ class StepList(RecordList):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.survey: Survey | None = None
-        """What is known of the steps; without it all are listed."""
+        """What is known about the steps. Without it, all are listed."""
         self.listing = ALL
         """Which steps are listed: one of `LISTS`, or `EVERY`."""
         self._hidden: frozenset[Family] | None = None
-        """The families of steps that were hidden by a key; None for those that are hidden at first."""
+        """The families of steps hidden by a key; None for the initially hidden ones."""
         self._listed: list[int] | None = None
         """The listed steps; None for every one."""
         self._extra: int | None = None
-        """The hidden step that is listed because the cursor is on it."""
+        """The hidden step that is listed since the cursor is on it."""
         self.is_asked_for = False
-        """Whether the run was opened at a step, which may be hidden, and not where it begins."""
+        """Whether the run was opened at a step, which may be hidden, rather than at its start."""
         self._seen_before: Collection[int] = ()
-        """The steps that were seen when the unseen ones were asked for: they stay while they are read."""
+        """The steps seen when the unseen ones were listed, so that those stay listed while being read."""
         self.facts: Mapping[int, RowFact] = {}
         self.unseen: Collection[int] | None = None
         self.seen: Collection[int] = ()
         self.signs: Mapping[int, str] = {}
         """The glyph after a step's number, for labels and comments."""
         self.badges: Mapping[int, str] = {}
-        """The outcome of a step's replayed calls as a glyph; without any there is no column."""
+        """The outcome of a step's replayed calls as a glyph. Without any, there is no column."""
         self._asked: Sequence[int] = ()
         self.together = DrawnTogether(self.app)
-        """Released by whoever shows the step under the cursor."""
+        """Released by the code that shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows along with the step, if it is read soon; one that is hidden is listed while it is in sight."""
+        """Draw both rows along with the step, if it is read soon.
+
+        A hidden step is listed while it is visible.
+        """
         self.together.hold()
         if not self.lists(new):
             self._list(ALL)
@@ -176,11 +179,11 @@ class StepList(RecordList):
         super().set_count(count, cursor=cursor)
 
     def open_run(self, count: int, first: int) -> None:
-        """Show the steps that are known of a run that was just opened, from its `first` one, unless one was chosen."""
+        """Show the known steps of a run just opened, from its `first` one unless one was chosen."""
         self.set_count(count)
         self.cursor = self.cursor or first
 
-    def begin_anew(self, facts: Mapping[int, RowFact]) -> None:
+    def begin_again(self, facts: Mapping[int, RowFact]) -> None:
         """Show another run, from its first step."""
         self.facts, self.survey, self._listed = facts, None, None
         self.signs, self.badges, self.seen, self._seen_before, self._asked = {}, {}, (), (), ()
@@ -190,13 +193,13 @@ class StepList(RecordList):
         self.show_cursor()
 
     def know(self, survey: Survey | None) -> None:
-        """Take what is known of the steps, and hide the families that are hidden."""
+        """Take the facts about the steps, and hide the hidden families."""
         self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
         begins = listed is None and self._extra == 0 and not self.is_asked_for
-        if begins and self.row_count > 1:  # the run begins later, as it turns out
+        if begins and self.row_count > 1:  # the run turns out to begin later
             self.cursor = self.index_at(1)
 
     @property
@@ -206,14 +209,14 @@ class StepList(RecordList):
         return at_first if self._hidden is None else self._hidden
 
     def hide(self, family: Family) -> str:
-        """Hide a family of steps, or list it again; return what is hidden now, in words."""
+        """Hide a family of steps, or list it again. Return what is hidden now, in words."""
         self._hidden = self.hidden ^ {family}
         self._list(ALL)
         hidden = ", ".join(f"{count:,} {name}" for name, count in self._hidden_counts())
         return f"Hidden: {hidden or 'nothing here'}" + ("; o lists them all" if hidden else "")
 
     def action_list(self, listing: str) -> None:
-        """List steps of a kind alone."""
+        """List only steps of a kind."""
         self._seen_before = frozenset(self.seen) if listing == "unseen" else ()
         found = self._chosen(listing)
         if found is not None and not found and listing != ALL:
@@ -226,7 +229,7 @@ class StepList(RecordList):
         self._list(listing)
 
     def action_unfold(self) -> None:
-        """List the hidden steps too, then steps of one kind alone, then all again."""
+        """List all steps, then only those of each kind in turn, then the default again."""
         order = (ALL, *([EVERY] if self._hidden_counts() else []), *LISTS[1:])
         at = order.index(self.listing) if self.listing in order else 0
         self._seen_before = frozenset(self.seen)
@@ -253,7 +256,7 @@ class StepList(RecordList):
         self.show_cursor()
 
     def _arrange(self) -> None:
-        """Find the listed steps; the one under the cursor is always among them."""
+        """Find the listed steps. The one under the cursor is always among them."""
         self._listed, self._extra = self._chosen(self.listing), None
         if self._listed is not None and self.count and not self.lists(self.cursor):
             insort(self._listed, self.cursor)
@@ -261,7 +264,7 @@ class StepList(RecordList):
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Show in the frame which steps are listed, and how many."""
+        """Show in the frame which steps are listed and how many."""
         hidden = sum(count for _, count in self._hidden_counts()) if self.listing in (ALL, "unseen") else 0
         count = f"{self.row_count:,} of {self.count:,}" if self._listed is not None else f"{self.count:,}"
         more = f" · {hidden:,} hidden: o" if hidden else ""
@@ -276,7 +279,7 @@ class StepList(RecordList):
     # Rows
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return cursor, seen mark, number, sign, kind and words of a step, and how it ended at the right edge."""
+        """Return cursor, seen mark, number, sign, kind, words and, at the right, the ending of a step."""
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
         here = "▸" if index == self.cursor else " "
@@ -316,7 +319,7 @@ class StepList(RecordList):
             self.post_message(self.RowsWanted(rows))
 
     def rows_read(self) -> None:
-        """Draw again; request the rows that are still missing."""
+        """Draw again, and request the rows still missing."""
         self._asked = ()
         self.refresh()
 

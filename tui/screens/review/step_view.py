@@ -1,4 +1,4 @@
-"""One step to read: its text with long parts folded, a view with headings and colour, and the page of the step."""
+"""A readable step: its text with folded parts, a view with headings and colour, and the step's page."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
-"""The beginning of a line that stands for an image; Enter on it opens the image."""
+"""The beginning of a line that represents an image. Enter on it opens the image."""
 _COLOUR_S = 0.05
-"""Long code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
+"""Long code is coloured after a step was visible for this long, so that moving on doesn't wait for it."""
 _READ_S = 20
-"""The name of a file can be read for so long."""
+"""How long the name of a file is shown."""
 _SHORT = 1_500
-"""In characters: code that is coloured at once, within a millisecond or two, so that the step is drawn once."""
+"""The most characters of code coloured at once, in a millisecond or two, so that steps are drawn once."""
 
 
 class StepPart(NamedTuple):
-    """A text of the step and its place: `offset` in the whole text, `length` of the shown part."""
+    """A text of the step and its place: `offset` in the whole text, `length` of the displayed part."""
 
     scope: TextScope
     number: int
@@ -61,7 +61,7 @@ class StepPart(NamedTuple):
     length: int
     folded: bool = False
     skipped: int = 0
-    """Characters of the part in its heading: the tool's name, which searches and ranges count."""
+    """Characters of the part that are in its heading: the tool's name, which searches and ranges count."""
 
 
 class CodeLines(NamedTuple):
@@ -80,11 +80,11 @@ class StepText(NamedTuple):
     parts: tuple[StepPart, ...]
     code: tuple[CodeLines, ...] = ()
     repeated: tuple[StepPart, ...] = ()
-    """Parts that are not shown, as their text is: in the words before the call that runs it."""
+    """Parts that are not shown since their text is already in the words before the call."""
 
     @property
     def folded(self) -> bool:
-        """Whether a part of it is folded."""
+        """Whether a part is folded."""
         return any(part.folded for part in self.parts)
 
     def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
@@ -95,7 +95,10 @@ class StepText(NamedTuple):
         return None
 
     def part_at(self, offset: int) -> tuple[StepPart, int] | None:
-        """Return the part of a character of the whole text, and the offset in that part; None on a heading."""
+        """Return the part with a character of the whole text, and the offset in that part.
+
+        None on a heading.
+        """
         at = bisect_right([part.offset for part in self.parts], offset) - 1
         if at < 0 or offset > self.parts[at].offset + self.parts[at].length:
             return None
@@ -107,12 +110,12 @@ def compose(
     whole: Mapping[tuple[TextScope, int], str] | None = None,
     *,
     hides: bool = False,
-    said: Sequence[str] = (),
+    annotations: Sequence[str] = (),
 ) -> StepText:
-    """Return the text of a step; `whole` are the parts to show unfolded, in full, `said` is a reviewer's of it.
+    """Return the text of a step. `whole` are the parts to show in full, `annotations` are a reviewer's.
 
-    A command that the step's text quotes is not shown a second time. With `hides`, a step that reveals the outcome is
-    left empty, and texts of unknown fields are left out.
+    A command quoted in the step's text is not shown a second time. With `hides`, a step that reveals the
+    outcome is left empty, and texts of unknown fields are omitted.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))
@@ -135,7 +138,7 @@ def compose(
         if at not in answered:
             builder.part(_answered(result), TextScope.RESULT, at, result.text, always=True)
     builder.part("also recorded", TextScope.ALSO, 0, "" if hides else also_text(step))
-    builder.lines("labels and comments", said)
+    builder.lines("labels and comments", annotations)
     return builder.done()
 
 
@@ -185,14 +188,14 @@ class _Builder:
         self._line += text.count("\n")
 
     def heading(self, text: str) -> None:
-        """Add a heading, on one line."""
+        """Add a heading on one line."""
         self._headings.add(self._line)
         self._add(" ".join(text.split("\n")) + "\n")
 
     def part(
         self, title: str, scope: TextScope, number: int, text: str, *, always: bool = False, skipped: int = 0
     ) -> None:
-        """Add a part below its heading; an empty one only if `always`."""
+        """Add a part below its heading. An empty one only if `always`."""
         if not text and not always:
             return
         self._add("\n")
@@ -209,7 +212,7 @@ class _Builder:
             self.heading(f"⋯ folded: {_length(text, shown)}; o shows all")
 
     def call(self, number: int, call: RunCall) -> None:
-        """Add a call; of one whose only argument was quoted before it, the heading alone."""
+        """Add a call. If its only argument was quoted before it, add only the heading."""
         title, skipped = f"call  {call.tool}  {call.id}".rstrip(), len(call.tool) + 1
         name, value = next(iter((call.parsed or {}).items()), ("", None))
         if isinstance(value, str) and not isinstance(value, CutText) and len(call.parsed or {}) == 1:
@@ -226,14 +229,14 @@ class _Builder:
             self._code.append(CodeLines(first, self._line, language))
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
-        """Add lines that are not of the step, below a heading; nothing without any."""
+        """Add lines from outside the step, below a heading; nothing if there are none."""
         if lines:
             self._add("\n")
             self.heading(f"── {title}")
             self._add("\n".join(lines) + "\n")
 
     def _mark_code(self, scope: TextScope, text: str) -> None:
-        """Note the blocks of code between fences that name their language."""
+        """Note the blocks of code between fences that name a language."""
         if scope not in (TextScope.THOUGHT, TextScope.TEXT) or "```" not in text:
             return
         language, first = "", 0
@@ -284,7 +287,7 @@ def long_parts(step: Step) -> Iterator[tuple[TextScope, int, str]]:
 
 
 class StepView(TextView):
-    """Reads a `StepText`."""
+    """A view of a `StepText`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "unfold", "Unfold", show=False, id="step.unfold"),
@@ -309,7 +312,7 @@ class StepView(TextView):
         """Whether `n` and `N` go through the hits of a search in the run instead of this text's."""
 
     def show(self, composed: StepText, *, keep_place: bool = False) -> None:
-        """Show the text of a step, from its start unless it is shown already."""
+        """Show the text of a step, from its start unless it is already shown."""
         line, column, place = self.cursor_line, self.cursor_column, self.scroll_offset
         self.composed = composed
         self.load(composed.text)
@@ -368,7 +371,7 @@ class StepView(TextView):
         self._walk(1)
 
     def action_previous_match(self) -> None:
-        """Go to the hit before."""
+        """Go to the previous hit."""
         self._walk(-1)
 
     def _walk(self, by: int) -> None:
@@ -396,7 +399,7 @@ class StepView(TextView):
 
 
 class StepPage(StepView):
-    """Shows a step; the screen passes each one as soon as it was read."""
+    """Shows a step. The screen passes each one as soon as it is read."""
 
     class Unfolded(Message):
         """The folded parts are now shown."""
@@ -406,27 +409,30 @@ class StepPage(StepView):
         self._loader: RunLoader | None = None
         self._step: Step | None = None
         self._hides = False
-        self._said: tuple[str, ...] = ()
+        self._annotations: tuple[str, ...] = ()
         self.whole: dict[tuple[TextScope, int], str] = {}
-        """The folded parts of the step, if they were read in full."""
+        """The folded parts of the step, if read in full."""
 
-    def show_step(self, step: Step, loader: RunLoader, *, hides: bool, said: Sequence[str] = ()) -> None:
-        """Show a step, unfolded if it was so before; `hides` model and outcome, `said` is a reviewer's of it."""
+    def show_step(self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()) -> None:
+        """Show a step, unfolded if it was before.
+
+        `hides` model and outcome; `annotations` are a reviewer's.
+        """
         same = self._step is not None and self._step.index == step.index and self._loader is loader
         if not same:
             self.whole = {}
-        self._step, self._loader, self._hides, self._said = step, loader, hides, tuple(said)
+        self._step, self._loader, self._hides, self._annotations = step, loader, hides, tuple(annotations)
         shown = replace(step, model="") if hides else step
-        self.show(compose(shown, self.whole, hides=hides, said=said), keep_place=same)
+        self.show(compose(shown, self.whole, hides=hides, annotations=annotations), keep_place=same)
 
-    def say(self, said: Sequence[str]) -> None:
-        """Show what a reviewer now says of the step, at the end of its text."""
-        if self._step is not None and self._loader is not None and tuple(said) != self._said:
-            self.show_step(self._step, self._loader, hides=self._hides, said=said)
+    def say(self, annotations: Sequence[str]) -> None:
+        """Show the reviewer's current annotations at the end of the step's text."""
+        if self._step is not None and self._loader is not None and tuple(annotations) != self._annotations:
+            self.show_step(self._step, self._loader, hides=self._hides, annotations=annotations)
 
     @on(TextView.PlaceAsked)
     def open_image(self, message: TextView.PlaceAsked) -> None:
-        """Open an image that the step's records hold."""
+        """Open an image from the step's records."""
         step, loader = self._step, self._loader
         if step is None or loader is None or loader.document is None:
             return
@@ -449,7 +455,7 @@ class StepPage(StepView):
             return
         if self.whole:
             self.whole = {}
-            self.show_step(step, loader, hides=self._hides, said=self._said)
+            self.show_step(step, loader, hides=self._hides, annotations=self._annotations)
             return
         document, folded = loader.document, list(long_parts(step))
 
@@ -462,7 +468,7 @@ class StepPage(StepView):
         def show(whole: dict[tuple[TextScope, int], str]) -> None:
             if self._step is not None and self._step.index == step.index:
                 self.whole = whole
-                self.show_step(step, loader, hides=self._hides, said=self._said)
+                self.show_step(step, loader, hides=self._hides, annotations=self._annotations)
                 self.post_message(self.Unfolded())
 
         if folded:

@@ -1,4 +1,7 @@
-"""Facts of every step of a run as numbers: marks, time, tokens and remaining budgets; some 40 bytes per step."""
+"""Facts about every step of a run as numbers: marks, time, tokens and remaining budgets.
+
+About 40 bytes per step.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.EDIT: ("e", "$text-primary"),
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
-"""The glyphs of the marks on the strip, the weightiest first."""
+"""The glyphs of the marks on the strip, the most important first."""
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
 
@@ -35,7 +38,7 @@ WORDS = {
     StepMark.FIRST_EDIT_RIGHT_FUNCTION: "first edit of the right function",
     StepMark.FIRST_VIEW_RIGHT_FUNCTION: "first view of the right function",
     StepMark.FIRST_READ_RIGHT_FILE: "first read of the right file",
-    StepMark.REVERT: "takes back an earlier edit",
+    StepMark.REVERT: "reverts an earlier edit",
     StepMark.REPEATED_COMMAND: "repeats a command",
     StepMark.REREAD: "reads again what did not change",
     StepMark.ERROR: "error",
@@ -71,7 +74,7 @@ class Survey:
         self.kinds = array("B")
         self.bits = array("H")
         self.weights = array("B")
-        """The weightiest mark of each step, as `LOOKS` counts them from 1; 0 for none."""
+        """The most important mark of each step, numbered from 1 in `LOOKS`; 0 for none."""
         self.errors = array("B")
         """1 for each step with an error."""
         self._counts: Counter[StepMark] = Counter()
@@ -81,9 +84,9 @@ class Survey:
         self.calls_left = array("f")
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
-        """The earlier steps that a step repeats or takes back."""
+        """The earlier steps that a step repeats or reverts."""
         self.families = array("B")
-        """The family of each step, as `FAMILIES` counts them from 1; 0 for none."""
+        """The family of each step, numbered from 1 in `FAMILIES`; 0 for none."""
         self.turns = array("B")
         """1 for each step of the solver, 0 for those of others."""
         self.finished = False
@@ -118,17 +121,17 @@ class Survey:
         return KINDS[self.kinds[index]] if index < len(self) else None
 
     def marks(self, index: int) -> list[StepMark]:
-        """Return the marks of a step, the weightiest first."""
+        """Return the marks of a step, the most important first."""
         bits = self.bits[index] if index < len(self) else 0
         return [mark for mark in GLYPHS if bits & _BITS[mark.value]]
 
     def rare(self, most: int) -> list[StepMark]:
-        """Return the marks that at most so many steps have, the rarest first; errors are counted otherwise."""
+        """Return the marks with at most so many steps, the rarest first. Errors are counted separately."""
         found = [mark for mark in GLYPHS if 0 < self._counts[mark] <= most and mark is not StepMark.ERROR]
         return sorted(found, key=lambda mark: self._counts[mark])
 
     def marks_among(self, first: int, after: int, marks: Iterable[StepMark]) -> StepMark | None:
-        """Return the first of some marks that a step from `first` to before `after` has."""
+        """Return the first of some marks that a step from `first` up to `after` (exclusive) has."""
         bits = 0
         for found in set(self.bits[first:after]):
             bits |= found
@@ -143,11 +146,11 @@ class Survey:
 
     @property
     def hidden_at_first(self) -> frozenset[Family]:
-        """The families that are hidden until a key changes it; none before all steps were read."""
+        """The initially hidden families; none before all steps are read."""
         return hidden_at_first(self._format, len(self), self.count_of(Family.HARNESS) if self.finished else 0)
 
     def count_of(self, family: Family) -> int:
-        """Return the number of steps of a family, among those that were read."""
+        """Return the number of steps of a family among those read."""
         return self.families.count(FAMILIES.index(family) + 1)
 
     def listed(
@@ -155,19 +158,22 @@ class Survey:
     ) -> list[int]:
         """Return which of `count` steps a list shows: `all` of them, `edits`, `errors` or those not `seen`.
 
-        Families that are `hidden` are not in `all` and `unseen`; of steps that were not read yet, nothing is known.
+        Families that are `hidden` are not in `all` and `unseen`. Nothing is known about steps not read yet.
         """
         if kind in ("all", "unseen"):
             left_out = {FAMILIES.index(family) + 1 for family in hidden}
             before = seen if kind == "unseen" else ()
-            known = [step for step, family in enumerate(self.families[:count])
-                     if family not in left_out and step not in before]  # fmt: skip
+            known = [
+                step
+                for step, family in enumerate(self.families[:count])
+                if family not in left_out and step not in before
+            ]
             return [*known, *(step for step in range(len(self), count) if step not in before)]
         bit = _BITS[StepMark.EDIT.value if kind == "edits" else StepMark.ERROR.value]
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
 
     def series(self, *, hides: bool = False) -> list[tuple[str, array[float], str]]:
-        """Return the rows of the strip that have values; `hides` what the run cost."""
+        """Return the rows of the strip that have values. `hides` the cost of the run."""
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),
@@ -179,9 +185,9 @@ class Survey:
 
 
 def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tuple[str, str, str]]:
-    """Return glyph, style and short name of each mark that the strip shows, the lightest first.
+    """Return glyph, style and short name of each mark on the strip, the least important first.
 
-    `rare` are those of a strip whose cells stand for many steps.
+    `rare` are the marks of a strip whose cells cover many steps.
     """
     if rare is not None:
         return [("▃", GLYPHS[StepMark.ERROR][1], "share of errors"), *((*GLYPHS[mark], _SHORT[mark]) for mark in rare)]

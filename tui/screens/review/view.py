@@ -1,4 +1,4 @@
-"""The interface of the review screen, and of the run in sight, to their parts; they know nothing else of the screen."""
+"""The interfaces of the review screen and the visible run for their parts, which know nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 class RunInSight(Protocol):
-    """The run under review as parts see it; everything but the loader belongs to the UI thread."""
+    """The run under review as parts see it. Everything except the loader belongs to the UI thread."""
 
     name: str
     loader: RunLoader
@@ -36,13 +36,13 @@ class RunInSight(Protocol):
 
 
 class ReviewView(JobOwner, Protocol):
-    """The review screen as its parts see it; everything belongs to the UI thread."""
+    """The review screen as its parts see it. Everything belongs to the UI thread."""
 
     settings: ReviewSettings
 
     @property
     def run(self) -> RunInSight:
-        """The run in sight."""
+        """The visible run."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class ReviewView(JobOwner, Protocol):
 
     @property
     def steps(self) -> StepList:
-        """The list of steps; its cursor is on the current step."""
+        """The list of steps, with its cursor on the current step."""
         ...
 
     @property
@@ -66,11 +66,11 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
-        """Call a function once after so many seconds."""
+        """Call a function once after the given seconds."""
         ...
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen; `answered` gets its result."""
+        """Open a dialog or another screen. `answered` gets its result."""
         ...
 
     def show_error(self, error: UserError) -> None:
@@ -82,7 +82,7 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
-        """Show along the course how many hits a search has in each step; `steps` has one for each hit."""
+        """Show the number of hits in each step along the course. `steps` has one entry per hit."""
         ...
 
     def draw_title(self) -> None:
@@ -94,21 +94,21 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def show_step(self) -> None:
-        """Show the step again, as its content has changed."""
+        """Show the step again, since its content has changed."""
         ...
 
-    def fill_page(self, *, anew: bool = False) -> None:
-        """Load the current page if it was not loaded for this step, or always with `anew`."""
+    def fill_page(self, *, reload: bool = False) -> None:
+        """Load the current page if it was not loaded for this step yet, or always with `reload`."""
         ...
 
     def show_step_page(self) -> None:
-        """Show the page of the step, which has all its texts, in place of another one."""
+        """Show the page of the step, which has all its texts, instead of another one."""
         ...
 
     def open_run(self, name: str) -> None:
-        """Open another run above this one."""
+        """Open another run on top of this one."""
         ...
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Show another run of the list in the place of this one; `found` are hits to continue from."""
+        """Show another run of the list instead of this one. `found` are hits to continue from."""
         ...

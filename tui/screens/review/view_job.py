@@ -1,4 +1,4 @@
-"""The base of long work on the open run that its reader asks for and can stop."""
+"""The base of long work on the open run, which the reader can start and stop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 
 
 class ViewJob:
-    """One job at a time, in its own thread, which tells the view how it goes."""
+    """One job at a time, in its own thread, which reports its progress to the view."""
 
     NAME = ""
     """The name of the thread."""
@@ -20,12 +20,12 @@ class ViewJob:
 
     @property
     def begun(self) -> bool:
-        """Whether it was ever asked for."""
+        """Whether it was ever started."""
         return self._job is not None
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is under way."""
         return self._job is not None and self._job.running
 
     def stop(self) -> None:
@@ -33,7 +33,7 @@ class ViewJob:
         self._jobs.stop()
 
     def stops(self) -> bool:
-        """Stop the job that goes on; return whether there was one."""
+        """Stop the running job. Return whether there was one."""
         if self._job is None or not self._job.running:
             return False
         self._job.stop()

@@ -1,4 +1,4 @@
-"""The chat with the assistant of a study's condition: what was said, a line to ask, and what the assistant has seen."""
+"""The chat with the assistant of a study's condition, and what the assistant has seen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_PROBLEM = "The assistant did not answer ({}). Ask again, or go on without it."
+_PROBLEM = "The assistant did not answer ({}). Ask again, or continue without it."
 
 
 def code_of(reply: str) -> str:
@@ -33,9 +33,9 @@ def code_of(reply: str) -> str:
 
 
 class AssistPane(StatePane):
-    """Asks in a thread; Escape stops waiting. Answers stay, and cost no tool use."""
+    """Asks in a thread. Escape stops waiting. Answers stay, and cost no tool use."""
 
-    conversation = query_one("#assist-said", TextView)
+    conversation = query_one("#assist-conversation", TextView)
     line = query_one("#assist-line", WritingLine)
     seen = query_one("#assist-seen", Plain)
 
@@ -49,8 +49,8 @@ class AssistPane(StatePane):
         self._asked = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the conversation, the line to type in, and what the assistant has seen."""
-        yield TextView(id="assist-said")
+        """Lay out the conversation, the input line, and what the assistant has seen."""
+        yield TextView(id="assist-conversation")
         yield WritingLine(placeholder="Ask, and press Enter", id="assist-line")
         yield Plain("", id="assist-seen")
 
@@ -67,7 +67,7 @@ class AssistPane(StatePane):
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is awaited."""
+        """Whether it waits for an answer."""
         return self._job is not None and self._job.running
 
     def update_from(self, state: AttemptState) -> None:
@@ -103,7 +103,7 @@ class AssistPane(StatePane):
 
     @on(Input.Submitted, "#assist-line")
     def ask(self, event: Input.Submitted) -> None:
-        """Ask what was typed, about what is in the editor; the question comes back if it is refused."""
+        """Ask the typed question about the editor's content. The question comes back if it is refused."""
         event.stop()
         question = event.value
         if self.waits or not question.strip():
@@ -136,13 +136,13 @@ class AssistPane(StatePane):
             self._job.cancel.cancel()
 
     def insert(self) -> None:
-        """Put the code of the newest answer that has some into the editor, where the cursor is."""
+        """Insert the code of the newest answer that has some into the editor at the cursor."""
         found = next((e for e in reversed(self._state.exchanges) if code_of(e.reply)), None)
         buffer = self._editor.buffer
         if found is None:
-            self.app.notify("No answer holds code yet.")
+            self.app.notify("No answer contains code yet.")
         elif not buffer or self._editor.editor.read_only:
-            self.app.notify("The editor holds nothing yet: open the function first.", severity="warning")
+            self.app.notify("The editor is still empty: open the function first.", severity="warning")
         else:
             code = code_of(found.reply)
             self._editor.editor.insert(code)

@@ -46,14 +46,14 @@ class KnownNames(Suggester):
 
 
 def lines_from(attempt: Attempt, value: str) -> list[str]:
-    """Return the completions of a line; nothing if completion is switched off."""
+    """Return the completions of a line; nothing if completion is disabled."""
     if not value or not allowed(attempt.state, "completion"):
         return []
     return candidates(value, attempt.offered(), attempt.state.knowledge)
 
 
 class Console(Vertical):
-    """The line, and above it the price of its call or the reason why it can't be called."""
+    """The line, and above it the price of its call or the reason why the call is not possible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CONSOLE)]
 
@@ -65,17 +65,17 @@ class Console(Vertical):
         self._attempt = attempt
         self._history: list[str] = []
         self._place = 0
-        self._said = ""
+        self._shown_words = ""
         self._under_way = ""
-        """What was said of the call under way."""
+        """What was shown about the call under way."""
         self._asked = ""
-        """The call that a question suggests; it is in the line until something is typed."""
+        """The call that a question suggests. It stays in the line until something is typed."""
         self.searching = False
-        """Whether the line is a pattern to search the repository for."""
+        """Whether the line is a pattern for a search of the repository."""
         self._before: Widget | None = None
-        """What had the focus before a search."""
+        """The widget focused before a search."""
         self._unescaped = ""
-        """The pattern that was last made one of text."""
+        """The pattern last converted to literal text."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
@@ -96,7 +96,7 @@ class Console(Vertical):
         self._place = len(self._history)
 
     def search(self) -> None:
-        """Take a pattern for the search of the repository; Esc takes calls again."""
+        """Take a pattern for a search of the repository. Esc goes back to calls."""
         if all(tool.name != SEARCH for tool in self._attempt.offered()):
             self.app.notify("The repository can't be searched now.", severity="warning")
             return
@@ -129,22 +129,22 @@ class Console(Vertical):
 
     def say(self, text: str) -> None:
         """Show a line above the console: prices and progress."""
-        self._said = text
+        self._shown_words = text
         self.hint.update(text.replace("\n", " "))
 
     def unsay(self, start: str) -> None:
-        """Clear the line if it still begins with some words."""
-        if self._said.startswith(start):
+        """Clear the line if it still begins with the given words."""
+        if self._shown_words.startswith(start):
             self.say("")
 
     def call_began(self, words: str) -> None:
-        """Say which call is under way, wherever it was made."""
+        """Show which call is under way, wherever it was made."""
         self.remember(words)
         self.say(f"… {words}")
-        self._under_way = self._said
+        self._under_way = self._shown_words
 
     def call_ended(self) -> None:
-        """Say it no longer; what has been said since then stays."""
+        """Stop showing it. Anything shown since then stays."""
         if self._under_way:
             self.unsay(self._under_way)
         self._under_way = ""
@@ -157,19 +157,15 @@ class Console(Vertical):
 
     @on(Input.Changed, "#console-line")
     def explain(self, event: Input.Changed) -> None:
-        """Show the price of the line, or how its tool is called."""
+        """Show the price of the line's call, or how to call its tool."""
         event.stop()
         self.refresh_bindings()
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of a line."""
+        """Show the price of the call in a line."""
         if self.searching:
-            tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
-            refused = self._refused(self.line.value)
-            takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
-            what = f"{refused}.{takes}" if refused else "Search the repository:"
-            self.say(f"{what} {self._price(tool)}. Esc goes back")
+            self._explain_search()
             return
         if not value:
             self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
@@ -187,9 +183,16 @@ class Console(Vertical):
         refused = self._refused(arguments["pattern"]) if tool.name == SEARCH else ""
         self.say(f"{refused or (tool.usage() if call == value else call)}  {self._price(tool)}")
 
+    def _explain_search(self) -> None:
+        tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
+        refused = self._refused(self.line.value)
+        takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
+        what = f"{refused}.{takes}" if refused else "Search the repository:"
+        self.say(f"{what} {self._price(tool)}. Esc goes back")
+
     def _refused(self, pattern: str) -> str:
         fault = pattern_fault(pattern)
-        return f"✘ no regular expression: {fault}" if fault else ""
+        return f"✘ not a regular expression: {fault}" if fault else ""
 
     def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
         return parse(value, self._attempt.offered(), self._attempt.state.knowledge)
@@ -203,7 +206,7 @@ class Console(Vertical):
 
     @on(Input.Submitted, "#console-line")
     def call(self, event: Input.Submitted) -> None:
-        """Ask for the call; if the line is not one, ask what is meant, at no cost."""
+        """Ask for the call. If the line is not a call, ask for its meaning, at no cost."""
         event.stop()
         value = event.value.strip()
         if not value:
@@ -226,7 +229,7 @@ class Console(Vertical):
         self.post_message(CallAsked(tool.name, arguments))
 
     def _ask(self, question: QuestionError) -> None:
-        """Show what is unclear, and put the call that may be meant into the line."""
+        """Show what is unclear, and put the likely call into the line."""
         self.post_message(AffordanceTaken("question"))
         self._asked = question.suggested
         if not self._asked:
@@ -262,7 +265,7 @@ class Console(Vertical):
         self.line.cursor_position = len(self.line.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Take Esc while there is something to go back from, and make a pattern one of text while one is typed."""
+        """Enable Esc while there is something to go back from, and literal text while a pattern is typed."""
         if action == "back_out":
             return self.is_mounted and bool(self.line.value or self.searching)
         if action == "as_text":
@@ -270,13 +273,13 @@ class Console(Vertical):
         return super().check_action(action, parameters)
 
     def action_back_out(self) -> None:
-        """Empty the line, and end a search."""
+        """Clear the line, and end a search."""
         self.line.value = ""
         self._end_search()
         self.explain_line("")
 
     def action_as_text(self) -> None:
-        """Make the pattern one that finds it as it stands, or what it was before."""
+        """Make the pattern match literally, or restore what it was before."""
         pattern = self.line.value
         escaped = as_text(self._unescaped)
         if pattern and pattern == escaped != self._unescaped:
@@ -294,7 +297,7 @@ def _common_start(lines: list[str]) -> str:
 
 
 def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[str]:
-    """Return the completed lines for `line`, the shortest first; only names that were shown."""
+    """Return the completed lines for `line`, the shortest first, with only names shown so far."""
     name, space, rest = line.partition(" ")
     if not space:
         return [f"{tool.name} " for tool in tools if tool.name.startswith(name) and tool.name != name]
@@ -322,7 +325,7 @@ def _values(argument: Argument, words: list[str], tool: Tool, knowledge: Knowled
 
 
 def _files(words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
-    """Files that were shown; after a function's name, those that define it."""
+    """Return the files shown so far; after a function's name, those that define it."""
     files = [path for path, kind in knowledge.entries.items() if kind == "file"]
     at = next((n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None)
     if at is None or at >= len(words):

@@ -1,6 +1,6 @@
-"""Drives the current attempt for the solve screen: calls, other recorded events, and a played recording.
+"""Drives the current attempt for the solve screen: calls, other recorded events, and a playing recording.
 
-The engine's methods wait for the disk, the sandbox and the tests. The controller runs them in threads, one for the
+The engine's methods wait for disk, sandbox and tests. The controller runs them in threads, one for
 calls and one for the rest, and posts the results to the screen.
 """
 
@@ -27,25 +27,25 @@ from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.jobs import Job, JobOwner, Jobs
 
 BATCH_SECONDS = 0.04
-"""Progress reaches the screen at most this often, one frame or two."""
+"""The shortest interval between progress reports to the screen, one or two frames."""
 
 HEARTBEAT_SECONDS = 5.0
-"""The accuracy of the clock after a crash, even while another editor has the terminal and the screen is suspended."""
+"""The accuracy of the clock after a crash, even while another editor has the terminal."""
 
 _CLOSE_S = 10.0
-"""Closing waits at most this long for pending writes."""
+"""The most seconds that closing waits for pending writes."""
 
 
 class StateChanged(Message):
-    """The attempt's state has changed; a later message replaces a waiting one."""
+    """The attempt's state has changed. A later message replaces a waiting one."""
 
     def can_replace(self, message: Message) -> bool:
-        """Replace an earlier one that was not handled yet."""
+        """Return True: this replaces an earlier message not handled yet."""
         return isinstance(message, StateChanged)
 
 
 class CallBegun(Message):
-    """A call was started; `tool` is None if another process began the call and its tool no longer exists."""
+    """A call has begun. `tool` is None if another process began it and its tool no longer exists."""
 
     def __init__(self, tool: Tool | None, words: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Failing:
 
     count: int = 0
     first: str = ""
-    """The id of the first."""
+    """The id of the first failing test."""
 
 
 class CallProgressed(Message):
@@ -84,7 +84,7 @@ class CallFinished(Message):
 
 
 class CallFailed(Message):
-    """A call raised instead of being answered, or something could not be recorded."""
+    """A call raised an exception, or something could not be recorded."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -138,17 +138,17 @@ class AttemptController:
 
     @property
     def playing(self) -> bool:
-        """Whether a recorded attempt is played."""
+        """Whether a recorded attempt is playing."""
         return self._playback is not None and self._playback.running
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way, or a recorded attempt is played."""
+        """Whether a call is under way or a recorded attempt is playing."""
         return self.calling or self.playing
 
     @property
     def tool(self) -> Tool | None:
-        """The tool of the call under way; None if there is no call, or no such tool any more."""
+        """The tool of the call under way; None if there is no call or the tool no longer exists."""
         pending = self.attempt.state.pending
         if pending is not None:
             return next((tool for tool in self.attempt.tools if tool.name == pending.tool), None)
@@ -161,7 +161,7 @@ class AttemptController:
 
     @property
     def yielding(self) -> bool:
-        """Whether the call under way is stopped if another one is wanted."""
+        """Whether the call under way is stopped in favour of another one."""
         return self.calling and self._yields
 
     @property
@@ -171,15 +171,15 @@ class AttemptController:
 
     @property
     def _back_soon(self) -> bool:
-        """Whether the call under way runs no code, or is answered already."""
+        """Return whether the call under way runs no code or is already answered."""
         state = self.attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
         return self.calling and (answered or not self._runs_code)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or after a call that ends soon has returned; return False while code runs.
+        """Do something now, or after a call that ends soon. Return False while code runs.
 
-        A user who sees an answer acts at once, perhaps before the thread has ended. Only the last action is kept.
+        A user who sees an answer may act at once, before the thread has ended. Only the last action is kept.
         """
         if self.playing:
             return False
@@ -192,7 +192,7 @@ class AttemptController:
         return True
 
     def make_way(self, then: Callable[[], None]) -> None:
-        """Do something now, or after stopping the call under way if that call yields to others."""
+        """Do something now, or after stopping a call that yields to others."""
         if self.yielding:
             self._waiting = then
             self.cancel()
@@ -200,7 +200,7 @@ class AttemptController:
             then()
 
     def came_back(self) -> None:
-        """Do what was waiting; the screen calls this when it has shown the end of the call."""
+        """Do what was waiting. The screen calls this after showing the end of the call."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not self._closed:
             waiting()
@@ -208,13 +208,13 @@ class AttemptController:
     # Calls
 
     def call(self, tool: Tool, arguments: Mapping[str, str], *, yields: bool = False) -> None:
-        """Start a call; there must be none under way. One that `yields` is stopped when another one is wanted."""
+        """Start a call; none may be under way. One that `yields` is stopped in favour of another one."""
         words = spelled(tool.name, arguments)
         self._begin(tool, words, partial(self.attempt.call, tool.name, arguments), yields=yields)
 
     def finish_pending(self) -> None:
-        """Start to complete the call that an earlier process left."""
-        self._begin(self.tool, "finishing what was under way", self.attempt.finish_pending)
+        """Start completing the call left by an earlier process."""
+        self._begin(self.tool, "finishing the call under way", self.attempt.finish_pending)
 
     def cancel(self) -> None:
         """Ask the call under way to stop."""
@@ -222,7 +222,7 @@ class AttemptController:
             self._call.stop()
 
     def judgement_of(self, call_id: str) -> Judged | None:
-        """Return the test run of a submission, if it happened in this process."""
+        """Return the test run of a submission if it happened in this process."""
         return self.attempt.found.get(call_id)
 
     def _begin(self, tool: Tool | None, words: str, call: EngineCall, *, yields: bool = False) -> None:
@@ -261,7 +261,7 @@ class AttemptController:
     # A recorded attempt
 
     def play(self, steps: Sequence[Mapping[str, Any]], speed: float) -> None:
-        """Begin to play recorded steps through the real engine and sandbox."""
+        """Start playing recorded steps through the real engine and sandbox."""
 
         def body(job: Job) -> None:
             for step, result in play(self.attempt, steps, job.cancel.sleep, speed=speed, cancel=job.cancel):
@@ -280,7 +280,7 @@ class AttemptController:
     ) -> None:
         """Run `action` after all waiting writes, then `then` on the UI thread; `failed` gets what `action` raised.
 
-        By default it is not a failure that the attempt accepts no more events.
+        By default, it is not a failure if the attempt accepts no more events.
         """
         self._writes.do(lambda _: action(), None if then is None else lambda _: then(), failed=failed)
 
@@ -293,7 +293,7 @@ class AttemptController:
         self.write(lambda: self.attempt.view(pane))
 
     def suspect(self, function: str) -> None:
-        """Mark a function as suspect, or take the mark back."""
+        """Mark a function as suspect, or unmark it."""
         marked = all(suspect.name != function for suspect in self.attempt.state.suspects)
         self.write(lambda: self.attempt.suspect(function, marked=marked))
 
@@ -302,7 +302,7 @@ class AttemptController:
         self.write(self.attempt.heartbeat)
 
     def use_affordance(self, kind: str) -> None:
-        """Count the use of an affordance; written with the next flush."""
+        """Count the use of an affordance, to be written with the next flush."""
         self._affordances[kind] = self._affordances.get(kind, 0) + 1
 
     def pasted(self, text: str, *, outside: bool) -> None:
@@ -310,11 +310,11 @@ class AttemptController:
         self.write(lambda: self.attempt.pasted(text, outside=outside))
 
     def edited(self, buffer: str, text: str) -> None:
-        """Keep half-written code; may be called from another thread while another editor has the terminal."""
+        """Save unfinished code. May be called from another thread while another editor has the terminal."""
         self.write(lambda: self.attempt.edit(buffer, text))
 
     def noted(self, text: str) -> None:
-        """Keep the notes."""
+        """Save the notes."""
         self.write(lambda: self.attempt.note(text))
 
     def flush(self) -> None:
@@ -324,9 +324,10 @@ class AttemptController:
             self.write(partial(self.attempt.use_affordance, kind, times))
 
     def close(self) -> None:
-        """Write everything that waits, and post no more messages.
+        """Write everything pending, and post no more messages.
 
-        A call under way is stopped and stays unanswered, so that the next process makes it again: nobody cancelled it.
+        A call under way is stopped and stays unanswered, so that the next process repeats it: nobody
+        cancelled it.
         """
         if self._closed:
             return

@@ -1,4 +1,4 @@
-"""Pauses, the question after a time without input, and the ways in which a solver ends an attempt."""
+"""Pauses, the question after a time without input, and the ways to end an attempt."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ How = Literal["ended", "left"]
 _REASONS = {
     PauseReason.BREAK: "A break",
     PauseReason.INTERRUPTED: "Interrupted by others",
-    PauseReason.QUESTION_TO_ORGANISER: "A question to the organiser",
-    PauseReason.ENVIRONMENT_FAILURE: "Something here does not work",
+    PauseReason.QUESTION_TO_ORGANISER: "A question for the organiser",
+    PauseReason.ENVIRONMENT_FAILURE: "Something does not work",
 }
 _CODES = {
     GiveUpCode.TOO_HARD: "Too hard for me",
-    GiveUpCode.UNCLEAR: "Unclear what is asked",
+    GiveUpCode.UNCLEAR: "The task is unclear",
     GiveUpCode.BROKEN_TASK: "The task is broken",
     GiveUpCode.TIRED: "Tired",
     GiveUpCode.OUT_OF_TIME: "Out of time",
@@ -46,7 +46,10 @@ class LeaveAsked(Message):
 
 
 class Interruptions:
-    """Asks questions, records the answers, and covers the screen meanwhile; posts `LeaveAsked` to the screen."""
+    """Asks questions, records the answers, and covers the screen meanwhile.
+
+    Posts `LeaveAsked` to the screen.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Interruptions:
     def pause(self) -> None:
         """Ask for the reason, then stop the clock and cover the screen."""
         choices = [(reason.value, _REASONS[reason]) for reason in SOLVER_PAUSE_REASONS]
-        text = "Code and instructions are hidden until you go on."
+        text = "Code and instructions are hidden until you continue."
         dialog = ReasonDialog("Pause: why?", text, choices, yes="Pause", at_once=True)
 
         def answered(answer: Reasoned | None) -> None:
@@ -114,7 +117,7 @@ class Interruptions:
     # Idle time
 
     def input_happened(self, at: float | None = None) -> None:
-        """Note the use of a key or the mouse; `at` is its time on the clock of Textual's events."""
+        """Note the use of a key or the mouse, at the time `at` on the clock of Textual's events."""
         self._last_input = self._time.mono_ms()
         self._pressed_at = get_time() if at is None else at
         if self._asking and not self._covered:
@@ -122,7 +125,10 @@ class Interruptions:
             self._controller.write(self._attempt.input_again)
 
     def check_idle(self) -> None:
-        """Ask after a time without input, and cover after a long one. Pauses and waits for a call are not idle time."""
+        """Ask after a time without input, and cover the screen after a long one.
+
+        Pauses and waiting for a call don't count.
+        """
         state, now = self._attempt.state, self._time.mono_ms()
         if state.ended or self._covered:
             return
@@ -148,7 +154,7 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record an answer to the question beside the code, unless the key was pressed before it could be read."""
+        """Record an answer to the question next to the code, unless it came too early to have read it."""
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))
@@ -161,12 +167,12 @@ class Interruptions:
         """Ask whether to give up or skip, and why."""
         skipping = not self._attempt.state.calls
         verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
-        text = f"The attempt ends and can't be resumed. If you {verb}, say why: it is part of the result."
+        text = f"The attempt ends and can't be resumed. If you {verb}, say why: the reason is part of the result."
         choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         withdraw = self._terms.withdraw
         if withdraw is not None:
             choices.append((_WITHDRAW, "I no longer want to take part in the study"))
-        dialog = ReasonDialog(title, text, choices, yes=verb.capitalize(), words="More about it, in your own words")
+        dialog = ReasonDialog(title, text, choices, yes=verb.capitalize(), words="More details, in your own words")
 
         def answered(answer: Reasoned | None) -> None:
             if answer is None:

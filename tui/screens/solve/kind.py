@@ -1,4 +1,4 @@
-"""What a solver writes and calls: the editor, the submission of a kind of task, and the question before a call."""
+"""The solver's writing and calls: the editor, the submission, and the question before a call."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
 
 _LEVEL = "    "
-"""The indentation of a level that is assumed before a result has shown the function."""
+"""The assumed indent of a level before a result has shown the function."""
 
 _AGAIN = "Enter again opens it"
 
 
 class EditorPane(EditingPane):
-    """The code of an attempt, with the half-written code of the last session."""
+    """The code of an attempt, with the unfinished code of the last session."""
 
     EMPTY = "Nothing to edit yet: read a function, put the cursor into it (F4) and press e."
 
@@ -54,7 +54,7 @@ class EditorPane(EditingPane):
         self.open_first()
 
     def open_first(self) -> None:
-        """Open the text that the attempt begins with, else the half-written code of the last session."""
+        """Open the text with which the attempt begins, else the unfinished code of the last session."""
         buffers = self._state.buffers
         if self._start is not None:
             self.open(self._start.name)
@@ -66,7 +66,7 @@ class EditorPane(EditingPane):
             self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Take up a new state, and the function's place in its file when a call has shown it."""
+        """Show a new state, and the function's place in its file after a call has shown it."""
         learned = state.knowledge is not self._state.knowledge
         self._state = state
         if not learned or not self.buffer:
@@ -79,7 +79,10 @@ class EditorPane(EditingPane):
         self.editor.line_number_start = self.first_line_of(name)
 
     def select_placeholder(self) -> bool:
-        """Select the statement in place of a removed body, to be typed over; False if something was written."""
+        """Select the placeholder of a removed body, to be typed over.
+
+        Return False if something was written.
+        """
         holds_one = self._start is not None and self._start.placeholder
         if not holds_one or not self._begins or self.code != self._begins:
             return False
@@ -89,17 +92,17 @@ class EditorPane(EditingPane):
         return True
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the file; if the function has no body yet, on its placeholder."""
+        """Put the cursor on a line of the file, or on the placeholder of a function without a body."""
         if not self.select_placeholder():
             super().go_to(line)
 
     def take(self, name: str) -> bool:
-        """Edit a function that was shown and may be changed; return whether it was opened."""
+        """Edit a function that was shown and may be changed. Return whether it was opened."""
         if self._start is not None and name != self._start.name:
             self.app.notify(f"Only {self._start.name} may be changed in this task.", severity="warning")
             return False
         if self._start is None and not self.start_of(name):
-            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
+            self.app.notify("Its source has not been shown yet: read it first.", severity="warning")
             return False
         self.open(name)
         return True
@@ -115,14 +118,14 @@ class EditorPane(EditingPane):
         return bool(self.buffer) and (self.buffer in self._state.buffers or self.code != self.start_of(self.buffer))
 
     def start_of(self, name: str) -> str:
-        """Return the code that a buffer starts with: the kind's, or the function as it was shown."""
+        """Return the initial code of a buffer: the kind's, or the function as shown."""
         if self._start is not None and name == self._start.name:
             return self._begins
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
     def _first_text(self) -> str:
-        """Return what the kind begins with, at the margin at which the function was shown, else that of its name."""
+        """Return the kind's initial text, at the indent of the function as shown, else of its name."""
         if self._start is None:
             return ""
         shown, qualname = shown_function(self._state, self._start.name), self._start.name.partition("::")[2]
@@ -132,16 +135,16 @@ class EditorPane(EditingPane):
         return indent(self._start.text, margin)
 
     def first_line_of(self, name: str) -> int:
-        """Return the number of a function's first line in its file, if that was shown."""
+        """Return the number of a function's first line in its file, if shown."""
         shown, listed = shown_function(self._state, name), self._state.knowledge.functions.get(name)
         return shown.first_line if shown is not None else listed.start if listed is not None else 1
 
     def kept(self, name: str) -> str | None:
-        """Return a function's half-written code."""
+        """Return a function's unfinished code."""
         return self._state.buffers.get(name)
 
     def begun(self) -> Sequence[str]:
-        """Return the functions that were begun, the current one first."""
+        """Return the functions begun, the current one first."""
         return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
 
     def may_leave(self) -> bool:
@@ -151,7 +154,7 @@ class EditorPane(EditingPane):
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """A call that is made only if the solver says yes."""
+    """A call that is made only if the solver confirms."""
 
     title: str
     text: str
@@ -160,20 +163,23 @@ class CallQuestion:
     careful: bool = True
     """Whether no is the default answer."""
     change: tuple[str, str] | None = None
-    """What changes by it: the text before, and after."""
+    """The change it makes: the text before and after."""
     first_line: int = 1
-    """The number in its file of the line with which both begin."""
+    """The number in the file of the first line of both texts."""
 
 
 class SolvingKind:
-    """The part of the solve screen that depends on the kind of the task; as it is, for texts that one call submits."""
+    """The part of the solve screen that depends on the kind of task.
+
+    The base class is for texts submitted in one call.
+    """
 
     panes: Mapping[str, PanePlace] = PANES
     """All panes by name."""
     own_panes: Sequence[StatePane] = ()
-    """The panes that only this kind has."""
+    """The panes specific to this kind."""
     in_place: Mapping[str, str] = {"list_directory": "files"}
-    """Panes that show the answers of a tool themselves while they have the focus; empty for any pane."""
+    """Panes that show the answers of a tool themselves while focused; empty for any pane."""
     has_suspects = True
     """Whether functions can be marked as suspect."""
 
@@ -186,7 +192,7 @@ class SolvingKind:
         return EditorPane(attempt.task, attempt.state)
 
     def add(self, name: str, place: PanePlace, pane: StatePane) -> None:
-        """Add a pane that a study gives."""
+        """Add a pane provided by a study."""
         self.own_panes = (*self.own_panes, pane)
         self.panes = {**self.panes, name: place}
 
@@ -196,24 +202,24 @@ class SolvingKind:
         return self._editor
 
     def ready(self, then: Callable[[], None]) -> None:
-        """Keep what was typed, then continue with a call."""
+        """Save what was typed, then continue with a call."""
         if self.editor.is_mounted:
             self.editor.editor.flush()
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return sentences on what a call would use up for good; empty for nothing."""
+        """Return a warning about what a call would use up for good; empty for nothing."""
         if price.last_submission:
             return "This is the last submission: the attempt ends with it."
         if price.last_tool_use:
             return "This is the last tool use: the attempt ends with it."
-        return "After it one tool use is left, and only a submission can follow." if price.then_submit else ""
+        return "One tool use will be left, and only a submission can follow." if price.then_submit else ""
 
     def submission(self) -> CallQuestion | None:
-        """Return the submission of what the editor holds; None, after a notice, if that can't be submitted."""
+        """Return the submission of the editor's content; None, after a notice, if it can't be submitted."""
         tool = next((tool for tool in self._attempt.tools if tool.submits), None)
         if tool is None or not self.editor.buffer:
-            nothing = "The editor holds no function yet: read one and press e on it."
+            nothing = "The editor has no function yet: read one and press e on it."
             self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
             return None
         path, _, qualname = self.editor.buffer.partition("::")
@@ -223,7 +229,11 @@ class SolvingKind:
             self._refuse(f"{tool.name} needs {' and '.join(missing)} as well: type the call in the console.")
             return None
         arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
-        stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
+        return self._question(tool, arguments)
+
+    def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
+        """Return the question before a submission, with the change, the price and faults of the code."""
+        stays = "\nIts changes stay for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
@@ -234,7 +244,7 @@ class SolvingKind:
             refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
-            refused = "Nothing is changed: the tests will run on the code as it was."
+            refused = "Nothing is changed: the tests will run on the original code."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
         text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
@@ -249,23 +259,26 @@ class SolvingKind:
         self.editor.app.notify(notice, severity="warning")
 
     def unobtrusive(self, tool: Tool) -> bool:
-        """Whether calls of a tool run in the background: no line for the run, no question before cancelling."""
+        """Return whether a tool's calls run in the background, without a line or a question on cancelling."""
         return False
 
 
 class CallAsking:
-    """Makes calls for a screen: at once, after a question, or when the call under way has been answered."""
+    """Makes calls for a screen: at once, after a question, or after the call under way is answered."""
 
     def __init__(self, screen: Screen[How], controller: AttemptController, kind: SolvingKind) -> None:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
-        """The place that was called for last."""
+        """The place last requested by a call."""
         self._offered: NamedPlace | None = None
-        """The place that a second Enter calls for, while the console says so."""
+        """The place that a second Enter requests, while the console says so."""
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question if that spends the last of a budget; show why if it can't be called now."""
+        """Call a tool, after a question if that spends the last of a budget.
+
+        Show why if it can't be called now.
+        """
         self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
@@ -296,7 +309,7 @@ class CallAsking:
         changes = []
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
-            diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
+            diff.can_focus_children = False  # the focus stays on the answers; arrows scroll the diff anyway
             diff.load(*question.change, first_line=question.first_line, brief=True)
             changes = [diff]
         dialog = ConfirmDialog(
@@ -305,7 +318,7 @@ class CallAsking:
         self._screen.app.push_screen(dialog, answered)
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something unless the attempt is over; say so if a call is under way."""
+        """Do something unless the attempt is over. Notify if a call is under way."""
 
         def unless_over() -> None:
             if not self._attempt.state.ended:
@@ -315,11 +328,11 @@ class CallAsking:
             self._screen.app.notify("A call is under way: wait for its answer.", severity="warning")
 
     def submit(self) -> None:
-        """Submit the editor's content, after a question that shows what changes and names the price."""
+        """Submit the editor's content, after a question with the changes and the price."""
         self._kind.ready(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> str:
-        """Say the price of showing a place; asked for again, call for it. Return what to say."""
+        """Return the price of showing a place. If asked for again, make the call."""
         tool, arguments = call_for(place)
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
@@ -333,13 +346,13 @@ class CallAsking:
         return f"{_AGAIN} ({price}): {place.name}"
 
     def withdraw(self) -> None:
-        """Offer no place any more: the solver has turned to something else."""
+        """Withdraw the offer of a place, since the solver has turned to something else."""
         if self._offered is not None:
             self._offered = None
             self._screen.query_one(Console).unsay(_AGAIN)
 
     def price_at(self, name: str) -> str:
-        """Return the price of opening something in the tree of files; empty if nothing can be asked for."""
+        """Return the price of opening something in the file tree; empty if nothing can be requested."""
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if tool is None:
             return ""
@@ -347,7 +360,7 @@ class CallAsking:
         return f"{name or 'the repository'}: what was not shown yet {price}"
 
     def asked_for(self) -> NamedPlace | None:
-        """Return the place that was asked for last, and forget it."""
+        """Return the place last requested, and forget it."""
         place, self._place = self._place, None
         return place
 
@@ -360,9 +373,9 @@ class CallAsking:
         submission = tool is not None and tool.submits
         question = ConfirmDialog(
             "Cancel the test run?" if submission else "Cancel the call?",
-            "The submission counts all the same, with score 0."
+            "The submission still counts, with score 0."
             if submission
-            else "The call counts all the same, and its answer says that it was cancelled.",
+            else "The call still counts, and its answer says that it was cancelled.",
             yes="Cancel the run" if submission else "Cancel the call",
             no="Let it run",
             careful=True,

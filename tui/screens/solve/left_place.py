@@ -1,4 +1,4 @@
-"""Where a solver was when they left an attempt: the record needs none of it, but they go on there."""
+"""Where a solver was when they left an attempt. It is not part of the record, but they continue there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _App(Protocol):
 
 
 class TextPlace(msgspec.Struct, frozen=True):
-    """A place in a text; `name` is a path, or `path::qualname`, `top` the first row in sight."""
+    """A place in a text. `name` is a path or `path::qualname`, `top` the first visible row."""
 
     name: str
     line: int
@@ -35,7 +35,7 @@ class TextPlace(msgspec.Struct, frozen=True):
 
 
 class LeftPlace(msgspec.Struct, frozen=True):
-    """The places in the texts that were open after so many calls."""
+    """The places in the texts open after a number of calls."""
 
     calls: int
     code: TextPlace | None = None
@@ -43,7 +43,7 @@ class LeftPlace(msgspec.Struct, frozen=True):
 
 
 class PlaceKeeper:
-    """Keeps the place in an attempt of a person, in a file of its own; a folder that can't be used keeps nothing."""
+    """Saves the place in a person's attempt in a separate file. Without a usable folder, nothing is saved."""
 
     def __init__(self, screen: Screen[How], attempt: Attempt) -> None:
         self._screen, self._attempt = screen, attempt
@@ -60,10 +60,10 @@ class PlaceKeeper:
             found = msgspec.json.decode(self._file.read_bytes(), type=LeftPlace)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return nowhere
-        return found if found.calls == nowhere.calls else nowhere  # the attempt may have gone on elsewhere
+        return found if found.calls == nowhere.calls else nowhere  # the attempt may have continued elsewhere
 
     def show_code(self, pane: CodePane) -> None:
-        """Show the text that was read where it was read, else the one that was shown last."""
+        """Show the text that was being read, at its place, else the one shown last."""
         state = self._attempt.state
         place, last = self._left.code, last_source(state)
         if place is not None:
@@ -77,7 +77,7 @@ class PlaceKeeper:
             pane.show(last)
 
     def open_editor(self, pane: EditorPane) -> None:
-        """Open the function that was open, with the cursor where it was."""
+        """Reopen the open function, with the cursor where it was."""
         place = self._left.editor
         if place is None or not (place.name == pane.buffer or pane.start_of(place.name)):
             return
@@ -87,7 +87,7 @@ class PlaceKeeper:
         pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
 
     def keep(self, code: CodePane, editor: EditorPane) -> None:
-        """Write the place down; that of an attempt which has ended is forgotten."""
+        """Save the place. Forget that of an attempt that has ended."""
         state = self._attempt.state
         if not self._screen.is_mounted or state.driver != PERSON:
             return

@@ -21,9 +21,9 @@ from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
 
 WIDE, VERY_WIDE = 110, 150
-"""Widths in cells from which the files stay visible, and an editor in use as well."""
+"""The widths in cells from which the files stay visible, and also an editor in use."""
 HIGH = 36
-"""The height in cells from which results stay visible below what is read."""
+"""The height in cells from which results stay visible below the text being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PanePlace:
     event: Pane
     region: Literal["files", "reading", "editor", ""] = "reading"
     id: str = ""
-    """Its id among those that are read; by default its name."""
+    """Its id among the reading panes; by default its name."""
 
 
 PANES: Mapping[str, PanePlace] = {
@@ -46,11 +46,11 @@ PANES: Mapping[str, PanePlace] = {
     "results": PanePlace("#calls", Pane.RESULT),
     "notes": PanePlace("#notes", Pane.NOTES, id="notes-pane"),
 }
-"""The panes that every attempt has, by name."""
+"""The panes of every attempt, by name."""
 
 
 def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
-    """Return the pane of a widget; empty if it is not in one."""
+    """Return the name of a widget's pane; empty if it is in none."""
     names = (node.id.removesuffix("-pane") for node in widget.ancestors_with_self if node.id is not None)
     return next((name for name in names if name in panes), "")
 
@@ -69,7 +69,7 @@ class SubmitAsked(Message):
 
 
 class SourceAsked(Message):
-    """Asks to read a file or a function (`path::qualname`): free of charge if it was shown, else by a call."""
+    """Asks to read a file or function (`path::qualname`), free of charge if shown before, else by a call."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class SourceAsked(Message):
 
 
 class FunctionAsked(Message):
-    """Asks to edit a function (`path::qualname`), at a line of its file if that is known, or to mark it as suspect."""
+    """Asks to edit a function (`path::qualname`), at a line of its file if known, or to suspect it."""
 
     def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
         super().__init__()
@@ -99,9 +99,9 @@ class BriefRead(Message):
 
 
 class PaneArea(Splits):
-    """Files, the panes to read, and the editor, side by side if there is room; results below what is read.
+    """Files, reading panes and editor, side by side if there is room, with results below the reading panes.
 
-    A pane is mounted when it is first shown.
+    A pane is mounted when first shown.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class PaneArea(Splits):
         first: str = "",
         made: Callable[[Widget], None] = lambda _: None,
     ) -> None:
-        """`read` are the panes to read, results last; `first` is the one that is shown first.
+        """`read` are the reading panes, results last. `first` is the one shown first.
 
-        Without `first` all are mounted at once. `made` is called with each pane that is mounted later.
+        Without `first`, all are mounted at once. `made` is called with each pane mounted later.
         """
         super().__init__(id="work")
         self._panes = panes
@@ -130,18 +130,18 @@ class PaneArea(Splits):
         )
         self._mounting = Lock()
         self.current = self._upper
-        """The pane that is read."""
+        """The current reading pane."""
         self.editing = not first
-        """Whether the editor stays in sight beside what is read."""
+        """Whether the editor stays visible next to the reading pane."""
         self.brief_alone = False
-        """Whether nothing but the brief is shown."""
+        """Whether only the brief is shown."""
 
     def id_of(self, pane: str) -> str:
         """Return the id of a pane's widget."""
         return self._panes[pane].id or pane
 
     def compose(self) -> ComposeResult:
-        """Lay out the regions, of the size that the screen has already."""
+        """Lay out the regions for the current size of the screen."""
         self.lay_out()
         if not self._first or self.app.size.width >= WIDE:
             yield self._files
@@ -150,7 +150,7 @@ class PaneArea(Splits):
             yield self._editor
 
     async def make(self, pane: str) -> None:
-        """Mount a pane that was not shown yet."""
+        """Mount a pane not shown yet."""
         region = self._panes[pane].region
         if region == "files":
             await self._mount(self._files, self, self._column)
@@ -162,14 +162,14 @@ class PaneArea(Splits):
             await self._mount(widget, self._column, None if last else self._column.children[0])
 
     async def _mount(self, widget: Widget, into: Widget, before: Widget | None = None) -> None:
-        async with self._mounting:  # two may ask for a pane at once, and both need it whole
+        async with self._mounting:  # two may ask for a pane at once, and both need it complete
             if not widget.is_attached:
                 widget.display = False
                 await into.mount(widget, before=before)
                 self._made(widget)
 
     def show(self, pane: str) -> None:
-        """Show a pane that is mounted."""
+        """Show a mounted pane."""
         place = self._panes[pane]
         if place.region == "reading":
             self.current = pane
@@ -180,36 +180,41 @@ class PaneArea(Splits):
             self.lay_out()
 
     def text_meant(self, focused: Widget | None) -> CodeView | None:
-        """Return the text that a key is about: that of the focus, else the code in sight, else any in sight."""
+        """Return the text that a key applies to: the focused one, else visible code, else visible text."""
         if isinstance(focused, CodeView):
             return focused
         shown = [view for view in self.query(CodeView) if view.is_on_screen]
         return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def show_alone(self, *, brief: bool) -> None:
-        """Show the brief and nothing else, or all that fits."""
+        """Show only the brief, or everything that fits."""
         self.brief_alone = brief
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Show as many panes as fit, always including the one that was shown last."""
+        """Show as many panes as fit, always including the one shown last."""
         size = self.app.size
-        wide, very_wide = size.width >= WIDE and not self.brief_alone, size.width >= VERY_WIDE and not self.brief_alone
+        width = 0 if self.brief_alone else size.width
+        wide, very_wide = width >= WIDE, width >= VERY_WIDE
         self._files.display = wide or self._region == "files"
-        beside = very_wide and self.editing
-        self._editor.display = beside or self._region == "editor"
+        with_editor = very_wide and self.editing
+        self._editor.display = with_editor or self._region == "editor"
         self._column.display = very_wide or self._region == "reading" or (wide and self._region == "files")
-        both = wide and size.height >= HIGH
-        results = self._read[-1]
-        for widget in self._read:
-            shown = self._upper if both and widget is not results else self.current
-            widget.display = widget.id == self.id_of(shown) or (both and widget is results)
-        for name, needed in (("-wide", wide), ("-very-wide", beside)):
+        self._lay_out_reading(with_results=wide and size.height >= HIGH)
+        for name, needed in (("-wide", wide), ("-very-wide", with_editor)):
             if self.has_class(name) != needed:
-                self.set_class(needed, name, update=self.is_mounted)  # all below would be styled twice
+                # without an update while unmounted, since everything below would be styled twice
+                self.set_class(needed, name, update=self.is_mounted)
         if self.is_mounted:
             self._column.fit()
             self.fit()
+
+    def _lay_out_reading(self, *, with_results: bool) -> None:
+        """Show the current reading pane alone, or above the results."""
+        results = self._read[-1]
+        shown = self.id_of(self._upper if with_results else self.current)
+        for widget in self._read:
+            widget.display = with_results if with_results and widget is results else widget.id == shown
 
     def on_resize(self) -> None:
         """Arrange the regions for another size."""
@@ -217,12 +222,12 @@ class PaneArea(Splits):
 
 
 def pane_key(pane: str) -> str:
-    """Return the key of a pane as people read it; empty if it has none."""
+    """Return the readable key of a pane; empty if it has none."""
     return next((shown_key(key.keys.split(",")[0]) for key in KEYS if key.id == f"pane.{pane}"), "")
 
 
 def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
-    """Give a pane its frame: its key and its name, or the words for what it shows, and a note."""
+    """Give a pane its frame, with its key and name, or words for its content, and a note."""
     key = key_named(f"pane.{pane}")
     if not widget.has_class(PANE):
         widget.tooltip = key.tooltip
@@ -230,6 +235,6 @@ def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Fr
 
 
 def pane_tabs(panes: Iterable[str]) -> NameTabs:
-    """Return the names of panes with their keys, in one line; the console is always in sight."""
+    """Return the names of panes with their keys in one line, without the console, which is always visible."""
     names = {pane: key_named(f"pane.{pane}").description for pane in panes if pane != "console"}
     return NameTabs({pane: f"{pane_key(pane)} {name}" for pane, name in names.items()})

@@ -1,4 +1,4 @@
-"""What results have shown, to read: the tree of files and functions, and their code, with actions on both."""
+"""Reading what results have shown: the tree of files and functions, and their code, with actions on both."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAs
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
-EMPTY = "Nothing was read yet: choose a file (F3), or search (S)"
+EMPTY = "Nothing has been read yet: choose a file (F3), or search (S)"
 
 
 _ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
-"""The rows of the tree on which an action makes sense."""
+"""The kinds of rows to which an action applies."""
 
 
 class FilesPane(StatePane):
@@ -46,7 +46,7 @@ class FilesPane(StatePane):
         self._use = use
         self._state = AttemptState()
         self._kind = ""
-        """What the row at the cursor is."""
+        """The kind of the row at the cursor."""
         pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
@@ -54,7 +54,7 @@ class FilesPane(StatePane):
         yield KnowledgeTree(id="known")
 
     def on_mount(self) -> None:
-        """Show what is known."""
+        """Show the known files and functions."""
         self.update_from(self._state)
 
     def update_from(self, state: AttemptState) -> None:
@@ -78,22 +78,22 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """Ask for a function; a file that was read may contain it."""
+        """Ask for a function. A file already read may contain it."""
         self.post_message(SourceAsked(message.function))
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
-        """Ask to show a known source again; a folder has none."""
+        """Ask to show a known source again. A folder has none."""
         if message.place not in self._state.knowledge.listed:
             self.post_message(SourceAsked(message.place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer on a row what can be done with it."""
+        """Offer the actions possible on a row."""
         return self._kind in _ON[action] if action in _ON else super().check_action(action, parameters)
 
     @on(KnowledgeTree.NodeHighlighted)
     def row_changed(self) -> None:
-        """Change the keys that are offered."""
+        """Update the keys that are offered."""
         place, before = self.tree_view.place, self._kind
         self._kind = place.kind if place is not None else ""
         if self._kind != before:
@@ -124,7 +124,7 @@ class FilesPane(StatePane):
 
 
 class CodePane(StatePane):
-    """One shown file or function at a time; the position in each is kept."""
+    """One file or function at a time. The position in each is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
 
@@ -149,11 +149,11 @@ class CodePane(StatePane):
 
     @property
     def shown(self) -> Shown | None:
-        """The text that is shown."""
+        """The displayed text."""
         return self._shown
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state: marks, and the note that a text is out of date."""
+        """Show a new state: marks, and whether a text is out of date."""
         marks_changed = state.suspects != self._state.suspects
         self._state = state
         if self._shown is not None:
@@ -184,7 +184,7 @@ class CodePane(StatePane):
         return enclosing(functions, self.view.cursor_line) or self._shown.function
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer on a line what can be done with it."""
+        """Offer the actions possible on a line."""
         if action in ("edit", "suspect"):
             return bool(self._function)
         return super().check_action(action, parameters)
@@ -204,7 +204,7 @@ class CodePane(StatePane):
 
     @on(CodeView.CursorMoved)
     def cursor_moved(self) -> None:
-        """Say where the cursor is."""
+        """Show where the cursor is."""
         self._draw_title()
 
     def _draw_marks(self) -> None:
@@ -227,7 +227,7 @@ class CodePane(StatePane):
         self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
 
     def action_definition(self) -> None:
-        """Go to the definition of the name at the cursor, else of a name of its line, if results have shown it."""
+        """Go to the shown definition of the name at the cursor, else of a name on its line."""
         if self._shown is None:
             return
         path, word = self._shown.path, self.view.word_at_cursor()
@@ -238,7 +238,7 @@ class CodePane(StatePane):
             found, others = list(dict.fromkeys(name for names in each for name in names)), True
         meant = word in named
         if not found:
-            what = word if meant else "a name of this line"
+            what = word if meant else "a name on this line"
             self.app.notify(f"No result has shown where {what} is defined. search_code or list_file_functions may.")
         elif len(found) == 1 and (not others or (not meant and shown_function(self._state, found[0]))):
             self.go_to(found[0])
@@ -248,11 +248,11 @@ class CodePane(StatePane):
             self._pick(not_shown if others else f"{word} may be", found)
 
     def action_outline(self) -> None:
-        """Choose among all functions that were shown, those of this file first."""
+        """Choose among all functions shown so far, those of this file first."""
         path = self._shown.path if self._shown is not None else ""
         names = sorted(self._state.knowledge.functions, key=lambda n: (not n.startswith(f"{path}::"), n))
         if not names:
-            self.app.notify("No function was shown yet.")
+            self.app.notify("No function has been shown yet.")
             return
         self._pick("Functions shown so far", names)
 
@@ -269,9 +269,9 @@ class CodePane(StatePane):
         self.app.push_screen(PickDialog(title, choices), answered)
 
     def go_to(self, name: str) -> bool:
-        """Show a file or function, free if its source was shown, else ask to read it; return whether it is shown.
+        """Show a file or function for free if shown before, else ask to read it. Return whether it is shown.
 
-        `name` is a path, or `path::qualname`.
+        `name` is a path or `path::qualname`.
         """
         path, _, qualname = name.partition("::")
         whole = shown_file(self._state, path)
@@ -294,12 +294,12 @@ class CodePane(StatePane):
             self.post_message(CallAsked("read_file", {"file_path": path}))
 
     def action_list_functions(self) -> None:
-        """Ask for the functions of the shown file."""
+        """Ask for the functions of the displayed file."""
         if self._shown is not None:
             self.post_message(CallAsked("list_file_functions", {"file_path": self._shown.path}))
 
     def action_read_again(self) -> None:
-        """Ask for the current version of the shown text."""
+        """Ask for the current version of the displayed text."""
         if self._shown is not None:
             self._ask_to_read(self._shown.path, self._shown.function.partition("::")[2])
 

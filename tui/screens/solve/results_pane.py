@@ -1,4 +1,4 @@
-"""All answers so far, to read again; a submission also by test and as a diff if those may be shown."""
+"""All answers so far. A submission is also shown by test and as a diff if allowed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from gistpoint.tui.widgets.text_view import TextView
 
 PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
 _FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#changes DiffPane"}
-BESIDE = 90
-"""The width in cells from which an answer stands beside the list of calls."""
+SIDE_BY_SIDE = 90
+"""The width in cells from which an answer is next to the list of calls."""
 Made = TypeVar("Made", bound=Widget)
 
 
 class ResultsPane(StatePane):
-    """A list of calls, and the pages of the chosen one; the list is short while the answer is read."""
+    """A list of calls, and the pages of the chosen one. The list is short while the answer is being read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]
 
@@ -43,18 +43,18 @@ class ResultsPane(StatePane):
     answer = query_one("#answer", TextView)
 
     def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
-        """`start_of` returns a function's first code, `judgement_of` a run of this process by its call."""
+        """`start_of` returns a function's initial code, `judgement_of` a run of this process by its call."""
         super().__init__(id="results")
-        pane_frame(self, "results", note="no call was made yet")
+        pane_frame(self, "results", note="no calls yet")
         self._start_of, self._judgement_of = start_of, judgement_of
         self._state = AttemptState()
         self._drawn: tuple[AttemptCall, ...] = ()
         self._chosen: AttemptCall | None = None
         self.page = "answer"
-        """The page of the chosen call that is shown."""
+        """The displayed page of the chosen call."""
 
     def compose(self) -> ComposeResult:
-        """Lay out list and answer; the other pages are made when they are first shown."""
+        """Lay out list and answer. The other pages are made when first shown."""
         with Horizontal(id="result-parts"):
             yield OptionList(id="calls", compact=True)
             yield TextView(id="answer")
@@ -64,11 +64,11 @@ class ResultsPane(StatePane):
         self.answer.wrap = True
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the answer beside the list if there is room, else below."""
-        self.set_class(event.size.width >= BESIDE, "-beside")
+        """Put the answer next to the list if there is room, else below."""
+        self.set_class(event.size.width >= SIDE_BY_SIDE, "-side-by-side")
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state; only calls that changed are drawn again."""
+        """Show a new state. Only calls that changed are redrawn."""
         self._state = state
         if state.calls == self._drawn:
             return
@@ -100,7 +100,7 @@ class ResultsPane(StatePane):
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Focus the answer at Enter, at its first line that leads somewhere."""
+        """Focus the answer on Enter, at its first line with a link."""
         event.stop()
         self._page_widget().focus()
         if self.page == "answer":
@@ -136,7 +136,7 @@ class ResultsPane(StatePane):
         return ["answer", *(["tests"] if shows_evidence(self._state) and submission.status else []), "changes"]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer other pages where there are any."""
+        """Offer other pages if there are any."""
         return len(self._available()) > 1 if action == "page" else super().check_action(action, parameters)
 
     async def action_page(self, by: int) -> None:
@@ -146,7 +146,7 @@ class ResultsPane(StatePane):
         await self._turn_to(pages[(at + by) % len(pages)])
 
     async def _turn_to(self, page: str) -> None:
-        """Show a page, made if need be; the answer if the chosen call has no such page."""
+        """Show a page, making it if necessary, or the answer if the chosen call has no such page."""
         page = page if page in self._available() else "answer"
         submission = self._submission()
         if page == "tests" and submission is not None:
@@ -187,7 +187,10 @@ class ResultsPane(StatePane):
 
 
 def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:
-    """Return the outcome of every test, failing ones first; for an earlier process only those in the journal."""
+    """Return the outcome of every test, failing ones first.
+
+    For an earlier process, only those in the journal.
+    """
     texts = dict(submission.failures)
     failing = [TestResult(id, Outcome.FAILED, message=texts.get(id, "")) for id in submission.failing]
     if not isinstance(judgement, JudgedBySuite):

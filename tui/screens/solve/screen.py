@@ -70,7 +70,7 @@ _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 
 
 class SolveScreen(BaseScreen[How]):
-    """The attempt; dismissed with `ended`, or with `left` if it can be resumed."""
+    """The attempt, dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SOLVE)]
@@ -85,7 +85,7 @@ class SolveScreen(BaseScreen[How]):
     )
     ALLOW_IN_MAXIMIZED_VIEW = "BudgetBar, FindBar, IdleQuestion, RunLine, Console, KeyBar"
     KIND: ClassVar[type[SolvingKind]] = SolvingKind
-    """The part that depends on the kind of the task."""
+    """The part that depends on the kind of task."""
 
     bar = query_one(BudgetBar)
     tabs = query_one(NameTabs)
@@ -101,7 +101,7 @@ class SolveScreen(BaseScreen[How]):
         play: tuple[Sequence[Mapping[str, Any]], float] | None = None,
         terms: Terms = OUTSIDE_OF_A_STUDY,
     ) -> None:
-        """`play` are recorded steps, and the speed-up at which to play them; `terms` are those of a study."""
+        """`play` are recorded steps with the speed at which to play them, `terms` are those of a study."""
         super().__init__()
         self.controller = AttemptController(self, attempt)
         self.when_left(self.controller.close)
@@ -115,23 +115,23 @@ class SolveScreen(BaseScreen[How]):
         self.results = ResultsPane(self.editor.start_of, self.controller.judgement_of)
         self.notes_pane = NotesPane(attempt.state.notes)
         self._pane = ""
-        """The pane that has the focus."""
+        """The focused pane."""
         self._asking = CallAsking(self, self.controller, self.kind)
         self._asked_from: Widget | None = None
-        """The widget that had the focus when the call under way began."""
+        """The widget focused when the call under way began."""
         self._typed_in: Widget | None = None
-        """The widget that the user has typed into since then."""
+        """The widget into which the user has typed since then."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
 
     @property
     def editor(self) -> EditorPane:
-        """The pane in which the solver writes; it is mounted when it is first shown."""
+        """The pane in which the solver writes, mounted when first shown."""
         return self.kind.editor
 
     @property
     def notes(self) -> WritingArea:
-        """The notes, once they are shown."""
+        """The notes, after they are shown."""
         return self.notes_pane.area
 
     def compose(self) -> ComposeResult:
@@ -142,13 +142,13 @@ class SolveScreen(BaseScreen[How]):
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
-            yield Plain("Read what is asked: your time runs. F9 when you have, and the tools open.", id="brief-first")
+            yield Plain("Read the task: your time is running. Press F9 afterwards to open the tools.", id="brief-first")
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Show the attempt so far, return to the solver's last pane, and continue the call that was under way."""
+        """Show the attempt so far, return to the solver's last pane, and continue the call under way."""
         self._show_locked()
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
@@ -157,7 +157,7 @@ class SolveScreen(BaseScreen[How]):
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        pane = "brief" if self._brief_first else next(shown, "brief")  # a model looks at no pane
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views no pane
         if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)
@@ -169,10 +169,10 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         if self._play is not None:
             self.controller.play(*self._play)
-            self.console.say("▶ A recorded attempt is played, through the real tools and tests. Ctrl+L leaves it.")
+            self.console.say("▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it.")
 
     def _made(self, pane: Widget) -> None:
-        """Show the attempt so far in a pane that was just mounted."""
+        """Show the attempt so far in a pane just mounted."""
         switch_off(pane, self._attempt.state)
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
@@ -193,7 +193,7 @@ class SolveScreen(BaseScreen[How]):
     def _draw(self) -> None:
         state = self._attempt.state
         for pane in (*self.query(StatePane), self.editor):
-            if pane.is_mounted:  # others are being mounted, and get the state from `_made`
+            if pane.is_mounted:  # others are still being mounted, and get the state from `_made`
                 pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
@@ -211,7 +211,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(StateChanged)
     def state_changed(self) -> None:
-        """Draw the changes; complete what a limit has begun, and leave if the attempt is over."""
+        """Draw the changes. Complete what a limit has started, and leave if the attempt is over."""
         self._draw()
         if self.controller.playing:
             self.run_line.follow(self.controller.tool)
@@ -220,11 +220,11 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         self._leave_if_over()
 
-    # The brief, where it comes first
+    # The brief, if it comes first
 
     @on(BriefRead)
     def brief_read(self) -> None:
-        """Ask what the study asks after the brief, then open the tools."""
+        """Ask the study's questions after the brief, then open the tools."""
         if self._brief_first:
             self._ask_after_brief()
 
@@ -241,7 +241,7 @@ class SolveScreen(BaseScreen[How]):
         self.call_later(self.action_pane, "files")
 
     def _show_locked(self) -> None:
-        """Show the brief alone while it was not read, else everything."""
+        """Show only the brief until it has been read, then everything."""
         locked = self._brief_first
         brief = self.query_one(BriefPane)
         brief.first = locked
@@ -256,7 +256,7 @@ class SolveScreen(BaseScreen[How]):
     # Panes
 
     async def action_pane(self, pane: str) -> None:
-        """Show a pane and focus it at once, as the next key is meant for it."""
+        """Show a pane and focus it at once, since the next key is meant for it."""
         await self._show_pane(pane)
         widget = self.query_one(self.kind.panes[pane].focus, Widget)
         if widget.focusable:
@@ -265,7 +265,7 @@ class SolveScreen(BaseScreen[How]):
             self.call_after_refresh(widget.focus)
 
     async def _show_pane(self, pane: str) -> None:
-        """Show a pane and leave the focus where it is."""
+        """Show a pane without moving the focus."""
         if self.maximized is not None:
             self.minimize()
         await self.area.make(pane)
@@ -285,38 +285,38 @@ class SolveScreen(BaseScreen[How]):
         await self.action_pane(message.target)
 
     def action_find(self) -> None:
-        """Search in the text that has the focus, else in the one that is read."""
+        """Search in the focused text, else in the one being read."""
         view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in what was shown is switched off in this study.")
+            self.app.notify("Searching in what was shown is disabled in this study.")
         elif view is not None:
             find_in(view)
 
     def action_wrap(self) -> None:
-        """Fold the long lines of the text that is read, or scroll them."""
+        """Fold the long lines of the text being read, or scroll them."""
         view = self.area.text_meant(self.focused)
         if view is not None:
             view.action_toggle_wrap()
 
     def action_rule(self) -> None:
-        """Say how the score is reckoned."""
+        """Show how the score is calculated."""
         self.app.notify(kind_of(self._attempt.task).score_rule, title="The score", timeout=20)
 
     def action_search(self) -> None:
-        """Ask for a pattern to search the repository for."""
+        """Ask for a pattern for a search of the repository."""
         self.console.search()
 
     def action_copy_text(self) -> None:
-        """Copy what the mouse has selected, if the study allows it."""
+        """Copy the text selected with the mouse if the study allows it."""
         if allowed(self._attempt.state, "copy"):
             super().action_copy_text()
         else:
-            self.app.notify("Copying is switched off in this study.")
+            self.app.notify("Copying is disabled in this study.")
 
     # Other recorded events
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Record the focused pane, which decides which clock runs."""
+        """Record the focused pane, which determines which clock runs."""
         pane = pane_around(event.widget, self.kind.panes)
         if pane and pane != self._pane:
             self._pane = pane
@@ -332,14 +332,14 @@ class SolveScreen(BaseScreen[How]):
 
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
-        """Keep half-written code."""
+        """Save unfinished code."""
         self._typed_in = message.area
         if message.buffer:
             self.controller.edited(message.buffer, message.text)
 
     @on(WritingArea.Edited, "#notes")
     def noted(self, message: WritingArea.Edited) -> None:
-        """Keep the notes."""
+        """Save the notes."""
         self._typed_in = message.area
         self.controller.noted(message.text)
 
@@ -349,7 +349,7 @@ class SolveScreen(BaseScreen[How]):
         self.controller.pasted(message.text, outside=message.outside)
 
     async def action_insert_code(self) -> None:
-        """Put the code of the assistant's newest answer into the editor."""
+        """Insert the code of the assistant's newest answer into the editor."""
         await insert_code(self.area)
 
     # Calls
@@ -360,12 +360,15 @@ class SolveScreen(BaseScreen[How]):
         self.ask(message.tool, message.arguments)
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question if that spends the last of a budget; show why if it can't be called now."""
+        """Call a tool, after a question if that spends the last of a budget.
+
+        Show why if it can't be called now.
+        """
         self._asking.ask(tool, arguments)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:
-        """Submit the editor's content, after a question that shows what changes and names the price."""
+        """Submit the editor's content, after a question with the changes and the price."""
         await self.area.make("editor")
         self._asking.submit()
 
@@ -381,7 +384,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(CallProgressed)
     def progressed(self, message: CallProgressed) -> None:
-        """Show the progress of the tests; failures only if more than the answer may be shown."""
+        """Show the progress of the tests, with failures only if more than the answer may be shown."""
         evidence = shows_evidence(self._attempt.state)
         self.run_line.show(message.progress, message.failed if evidence else None)
 
@@ -400,19 +403,17 @@ class SolveScreen(BaseScreen[How]):
         self.controller.came_back()
 
     def _writes(self) -> bool:
-        """Whether the solver has begun to write during the call; the answer must then not take the focus."""
+        """Return whether the solver writes during the call, so that the answer must not take the focus."""
         area = self.focused
         if not isinstance(area, WritingArea):
             return False
         return area is not self._asked_from or area is self._typed_in or area.waits
 
     async def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
-        """Show an answer; only with `moves` in a pane other than the current one."""
+        """Show an answer, in another pane than the current one only with `moves`."""
         call = call_of(self._attempt.state, call_id)
-        if call is None:
-            return
-        place = self.kind.in_place.get(call.tool)
-        if place == "":
+        place = self.kind.in_place.get(call.tool) if call is not None else None
+        if call is None or place == "":
             return
         asked = self._asking.asked_for()
         await self.area.make("results")
@@ -422,22 +423,22 @@ class SolveScreen(BaseScreen[How]):
         shown = shown_sources(call)
         if shown is not None:
             await self.area.make("code")
-            wanted = asked is not None and asked.path == shown.path
-            self.code.show(shown, line=asked.line or None if wanted and asked is not None else None)
-        if not moves or (place == self._pane and not call.refused):
+            self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)
+        already_in_place = place == self._pane and not call.refused
+        if already_in_place or not moves:
             self.area.lay_out()
             return
         pane = "results" if shown is None else "code"
         if self.focused is self.console.line:
             await self._show_pane(pane)
-        else:
-            await self.action_pane(pane)
-            if call.tool == SEARCH:
-                self.results.read_hits()
+            return
+        await self.action_pane(pane)
+        if call.tool == SEARCH:
+            self.results.read_hits()
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
-        """Show why no call could be made; re-raise a bug."""
+        """Show why no call could be made. Re-raise a bug."""
         self.run_line.end()
         self.console.call_ended()
         self.refresh_bindings()
@@ -468,7 +469,7 @@ class SolveScreen(BaseScreen[How]):
             self._close("ended")
 
     def _close(self, how: How) -> None:
-        """Leave, together with whatever is asked or shown above the attempt."""
+        """Leave, together with any dialog on top of the attempt."""
         if self not in self.app.screen_stack:
             return
         self.stop()
@@ -485,7 +486,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(TextView.PlaceAsked)
     async def place_asked(self, message: TextView.PlaceAsked) -> None:
-        """Go to a place that was shown free of charge; any other costs a call, when it is asked for again."""
+        """Go to a place shown before, free of charge. Any other costs a call when asked for a second time."""
         place = message.place
         if not isinstance(place, NamedPlace):
             return
@@ -513,7 +514,7 @@ class SolveScreen(BaseScreen[How]):
         elif self.kind.has_suspects:
             self.controller.suspect(message.name)
         else:
-            self.app.notify("There is no suspect here: nothing is corrupted.")
+            self.app.notify("There are no suspects here: nothing is corrupted.")
 
     @on(Tree.NodeHighlighted, "#known")
     def show_price(self) -> None:
@@ -529,7 +530,7 @@ class SolveScreen(BaseScreen[How]):
         self.when_free(self._interruptions.pause)
 
     def action_end(self) -> None:
-        """Give up, or skip if nothing was called."""
+        """Give up, or skip if no call was made."""
         self.when_free(self._interruptions.end)
 
     def action_cancel_run(self) -> None:
@@ -537,7 +538,7 @@ class SolveScreen(BaseScreen[How]):
         self._asking.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable cancelling while a call runs code, an answer while there is a question, and panes that exist."""
+        """Enable cancelling while a call runs code, answers while there is a question, and existing panes."""
         if action == "cancel_run":
             return self.is_mounted and self.controller.cancellable
         if action == "idle":
@@ -549,7 +550,7 @@ class SolveScreen(BaseScreen[How]):
         return action != "pane" or not parameters or parameters[0] in self.kind.panes
 
     def action_leave(self) -> None:
-        """Go home; the attempt can be resumed."""
+        """Go home. The attempt can be resumed."""
         if self.controller.playing:
             self._leave()
         else:
@@ -561,11 +562,11 @@ class SolveScreen(BaseScreen[How]):
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way, or a recorded attempt is played."""
+        """Whether a call is under way or a recorded attempt is playing."""
         return self.controller.busy
 
     def when_free(self, do: Callable[[], None]) -> None:
-        """Do something now, or after an answered call has returned; say so while a call runs or is played."""
+        """Do something now, or after an answered call has returned. Notify if a call runs or is playing."""
         if not self.controller.when_free(do):
             self.app.notify(_BUSY, severity="warning")
 
@@ -579,11 +580,11 @@ class SolveScreen(BaseScreen[How]):
 
     @on(IdleAnswer.Clicked)
     def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
-        """Answer the question by the mouse."""
+        """Answer the question with the mouse."""
         self.action_idle(message.answer)
 
     def stop(self) -> None:
-        """Write everything that waits; nothing is recorded afterwards."""
+        """Write everything pending. Nothing is recorded afterwards."""
         if not self._stopped:
             self._stopped = True
             if self.editor.is_mounted:

@@ -1,4 +1,4 @@
-"""Lines shown at times between panes and console: the run under way, and the question about idle time."""
+"""Temporary lines between panes and console: the run under way, and the question about idle time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _BAR = 20
 
 
 class RunLine(Widget):
-    """The progress of the code that a call runs, in one line; hidden while none runs.
+    """The progress of the code run by a call, in one line; hidden while none runs.
 
-    What failed is drawn only if it may be shown; what does not fit is left out, the way to cancel last.
+    Failures are drawn only if they may be shown. What doesn't fit is omitted, how to cancel last.
     """
 
     ALLOW_SELECT = False
@@ -43,7 +43,7 @@ class RunLine(Widget):
         self._ticking: Timer | None = None
 
     def begin(self, words: str, *, hint: str = CANCEL_HINT) -> None:
-        """Show that code of unknown length runs, and how to cancel it."""
+        """Show that code of unknown duration runs, and how to cancel it."""
         self.display = True
         self._words, self._hint = words, hint
         self._progress = self._failed = None
@@ -62,7 +62,7 @@ class RunLine(Widget):
             self.end()
 
     def show(self, progress: RunProgress, failed: Failing | None) -> None:
-        """Show the progress of a run; `failed` only if it may be shown."""
+        """Show the progress of a run. `failed` is given only if it may be shown."""
         self._progress, self._failed = progress, failed
         self.refresh()
 
@@ -99,7 +99,7 @@ class RunLine(Widget):
 
 
 class IdleAnswer(Plain):
-    """One of the two answers, with its key; a click gives it."""
+    """One of the two answers, with its key. A click gives it."""
 
     class Clicked(Message):
         """The answer was clicked."""
@@ -124,7 +124,7 @@ class IdleAnswer(Plain):
 
 
 class IdleQuestion(Horizontal):
-    """Asks after a time without input, and stays until it is answered; hidden while no time is in question."""
+    """Asks after a time without input, and stays until answered; hidden while no time is in question."""
 
     words = query_one("#idle-words", Plain)
 
@@ -139,7 +139,7 @@ class IdleQuestion(Horizontal):
         yield IdleAnswer("away")
 
     def on_mount(self) -> None:
-        """Ask."""
+        """Show the question."""
         self.update_from(*self._first)
 
     def update_from(self, doubt: Doubt, clock: Clock) -> None:
@@ -147,4 +147,4 @@ class IdleQuestion(Horizontal):
         self._first = (doubt, clock)
         self.display = bool(doubt)
         if doubt and self.is_mounted:
-            self.words.update(f"Nothing was pressed for {duration(doubt.total_ms(clock))}. Were you working?")
+            self.words.update(f"No key was pressed for {duration(doubt.total_ms(clock))}. Were you working?")

@@ -1,4 +1,4 @@
-"""Summary of an attempt: its end, time and budgets, and the true text beside the solver's."""
+"""The summary of an attempt: its end, time and budgets, and the true text next to the solver's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def editor_summary(
     *,
     accepted: bool | None = None,
 ) -> SummaryScreen:
-    """Return the screen; `judgement` is the run of the last submission, if it happened in this process."""
+    """Return the screen. `judgement` is the run of the last submission if it happened in this process."""
     pages = []
     expected = kind_of(task).expected(task, answer)
     if expected:
@@ -46,7 +46,7 @@ def editor_summary(
 
 
 class FunctionsPage(Vertical):
-    """The parts of the answer, each as the solver left it beside the true one."""
+    """The parts of the answer, each as the solver left it next to the true one."""
 
     def __init__(self, pairs: Sequence[Compared]) -> None:
         super().__init__(id="page-functions")
@@ -59,7 +59,7 @@ class FunctionsPage(Vertical):
         yield DiffView(id="true-diff")
 
     def on_mount(self) -> None:
-        """Show the first."""
+        """Show the first part."""
         self.query_one("#targets").display = len(self._compared) > 1
         if self._compared:
             self._show(self._compared[0])
@@ -69,7 +69,7 @@ class FunctionsPage(Vertical):
         self.query_one("#true-diff", DiffView).load(pair.yours, pair.true, whole=True)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show another target."""
+        """Show another part."""
         event.stop()
         self._show(self._compared[event.option_index])
 

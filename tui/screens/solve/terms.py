@@ -23,29 +23,29 @@ Then = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of an attempt; the defaults are those outside of a study."""
+    """The terms of an attempt. The defaults apply outside of a study."""
 
     ask_ms: int = ASK_MS
-    """After this time without input, the solver is asked."""
+    """The time without input after which the solver is asked."""
     brief_first: bool = False
     """Whether the brief is shown alone, and the tools are locked, until the solver has read it."""
     after_brief: Callable[[Then], None] | None = None
-    """Asks what the study asks after the brief, lets the clock run again, and calls its argument."""
+    """Asks the study's questions after the brief, resumes the clock, and calls its argument."""
     paused: Then | None = None
-    """Called when the clock was stopped."""
+    """Called after the clock is stopped."""
     withdraw: Then | None = None
     """Asks whether to stop taking part in the study."""
     assistant: Assistant | None = None
     """The chat of an assisted condition."""
     gist_help: str = ""
-    """The gist that is shown beside a repair; empty for none."""
+    """The gist shown with a repair; empty for none."""
 
 
 OUTSIDE_OF_A_STUDY = Terms()
 
 
 def switch_off(part: Widget, state: AttemptState) -> None:
-    """Switch off in a part of the screen what a study switches off."""
+    """Disable in a part of the screen what a study disables."""
     for area in (*part.query(WritingArea), *part.query(WritingLine)):
         area.may_paste = allowed(state, "paste")
     for view in part.query(LineView):
@@ -53,6 +53,6 @@ def switch_off(part: Widget, state: AttemptState) -> None:
 
 
 def brief_is_first(state: AttemptState) -> bool:
-    """Whether the brief has yet to be read, or questions about it to be answered."""
+    """Whether the brief is yet to be read, or questions about it are yet to be answered."""
     asked = state.pause is not None and state.pause.reason == PauseReason.QUESTIONNAIRE
     return asked or not (state.left_brief or state.calls)

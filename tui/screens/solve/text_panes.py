@@ -1,4 +1,4 @@
-"""The panes of the solve screen that are texts: the brief, notes, and what the condition of a study adds."""
+"""The text panes of the solve screen: the brief, notes, and what the condition of a study adds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.writing_area import WritingArea
 
 _BEGIN = ("pane.files", "solve.search", "pane.editor", "attempt.submit")
-"""The keys that the brief ends with."""
+"""The keys at the end of the brief."""
 
 
 class BriefPane(Vertical):
-    """The brief with long lines folded; in a study it is read before all else."""
+    """The brief with long lines folded. In a study, it is read before anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BRIEF)]
 
@@ -38,7 +38,7 @@ class BriefPane(Vertical):
         super().__init__(id="brief")
         self._brief = render_brief(task)
         self.first = False
-        """Whether it has yet to be read."""
+        """Whether it is yet to be read."""
         self.draw_frame()
 
     def compose(self) -> ComposeResult:
@@ -51,25 +51,25 @@ class BriefPane(Vertical):
         self.view.places = places_in_text(self.view.text)
 
     def draw_frame(self) -> None:
-        """Say in the frame what to press."""
+        """Show in the frame what to press."""
         keys = [key_named(id) for id in _BEGIN]
         words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
         pane_frame(self, "brief", note="" if self.first else " · ".join(words))
 
     def action_read(self) -> None:
-        """Say that the brief was read."""
+        """Report that the brief was read."""
         self.post_message(BriefRead())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer it while it was not."""
+        """Offer that until it was read."""
         return self.first if action == "read" else super().check_action(action, parameters)
 
 
-# Notes to oneself, kept with the attempt
+# The solver's notes, kept with the attempt
 
 
 class NotesPane(Vertical):
-    """One text."""
+    """The solver's notes as one text."""
 
     area = query_one("#notes", WritingArea)
 
@@ -83,11 +83,11 @@ class NotesPane(Vertical):
         yield WritingArea(self._notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
 
 
-# A gist that a study's condition shows beside a repair: what the first failing test does, in one file, to read
+# A gist that a study's condition shows with a repair: what the first failing test does, in one file
 
 
 class GistHelpPane(StatePane):
-    """The gist; it costs nothing to read, and can't be changed."""
+    """The gist. Reading it is free, and it can't be changed."""
 
     def __init__(self, gist: str) -> None:
         super().__init__(id="gist_help")
@@ -99,18 +99,20 @@ class GistHelpPane(StatePane):
 
     def on_mount(self) -> None:
         """Show the gist."""
-        pane_frame(self, "gist_help", "Gist of the first failing test", "made of the code as it is: it has the fault")
+        pane_frame(
+            self, "gist_help", "Gist of the first failing test", "made from the current code, including the fault"
+        )
         self.query_one("#gist-help-view", CodeView).load(self._gist, language="python")
 
     def update_from(self, state: AttemptState) -> None:
-        """Do nothing: the gist stays as it is."""
+        """Do nothing, since the gist doesn't change."""
 
 
-# The panes that the condition of a study adds to the solve screen: the chat, and a gist beside a repair
+# The panes that the condition of a study adds to the solve screen: the chat, and a gist with a repair
 
 
 def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> None:
-    """Add what the terms of an attempt give."""
+    """Add the panes that the terms of an attempt provide."""
     if terms.assistant is not None:
         from gistpoint.tui.screens.solve.assist_pane import AssistPane
 

@@ -1,1 +1,1 @@
-"""The screens of a participant and of who runs a study."""
+"""The screens of a study's participants and organiser."""

@@ -1,4 +1,4 @@
-"""A questionnaire; what is filled in is kept with each key, so that a killed program loses nothing."""
+"""A questionnaire. Input is saved after each key, so that a killed program loses nothing."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from gistpoint.tui.widgets.frames import framed
 
 
 class FormPage(StudyPage):
-    """Answers `next`; `values` and `seconds` are what is recorded."""
+    """Answers `next`. `values` and `seconds` are recorded."""
 
     BUTTONS = ()
 
     def __init__(
         self, heading: str, whose: str, step: FormStep, drafts: FormDrafts, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`now` are seconds of a clock that never goes back."""
+        """`now` returns the seconds of a clock that never goes back."""
         super().__init__(heading, whose)
         self.step, self._drafts, self._now = step, drafts, now
         self._draft, self._since = drafts.read(step.form.id, step.assignment), now()
         self.form = QuestionForm(step.questions, self._draft.values)
 
     def body(self) -> Iterable[Widget]:
-        """Return the questions, in a frame with the number of those that are answered."""
+        """Return the questions, in a frame with the number of answered ones."""
         yield self.form
 
     def starts_at(self) -> Widget | None:
-        """Return nothing: the form begins at the first question that is not answered."""
+        """Return nothing, since the form begins at the first unanswered question."""
         self._count()
         return None
 
     @property
     def values(self) -> dict[str, Any]:
-        """The answers, None for what was declined."""
+        """The answers; None for declined ones."""
         return self.form.values
 
     @property
     def seconds(self) -> float:
-        """How long the form has been on the screen, in all processes."""
+        """How long the form was on the screen, over all processes."""
         return self._draft.seconds + self._now() - self._since
 
     @on(QuestionForm.Changed)
     def keep(self) -> None:
-        """Keep what is filled in, and count it."""
+        """Save the input, and count the answers."""
         draft = FormDraft(values=self.form.draft, seconds=round(self.seconds, 3))
         self._drafts.write(self.step.form.id, self.step.assignment, draft)
         self._count()
@@ -62,7 +62,7 @@ class FormPage(StudyPage):
         framed(self.form, words, "Tab: next question · F9: done")
 
     def action_next(self) -> None:
-        """Finish, after a question if something is left out."""
+        """Finish. Ask first if something was left out."""
         if not self.form.check():
             return
         left_out = self.form.left_out
@@ -79,10 +79,10 @@ class FormPage(StudyPage):
         count = len(left_out)
         numbers = ", ".join(str(field.number) for field in left_out)
         what = f"Question {numbers} has" if count == 1 else f"Questions {numbers} have"
-        text = f'{what} no answer. Shall that be stored as "rather not say"?'
+        text = f'{what} no answer. Should that be stored as "rather not say"?'
         dialog = ConfirmDialog("Not everything is answered", text, yes="Rather not say", no="Go back")
         self.app.push_screen(dialog, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """F9 finishes, though there is no button."""
+        """Let F9 finish, although there is no button."""
         return True if action == "next" else super().check_action(action, parameters)

@@ -1,4 +1,4 @@
-"""The base of the screens of a study: a heading, what is shown or asked in frames, buttons, and the way out."""
+"""The base of a study's screens: a heading, framed content, buttons, and the way out."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
 SHORT = 60
-"""Characters of a button's words at most; they are the program's own."""
+"""The most characters of a button's label."""
 
 
 class WithdrawAsked(Message):
-    """Asks to take part no longer."""
+    """Asks to stop taking part."""
 
 
 class StudyPage(BaseScreen[str]):
-    """A page; dismissed with the name of the button that was pressed, which is the answer."""
+    """A page, dismissed with the name of the pressed button as the answer."""
 
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(KeyScope.STUDY),
-        # at once, before the next key is sent to what has the focus: it is an answer to the next question
+        # at once, before the next key goes to the focused widget: it answers the next question
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
     AUTO_FOCUS = ""
     HELP_PAGE = "study"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.STUDY,)
-    BUTTONS: ClassVar[tuple[tuple[str, str], ...]] = (("next", "Go on"),)
-    """The answers and their words; F9 gives the first."""
+    BUTTONS: ClassVar[tuple[tuple[str, str], ...]] = (("next", "Continue"),)
+    """The answers and their labels. F9 gives the first."""
     MAY_WITHDRAW = True
-    """Whether the person takes part and can stop doing so."""
+    """Whether the person takes part and can stop."""
 
     def __init__(self, heading: str, whose: str) -> None:
         """`whose` is the participant's code."""
@@ -66,15 +66,15 @@ class StudyPage(BaseScreen[str]):
         yield KeyBar()
 
     def body(self) -> Iterable[Widget]:
-        """Return what is between heading and buttons."""
+        """Return the content between heading and buttons."""
         return ()
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
-        """Return the answers and their words, the usual one first."""
+        """Return the answers and their labels, the usual one first."""
         return self.BUTTONS
 
     def on_mount(self) -> None:
-        """Put the focus where the page begins."""
+        """Put the focus at the start of the page."""
         start = self.starts_at()
         if start is not None:
             start.focus()
@@ -84,11 +84,11 @@ class StudyPage(BaseScreen[str]):
         return next(iter(self.query(Button)), None)
 
     def may_go_on(self) -> bool:
-        """Whether all that is needed for the first answer is there; if not, say what is missing."""
+        """Return whether everything needed for the first answer is there. If not, show what is missing."""
         return True
 
     def answer(self, answer: str) -> None:
-        """Give an answer: the first only if nothing is missing."""
+        """Give an answer; the first one only if nothing is missing."""
         if answer != self.buttons()[0][0] or self.may_go_on():
             self.dismiss(answer)
 
@@ -104,11 +104,11 @@ class StudyPage(BaseScreen[str]):
             self.answer(self.buttons()[0][0])
 
     def action_withdraw(self) -> None:
-        """Ask to take part no longer."""
+        """Ask to stop taking part."""
         self.post_message(WithdrawAsked())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the way out to who takes part."""
+        """Offer the way out to participants."""
         if action == "withdraw":
             return self.MAY_WITHDRAW
         return action != "next" or bool(self.buttons())
@@ -120,7 +120,10 @@ def paragraphs(title: str, words: Iterable[str]) -> Widget:
 
 
 class StudyText(TextView):
-    """A text of the study's organiser: literal, long lines folded; its frame tells what is still to be read."""
+    """A text by the study's organiser: literal, with long lines folded.
+
+    Its frame shows how much is unread.
+    """
 
     def __init__(self, text: str, title: str = "", *, id: str = "study-text") -> None:
         super().__init__(id=id)
@@ -128,20 +131,20 @@ class StudyText(TextView):
         self._titled = title
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Show the text."""
         self.wrap = True
         self.load(self._text.rstrip())
         self._tell()
 
     def _tell(self) -> None:
         left = self.max_scroll_y - round(self.scroll_y)
-        framed(self, self._titled, f"{left} lines more below: PgDn" if left > 0 else "")
+        framed(self, self._titled, f"{left} more lines below: PgDn" if left > 0 else "")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell what is left."""
+        """Show how much is left."""
         super().watch_scroll_y(old_value, new_value)
         self._tell()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Tell what is left."""
+        """Show how much is left."""
         self.call_after_refresh(self._tell)

@@ -1,4 +1,4 @@
-"""The pages of a sitting without its forms: consent, before and between tasks, a break, the last page, and leaving."""
+"""The pages of a sitting except its forms: consent, between tasks, a break, the end, and leaving."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NEEDED = "(needed)"
 
 
 class ConsentPage(StudyPage):
-    """Answers `agree` or `decline`; `ticked` says which items are ticked."""
+    """Answers `agree` or `decline`. `ticked` says which items are ticked."""
 
-    BUTTONS = (("agree", "I agree"), ("decline", "I do not take part"))
+    BUTTONS = (("agree", "I agree"), ("decline", "I do not want to take part"))
 
-    def __init__(self, heading: str, whose: str, texts: Texts, told: str, *, again: bool) -> None:
-        """`told` says whom to reach and how long data are kept; `again`, that the study was changed since."""
+    def __init__(self, heading: str, whose: str, texts: Texts, privacy: str, *, again: bool) -> None:
+        """`privacy` says whom to contact and how long data are kept. `again`: the study has changed since."""
         super().__init__(heading, whose)
-        self._texts, self._told, self._again = texts, told, again
+        self._texts, self._privacy, self._again = texts, privacy, again
         self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
         words = [item.removeprefix(REQUIRED_ITEM).strip() for item in texts.consent_items]
         labels = [f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)]
@@ -37,24 +37,24 @@ class ConsentPage(StudyPage):
     def body(self) -> Iterable[Widget]:
         """Return the texts and the items."""
         if self._again:
-            yield Plain("The study was changed since you agreed. Please read this again.", classes="study-note")
-        parts = [part.strip() for part in (self._texts.welcome, self._texts.consent, self._told) if part.strip()]
-        yield StudyText("\n\n".join(parts), "What you are asked")
+            yield Plain("The study has changed since you agreed. Please read this again.", classes="study-note")
+        parts = [part.strip() for part in (self._texts.welcome, self._texts.consent, self._privacy) if part.strip()]
+        yield StudyText("\n\n".join(parts), "What we ask of you")
         yield VerticalScroll(self.items, id="consent-items", can_focus=False)
 
     def on_mount(self) -> None:
-        """Begin at the text, and count what is ticked."""
+        """Start at the text, and count the ticked items."""
         super().on_mount()
         self.count_ticked()
 
     @on(Options.Changed)
     def count_ticked(self) -> None:
-        """Tell in the frame how many items are ticked."""
+        """Show in the frame how many items are ticked."""
         words = f"{len(self.items.chosen)} of {len(self._needed)} ticked; Tab goes there, Space ticks one"
         framed(self.query_one("#consent-items"), "What you agree to", words)
 
     def starts_at(self) -> Widget | None:
-        """Return the text: PgDn reads on, Tab goes to the items."""
+        """Return the text: PgDn scrolls it, Tab goes to the items."""
         return self.query_one(StudyText)
 
     @property
@@ -63,10 +63,10 @@ class ConsentPage(StudyPage):
         return [number in self.items.chosen for number in range(len(self._needed))]
 
     def may_go_on(self) -> bool:
-        """Whether every needed item is ticked."""
+        """Return whether every required item is ticked."""
         missing = [n for n, needed in enumerate(self._needed) if needed and not self.ticked[n]]
         if missing:
-            count = "An item that is needed is" if len(missing) == 1 else f"{len(missing)} items that are needed are"
+            count = "A required item is" if len(missing) == 1 else f"{len(missing)} required items are"
             words = plain_line(f"! {count} not ticked. Space ticks one.").stylize("bold $text-error")
             framed(self.query_one("#consent-items"), "What you agree to", words)
             self.items.cursor = missing[0]
@@ -74,7 +74,7 @@ class ConsentPage(StudyPage):
         return not missing
 
     def action_withdraw(self) -> None:
-        """Not to agree is the way out for who has not agreed yet."""
+        """Decline: before agreeing, that is the way out."""
         if self._again:
             super().action_withdraw()
         else:
@@ -82,12 +82,12 @@ class ConsentPage(StudyPage):
 
 
 class BetweenPage(StudyPage):
-    """Answers `next`, `break`, `stop`, or `look` at how the task would have been solved."""
+    """Answers `next`, `break`, `stop`, or `look` for a look at the solution."""
 
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, more: bool, break_offered: bool, look: bool
     ) -> None:
-        """`more` tasks are left; with `look` the study shows the answer."""
+        """`more` tasks are left. With `look`, the study shows the answer."""
         super().__init__(heading, whose)
         self._words, self._more, self._break, self._look = words, more, break_offered, look
 
@@ -96,32 +96,32 @@ class BetweenPage(StudyPage):
         yield paragraphs("Between two tasks", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
-        """Return what can be done."""
+        """Return the possible answers."""
         look = (("look", "Look at the answer"),) if self._look else ()
         rest = (("break", "A break"),) if self._break else ()
         stop = (("stop", "Stop for today"),) if self._more else ()
-        return (("next", "Go on"), *look, *rest, *stop)
+        return (("next", "Continue"), *look, *rest, *stop)
 
 
 class BreakPage(StudyPage):
-    """No clock runs, and nothing of a task is in sight; answers `next`."""
+    """A page without a running clock and without anything of a task. Answers `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""
-        words = "Take your time: no clock runs. The program can also be closed (Ctrl+Q); it goes on here."
+        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q); it continues here."
         yield paragraphs("A break", [words])
 
 
-# Shown where the next task needs the team's store, and it does not answer
+# Shown if the next task needs the team's store, which doesn't answer
 
 
 class AwayPage(StudyPage):
-    """Nothing of a task is in sight and no clock runs; answers `again` or `close`."""
+    """A page without a running clock and without anything of a task. Answers `again` or `close`."""
 
     BUTTONS = (("again", "Try again"), ("close", "Close"))
 
     def __init__(self, heading: str, whose: str, words: Sequence[str]) -> None:
-        """`words` say what does not answer."""
+        """`words` describe what doesn't answer."""
         super().__init__(heading, whose)
         self._words = words
 
@@ -134,14 +134,14 @@ class AwayPage(StudyPage):
 
 
 class LastPage(StudyPage):
-    """Says what there is to say; closing it closes the program."""
+    """Shows the closing words. Closing it closes the program."""
 
     BUTTONS = (("close", "Close"),)
 
     def __init__(
         self, heading: str, whose: str, words: Sequence[str], *, text: str = "", may_withdraw: bool = False
     ) -> None:
-        """`words` are the program's own paragraphs, `text` is the organiser's."""
+        """`words` are the program's paragraphs, `text` is the organiser's."""
         super().__init__(heading, whose)
         self._words, self._text, self._may_withdraw = words, text, may_withdraw
 
@@ -156,31 +156,31 @@ class LastPage(StudyPage):
         return self._may_withdraw if action == "withdraw" else super().check_action(action, parameters)
 
 
-# Before a task: what it will be like, under which rules, and whether to begin
+# Before a task: what to expect, its rules, and whether to begin
 
 
 class ReadyPage(StudyPage):
-    """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be passed over."""
+    """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be skipped."""
 
     def __init__(self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool) -> None:
-        """`words` are paragraphs; with `resume` the task was begun before."""
+        """`words` are paragraphs. With `resume`, the task was begun before."""
         super().__init__(heading, whose)
         self._words, self._resume, self._may_skip = words, resume, may_skip
 
     def body(self) -> Iterable[Widget]:
         """Return the paragraphs."""
-        yield paragraphs("Before you go on" if self._resume else "Before you begin", self._words)
+        yield paragraphs("Before you continue" if self._resume else "Before you begin", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
-        """Return what can be done."""
+        """Return the possible answers."""
         if self._resume:
-            return (("begin", "Go on with the task"), ("close", "Another time"))
+            return (("begin", "Continue the task"), ("close", "Another time"))
         skip = (("skip", "Pass over"),) if self._may_skip else ()
         return (("begin", "Begin"), *skip, ("break", "A break"), ("stop", "Stop for today"))
 
 
 class RulesPage(StudyPage):
-    """Answers `next` when the rules were read."""
+    """Answers `next` after the rules were read."""
 
     BUTTONS = (("next", "I have read this"), ("close", "Another time"))
 
@@ -193,21 +193,21 @@ class RulesPage(StudyPage):
         yield StudyText(self._rules, "The rules")
 
     def starts_at(self) -> Widget | None:
-        """Return the text, which is to be read."""
+        """Return the text, which should be read."""
         return self.query_one(StudyText)
 
 
-# Whether to stop taking part, and what becomes of the data
+# Whether to stop taking part, and what happens to the data
 
 
 _CHOICES = (
     (KEEP, "Keep what I have done so far: it may be analysed"),
-    (ERASE, "Erase all that there is of me; this can't be undone"),
+    (ERASE, "Erase all my data; this can't be undone"),
 )
 
 
 class WithdrawDialog(Dialog[Reasoned]):
-    """Answers with `keep` or `erase` and the person's words; Escape, as the first button, goes on taking part."""
+    """Answers with `keep` or `erase` and the person's words. Escape and the first button keep taking part."""
 
     CSS_PATH = "../dialogs/dialogs.tcss"
     enter_answers = False
@@ -218,12 +218,12 @@ class WithdrawDialog(Dialog[Reasoned]):
     def body(self) -> list[Widget]:
         """Return the choice and a field for words."""
         text = "You can stop at any time, without a reason. It ends your part for good, not only for today."
-        words = Input(placeholder="If you like, in your own words: why", max_length=2_000)
+        words = Input(placeholder="If you like, say why in your own words", max_length=2_000)
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]
 
     def buttons(self) -> list[Button]:
-        """Return both answers; staying is the default."""
-        return [Button("Go on taking part", id="no", variant="primary"), Button("Stop taking part", id="yes")]
+        """Return both answers. Staying is the default."""
+        return [Button("Keep taking part", id="no", variant="primary"), Button("Stop taking part", id="yes")]
 
     def on_mount(self) -> None:
         """Begin at the choice."""

@@ -1,4 +1,4 @@
-"""How far a study is, for its organiser: people, coverage of each task, and what is still needed."""
+"""The progress of a study for its organiser: people, coverage of each task, and what is still needed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 SHOWN = 5
-"""How many of those who are at work are listed."""
+"""How many of the people at work are listed."""
 _BARS = 50
 """Cells of the chart of people."""
 POLL_S = 5.0
-"""Participants write into the folder from other machines; it is read again so often."""
+"""Seconds between reloads of the folder, into which participants on other machines write."""
 Found: TypeAlias = tuple[StudyProgress, str]
-"""The progress, and the state of the study in words."""
+"""The progress and state of the study in words."""
 
 
 class CoverageTable(Table[TaskCoverage]):
@@ -45,7 +45,7 @@ class CoverageTable(Table[TaskCoverage]):
 
 
 class ProgressScreen(BaseScreen[None]):
-    """The table; Enter lists the attempts of a task."""
+    """The table of tasks. Enter lists the attempts of a task."""
 
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]
@@ -53,7 +53,7 @@ class ProgressScreen(BaseScreen[None]):
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
 
     def __init__(self, study: Study, read: Callable[[], Found], command: str, *, hidden: bool) -> None:
-        """`read` reads the folder; `hidden` says that outcomes are not shown; `command` is the study's folder."""
+        """`read` reads the folder, `hidden` hides outcomes, `command` is the study's folder."""
         super().__init__()
         self._study, self._read, self._command, self._hidden = study, read, command, hidden
         self._jobs = Jobs(self, "study-progress")
@@ -68,7 +68,7 @@ class ProgressScreen(BaseScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read at once, and then again and again."""
+        """Read at once, and then repeatedly."""
         self.query_one(CoverageTable).focus()
         self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
 
@@ -88,7 +88,7 @@ class ProgressScreen(BaseScreen[None]):
         at_work = self._progress.at_work
         lines = [f"at work  {work_words(one)}" for one in at_work[:SHOWN]]
         if len(at_work) > SHOWN:
-            lines.append(f"and {len(at_work) - SHOWN} more, as `gistpoint study progress {self._command} --json` tells")
+            lines.append(f"and {len(at_work) - SHOWN} more: see `gistpoint study progress {self._command} --json`")
         shown = [Bar(name, number, str(number)) for name, number in people_rows(self._progress.people)]
         people = Content("\n").join([bars(shown, _BARS), *map(plain_line, lines)])
         self.query_one("#study-people", Plain).update(people)
@@ -107,7 +107,7 @@ class ProgressScreen(BaseScreen[None]):
         if listed:
             self.app.push_screen(PickDialog(f"Attempts of {chosen.task[:12]}", listed))
         else:
-            self.app.notify("There is no attempt of this task yet.")
+            self.app.notify("There are no attempts of this task yet.")
 
     def action_leave(self) -> None:
         """Close."""

@@ -1,4 +1,4 @@
-"""Blind reading: changes that make the tests pass, one after the other, and what a reader would do with each."""
+"""Blind reading: changes that make the tests pass, one after another, and the reader's decision on each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS: Mapping[MergeDecision, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change with what a reader may know of it: the code and the tests that failed before, not whose it is."""
+    """A change with what a reader may know: the code and the tests that failed, but not its author."""
 
     library: str
     failing: Sequence[str]
@@ -39,15 +39,15 @@ class ShownChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the reader has said of a change."""
+class MergeAnswer:
+    """The reader's answer on a change."""
 
     decision: MergeDecision
     why: str = ""
 
 
 class BlindReadingScreen(BaseScreen[None]):
-    """One change at a time. What was said is kept at once and can be said again."""
+    """One change at a time. An answer is saved at once and can be changed."""
 
     CSS_PATH = "reading.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BLIND_READING)]
@@ -56,47 +56,47 @@ class BlindReadingScreen(BaseScreen[None]):
 
     header = query_one(HeaderBar)
     task_lines = query_one("#reading-task", Plain)
-    said_line = query_one("#reading-said", Plain)
+    answer_line = query_one("#reading-answer", Plain)
     diff = query_one(DiffView)
 
     def __init__(
         self,
         changes: Sequence[ShownChange],
-        said: Mapping[int, Said],
-        keep: Callable[[int, Said], None],
+        answers: Mapping[int, MergeAnswer],
+        keep: Callable[[int, MergeAnswer], None],
     ) -> None:
-        """`said` and `keep` name a change by its place."""
+        """`answers` and `keep` identify a change by its place."""
         super().__init__()
-        self._changes, self._said, self._keep = changes, dict(said), keep
-        self._at = next((n for n in range(len(changes)) if n not in said), 0)
+        self._changes, self._answers, self._keep = changes, dict(answers), keep
+        self._at = next((n for n in range(len(changes)) if n not in answers), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the header, the task, the change, what was said of it, and the keys."""
+        """Lay out the header, the task, the change, the answer, and the keys."""
         yield HeaderBar("")
         yield Plain("", id="reading-task")
         yield framed(DiffView(), "The change", "n N next and previous change")
-        yield Plain("", id="reading-said")
+        yield Plain("", id="reading-answer")
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Show the first change that nothing was said of."""
+        """Show the first change without an answer."""
         self._show()
         self.diff.focus()
 
     def action_say(self, decision: str) -> None:
-        """Say what is to be done with the change; anything but merging it needs a reason."""
+        """Give an answer on the change. Anything but merging it needs a reason."""
         chosen = MergeDecision(decision)
         if chosen is MergeDecision.MERGE:
-            self._keep_and_go_on(Said(chosen))
+            self._keep_and_continue(MergeAnswer(chosen))
             return
-        before = self._said.get(self._at)
+        before = self._answers.get(self._at)
         title = "What has to change?" if chosen is MergeDecision.MERGE_AFTER_CHANGES else "Why reject it?"
 
         def answered(why: str | None) -> None:
             if why is not None and why.strip():
-                self._keep_and_go_on(Said(chosen, why.strip()))
+                self._keep_and_continue(MergeAnswer(chosen, why.strip()))
             elif why is not None:
-                self.notify("It was not kept: say why in a few words.", severity="warning")
+                self.notify("It was not saved: say why in a few words.", severity="warning")
 
         self.app.push_screen(TextDialog(title, value=before.why if before else "", yes="Keep"), answered)
 
@@ -106,23 +106,23 @@ class BlindReadingScreen(BaseScreen[None]):
         self._show()
 
     def action_leave(self) -> None:
-        """Close; everything that was said is kept."""
+        """Close. All answers are saved."""
         self.app.exit()
 
-    def _keep_and_go_on(self, said: Said) -> None:
-        self._keep(self._at, said)
-        self._said[self._at] = said
-        left = [n for n in range(len(self._changes)) if n not in self._said]
+    def _keep_and_continue(self, answer: MergeAnswer) -> None:
+        self._keep(self._at, answer)
+        self._answers[self._at] = answer
+        left = [n for n in range(len(self._changes)) if n not in self._answers]
         self._at = next((n for n in left if n > self._at), left[0] if left else self._at)
         self._show()
         if not left:
             self.notify("You have read every change. Thank you.")
 
     def _show(self) -> None:
-        change, said = self._changes[self._at], self._said.get(self._at)
+        change, answer = self._changes[self._at], self._answers.get(self._at)
         count = len(self._changes)
         self.header.show(
-            name=f"Change {self._at + 1} of {count}", words=f"{len(self._said)} read   would you merge it?"
+            name=f"Change {self._at + 1} of {count}", words=f"{len(self._answers)} read   would you merge it?"
         )
         shown = [visible_line(name) for name in change.failing[:3]]
         if more := len(change.failing) - len(shown):
@@ -130,5 +130,5 @@ class BlindReadingScreen(BaseScreen[None]):
         self.task_lines.update("\n".join(shown))
         framed(self.task_lines, f"{change.library}: these tests failed before", "all tests pass with this change")
         self.diff.load_diff(change.files)
-        why = f": {visible_line(said.why)}" if said and said.why else ""
-        self.said_line.update(f"You said: {WORDS[said.decision]}{why}" if said else "Nothing said yet")
+        why = f": {visible_line(answer.why)}" if answer and answer.why else ""
+        self.answer_line.update(f"Your answer: {WORDS[answer.decision]}{why}" if answer else "No answer yet")

@@ -1,4 +1,4 @@
-"""The library's code: the corrupted or the original file, with links from function to function."""
+"""The library's code: the corrupted or original file, with links between functions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
 from gistpoint.tui.widgets.code_view import CodeView
 
 LineIn = Callable[[str], int]
-"""Finds a line in the text of a file, counted from 1."""
+"""Finds a line in the text of a file, numbered from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A line of a file of one of the trees."""
+    """A line of a file in one of the trees."""
 
     path: str
     line: int
@@ -44,7 +44,7 @@ class CodePage(TaskPage, Vertical):
     view = query_one("#code-view", CodeView)
 
     class GraphWanted(Message):
-        """Asks for the call graph; `action` is run once it is available."""
+        """Asks for the call graph. `action` runs when it is available."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -56,7 +56,7 @@ class CodePage(TaskPage, Vertical):
         self._place: TreeLine | None = None
         self._trail: list[TreeLine] = []
         self.graph: CallGraph | None = None
-        """The call graph of the original, once it was built."""
+        """The call graph of the original, after it was built."""
 
     def compose(self) -> ComposeResult:
         """Lay out the code."""
@@ -78,7 +78,7 @@ class CodePage(TaskPage, Vertical):
             (self.go_to_test if kind == "source" else self.go_to_function)(name)
 
     def go_to_function(self, name: str) -> None:
-        """Go to a definition, `path::qualname`, or to the start of its file if it is not found."""
+        """Go to a definition, `path::qualname`, or to the start of its file if not found."""
         path, _, qualname = name.partition("::")
         self._go(path, lambda text: _line_of(path, text, qualname))
 
@@ -111,7 +111,7 @@ class CodePage(TaskPage, Vertical):
         self.view.go_to(place.line)
         side, other = ("corrupted", "original") if place.corrupted else ("original", "corrupted")
         self.about = f"{place.path}: {side} · = {other}"
-        self.post_message(PageTold())
+        self.post_message(AboutChanged())
 
     def _mark(self, place: TreeLine) -> None:
         assert self._dossier is not None
@@ -126,7 +126,7 @@ class CodePage(TaskPage, Vertical):
     # Keys
 
     def action_side(self) -> None:
-        """Show the same place of the other tree."""
+        """Show the same place in the other tree."""
         place = self._place
         if place is not None:
             self._move(TreeLine(place.path, self.view.cursor_line, not place.corrupted))
@@ -159,7 +159,7 @@ class CodePage(TaskPage, Vertical):
         self._along("callees")
 
     def action_definition(self) -> None:
-        """Go to the definition that the word at the cursor names."""
+        """Go to the definition named by the word at the cursor."""
         word = self.view.word_at_cursor().rpartition(".")[2]
         if self.graph is None:
             self.post_message(self.GraphWanted("definition"))
@@ -174,14 +174,14 @@ class CodePage(TaskPage, Vertical):
             return
         here = self._here(graph, place)
         if here is None:
-            self.app.notify("The cursor is in no function.", severity="warning")
+            self.app.notify("The cursor is not in a function.", severity="warning")
             return
         edges = (graph.callers if way == "callers" else graph.callees).get(here.id, ())
         names = [edge.caller if way == "callers" else edge.callee for edge in edges]
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
     def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
-        """Return the innermost function at the cursor; in the corrupted file, by its name in the original."""
+        """Return the innermost function at the cursor, in the corrupted file by its name in the original."""
         if place is None or self._dossier is None:
             return None
         line = self.view.cursor_line

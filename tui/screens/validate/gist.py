@@ -30,7 +30,7 @@ from gistpoint.tui.screens.validate.overview import (
     about_verdict,
     head,
 )
-from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import ScoredGist, figures, marks_of
@@ -41,7 +41,10 @@ _MOST_OUTPUT = 8
 
 
 class GistPage(TaskPage, EditingPane):
-    """The reference with the evidence on its lines; Alt+E edits the validator's own gist, at first a copy of it."""
+    """The reference with the evidence on its lines.
+
+    Alt+E edits the validator's own gist, initially a copy of it.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE_GIST)]
 
@@ -109,16 +112,16 @@ class GistPage(TaskPage, EditingPane):
         view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
 
     def draw_frame(self) -> None:
-        """Tell what is shown, and which keys lead on."""
+        """Show what is displayed, and which keys lead on."""
         if self.switcher.current == "function-editor":
             self.about = f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
         elif self.switcher.current == "editor-diff":
             self.about = "your own gist against the reference · Alt+D goes back"
         elif self._showing and self._showing != self.reference:
-            self.about = "your own gist, as it was scored · Alt+E goes on with it"
+            self.about = "your own gist, as scored · Alt+E continues it"
         else:
             self.about = reference_words(self._answer)
-        self.post_message(PageTold())
+        self.post_message(AboutChanged())
 
     # For EditingPane
 
@@ -130,7 +133,7 @@ class GistPage(TaskPage, EditingPane):
         return given_test(answer.test)
 
     def kept(self, name: str) -> str | None:
-        """Return the kept text."""
+        """Return the saved text."""
         return self._kept
 
     def begun(self) -> Sequence[str]:
@@ -148,7 +151,7 @@ class GistPage(TaskPage, EditingPane):
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The buffer and its text, if that is neither the kept text nor the start."""
+        """The buffer and its text, unless that is the saved text or the start."""
         known = self.start_of(self.buffer) if self._kept is None else self._kept
         return None if not self.buffer or self.editor.code == known else (self.buffer, self.editor.code)
 
@@ -172,7 +175,7 @@ def reference_words(answer: GistAnswer | None) -> str:
         return "no reference gist: gistpoint gist reference makes one"
     if not reference.faithful:
         return f"no faithful reference gist: {reference.reason}"
-    rates = [("ran", reference.line_execution), ("stands", reference.line_existence)]
+    rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
     shown = "  ".join(f"{name} {value:.1f} %" for name, value in rates if value is not None)
     return f"the reference gist, faithful  {shown}"
 
@@ -182,10 +185,10 @@ def gist_overview(known: Known, width: int) -> list[Line]:
     answer = gist_answer(known.dossier.answer)
     return [
         *_task(known, answer),
-        *about_verdict(known.said, width),
+        *about_verdict(known.validation, width),
         *_recorded(answer, width),
         *_reference(answer),
-        *about_check(known.said.check),
+        *about_check(known.validation.check),
         *about_runs(known.trials),
         *about_provenance({**answer.provenance, **known.dossier.answer.provenance}, width),
     ]
@@ -213,7 +216,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
     runs = answer.originals
     lines = [
         Line(),
-        line(f"What was recorded of the original: {len(runs)} runs alike, {answer.seconds:.1f} s", HEADING),
+        line(f"Recorded from the original: {len(runs)} equal runs, {answer.seconds:.1f} s", HEADING),
     ]
     last = runs[-1]
     if not isinstance(last, TestsRun):
@@ -232,7 +235,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
 
 def _output(text: str, width: int) -> list[Line]:
     rows = folded(text.rstrip("\n"), width, MUTED, indent="    │ ") if text.strip() else []
-    more = [line(f"    … {len(rows) - _MOST_OUTPUT} rows more", MUTED)] if len(rows) > _MOST_OUTPUT else []
+    more = [line(f"    … {len(rows) - _MOST_OUTPUT} more rows", MUTED)] if len(rows) > _MOST_OUTPUT else []
     return rows[:_MOST_OUTPUT] + more
 
 
@@ -248,12 +251,12 @@ def _reference(answer: GistAnswer) -> list[Line]:
 
 
 class GistValidating(ValidatingKind):
-    """A gist: the reference is scored, or the validator's own."""
+    """A gist: the reference or the validator's own is scored."""
 
     given = TrialSubject.REFERENCE
 
     def overview(self, known: Known, width: int) -> list[Line]:
-        """Return the lines on the command, its record and the reference."""
+        """Return the lines about the command, its record and the reference."""
         return gist_overview(known, width)
 
     def missing(self, dossier: Dossier) -> str:
@@ -264,19 +267,19 @@ class GistValidating(ValidatingKind):
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the gist, also an empty one."""
+        """Return the gist, even if empty."""
         return {GIST_BUFFER: texts[GIST_BUFFER]} if GIST_BUFFER in texts else {}
 
     def unwritten(self, dossier: Dossier) -> str:
-        """Return where a gist is begun."""
-        return "No gist of yours is written yet: Alt+E on F8 begins one."
+        """Return where to begin a gist."""
+        return "You have not written a gist yet: Alt+E on F8 begins one."
 
     def result(self, trial: Trial) -> str:
-        """Return the figures of a score, or whether the original does what was recorded."""
+        """Return the figures of a score, or whether the original behaves as recorded."""
         verdict = verdict_of(trial)
         if verdict is not None and verdict.score is not None:
             return figures(score_record(verdict.score))
-        return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it does something else'}"
+        return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it behaves differently'}"
 
 
 def verdict_of(trial: Trial) -> GistVerdict | None:

@@ -1,4 +1,4 @@
-"""The part of the validation screen that depends on the kind of the task."""
+"""The part of the validation screen that depends on the kind of task."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from gistpoint.tui.widgets.line_list import Line
 
 
 class ValidatingKind:
-    """The part of the validation screen that depends on the kind of the task; as it is, for corrupted functions."""
+    """The part of the validation screen that depends on the kind of task.
+
+    The base class is for corrupted functions.
+    """
 
     given = TrialSubject.CORRUPTED
-    """What is run if the task itself is."""
+    """The subject of a run of the task itself."""
 
     def overview(self, known: Known, width: int) -> list[Line]:
         """Return the lines of the overview."""
@@ -25,7 +28,7 @@ class ValidatingKind:
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own solution, from what was typed: the functions that were changed."""
+        """Return the validator's own solution from the typed text: the changed functions."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         return {name: code for name, code in texts.items() if name in start and code.strip() != start[name].strip()}
 
@@ -33,12 +36,12 @@ class ValidatingKind:
         """Return a sentence for a validator without a solution."""
         if not dossier.answer.targets:
             return "There is no corrupted function in this task, so there is no fix to try."
-        return "Nothing is written yet: F8 opens the corrupted function."
+        return "You have not written a fix yet: F8 opens the corrupted function."
 
     def result(self, trial: Trial) -> str:
-        """Return what came of a trial that finished, in words."""
+        """Return the result of a finished trial in words."""
         counts = f"{trial.passing} tests pass, {trial.failing} fail, score {trial.score:.3f}"
         if trial.subject is TrialSubject.FIX:
-            suspicious = f"; suspicious, to be read: {', '.join(trial.suspicious)}" if trial.suspicious else ""
+            suspicious = f"; suspicious, needs a review: {', '.join(trial.suspicious)}" if trial.suspicious else ""
             return f"{'solves the task; ' if trial.solved else ''}{counts}{suspicious}"
         return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")

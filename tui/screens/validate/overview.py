@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -37,24 +37,31 @@ _METRIC = 20
 """Cells for the name of a metric."""
 _BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
-    "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
-)  # fmt: skip
+    "code_lines",
+    "cyclomatic",
+    "nesting",
+    "halstead_difficulty",
+    "degree",
+    "harmonic_out",
+    "pagerank",
+    "betweenness",
+)
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SIGNS = {DiffLineKind.ADDED: ("+", GOOD), DiffLineKind.REMOVED: ("-", BAD), DiffLineKind.CONTEXT: (" ", MUTED)}
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The known facts about a task: the material of the overview."""
+    """The known facts about a task, which the overview shows."""
 
     dossier: Dossier
-    said: Validation
+    validation: Validation
     steadiness: Steadiness | None
-    """None without a baseline."""
+    """The counted outcomes of each test; None without a baseline."""
     standings: Mapping[str, Sequence[MetricRank]]
-    """By target."""
+    """The ranks by target."""
     trials: Sequence[TrialMade]
-    """Of all validators."""
+    """The trials of all validators."""
 
     @classmethod
     def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
@@ -69,10 +76,10 @@ class Known:
 
 
 def overview(known: Known, width: int) -> list[Line]:
-    """Return the lines; links are names of pages, and functions for the code."""
+    """Return the lines. Links are names of pages, or functions for the code."""
     return [
         *_task(known),
-        *about_verdict(known.said, width),
+        *about_verdict(known.validation, width),
         *(_about_targets(known, width) if known.standings else ()),
         *_check_and_subtlety(known, width),
         *about_runs(known.trials),
@@ -81,12 +88,12 @@ def overview(known: Known, width: int) -> list[Line]:
 
 
 def _check_and_subtlety(known: Known, width: int) -> list[Line]:
-    """Return what the check found, beside the subtlety if there is room: only lines at the left have links."""
-    check, subtlety = about_check(known.said.check), _subtlety(known)
+    """Return the findings of the check, next to the subtlety if there is room. Only the left has links."""
+    check, subtlety = about_check(known.validation.check), _subtlety(known)
     room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
     if subtlety and room >= _BETWEEN * 10:
         check = [part for row in check for part in parts_of(row, room)]
-    return beside(check, subtlety, width)
+    return side_by_side(check, subtlety, width)
 
 
 def _about_targets(known: Known, width: int) -> list[Line]:
@@ -108,13 +115,13 @@ def _task(known: Known) -> list[Line]:
     found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
     if task.suite.deselected:
         found.append(
-            line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
+            line(f"          {plural(len(task.suite.deselected), 'test')} flaky during the making, left out", ODD)
         )
     return [*found, *confirmable_line(task)]
 
 
 def confirmable_line(task: Task) -> list[Line]:
-    """Return the line on whether passes of a task can be confirmed; none for a kind of which none is."""
+    """Return the line on whether passes of a task can be confirmed; none for kinds without confirmation."""
     words = confirmable_words(task)
     style = "" if words.startswith(CAN_BE) else ODD
     return [Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, style)))] if words else []
@@ -126,23 +133,23 @@ def head(task: Task, mode: str) -> Line:
     return Line(((f"{title_of(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
 
 
-def about_verdict(said: Validation, width: int) -> list[Line]:
-    """Return the lines on the validator's verdict and comments."""
+def about_verdict(validation: Validation, width: int) -> list[Line]:
+    """Return the lines about the validator's verdict and comments."""
     found: list[Line] = []
-    if said.verdict is not None:
-        sign, style = look_of(said.verdict.verdict)
-        words = f"{sign} {said.verdict.verdict.words}, {moment(said.verdict.utc_ms)}"
-        evidence = f", on {len(said.verdict.evidence)} runs and checks"
+    if validation.verdict is not None:
+        sign, style = look_of(validation.verdict.verdict)
+        words = f"{sign} {validation.verdict.verdict.words}, {moment(validation.verdict.utc_ms)}"
+        evidence = f", on {len(validation.verdict.evidence)} runs and checks"
         found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
-    for comment in said.comments:
+    for comment in validation.comments:
         found += folded(f"✎ {comment.text}", width, "$text-accent", indent="          ")
     return found
 
 
-def beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks beside each other if `width` cells have room for both, else below each other.
+def side_by_side(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
+    """Return two blocks side by side if `width` cells have room for both, else below each other.
 
-    The links are those of the left one.
+    The links are those of the left block.
     """
     room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
     if not left or not right or room + max(cell_len(row.text) for row in right) > width:
@@ -167,7 +174,7 @@ def _diff(files: Sequence[FileDiff]) -> list[Line]:
                 sign, style = _SIGNS[entry.kind]
                 shown.append(Line(((f"{entry.old or entry.new or 0:>5} ", MUTED), (f"{sign} {entry.text}", style))))
     changed = sum(file.added + file.removed for file in files)
-    more = f", {len(shown) - DIFF_LINES} lines more" if len(shown) > DIFF_LINES else ""
+    more = f", {len(shown) - DIFF_LINES} more lines" if len(shown) > DIFF_LINES else ""
     title = f"Original to corrupted: {changed} changed lines{more} (F4)"
     return [*_heading(title, "page:diff"), *shown[:DIFF_LINES]]
 
@@ -177,11 +184,11 @@ def _tests(known: Known) -> list[Line]:
     total = known.dossier.task.suite.tests
     found = _heading(f"{len(failing)} of {total} tests fail (F5)", "page:tests")
     for failure in failing[:FIRST_TESTS]:
-        said = next((part[1:].strip() for part in failure.text.splitlines() if part.startswith("E ")), "")
-        said = said or next(iter(failure.text.strip().splitlines()), "")
+        message = next((part[1:].strip() for part in failure.text.splitlines() if part.startswith("E ")), "")
+        message = message or next(iter(failure.text.strip().splitlines()), "")
         found.append(
             Line(
-                (("✗ ", BAD), (spelled_out(failure.id), ""), (f"  {said}" if said else "", MUTED)),
+                (("✗ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
                 link=f"test:{failure.id}",
             )
         )
@@ -194,9 +201,9 @@ def _steady(found: Steadiness) -> list[Line]:
     runs = f"{found.original_runs} runs of the original, {found.corrupted_runs} of the corrupted tree"
     flaky = found.flaky
     if not flaky:
-        return [Line((("✓ ", GOOD), (f"not flaky: every test said the same in {runs}", "")), link="page:tests")]
+        return [Line((("✓ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")), link="page:tests")]
     lines = _heading("Flakiness", "page:tests")
-    lines.append(Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not say the same in {runs}", BAD))))
+    lines.append(Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not have the same result in {runs}", BAD))))
     for shown in flaky[:FIRST_TESTS]:
         counts = (
             f"  original {shown.original}/{shown.original_runs}, corrupted {shown.corrupted}/{shown.corrupted_runs}"
@@ -214,7 +221,7 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
         main = [_metric(s) for metric in MAIN_METRICS for s in found if s.metric == metric]
         others = [_metric(s) for s in found if s.metric not in MAIN_METRICS]
-        lines += beside(main, others, width)
+        lines += side_by_side(main, others, width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
@@ -236,22 +243,29 @@ def _subtlety(known: Known) -> list[Line]:
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
     scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]
-    scores = [item["subtlety"] for item in scored]
-    glances = [item.get("glance") for item in scored]
     lines: list[Line] = []
-    for number, score in enumerate(scores):
-        several = len(scores) > 1 and number < len(targets)
-        lines += [line(targets[number], MUTED)] if several else []
-        glance = glances[number]
-        if isinstance(glance, Mapping) and (seen := _number(glance.get("value"))) is not None:
-            lines.append(_share("seen at a glance", seen, "bold"))
-        if (value := _number(score.get("value"))) is not None:
-            lines.append(_share("in all", value, "bold"))
-        of = score.get("parts")
-        for name, part in of.items() if isinstance(of, Mapping) else ():
-            if (share := _number(part)) is not None:
-                lines.append(_share(str(name).replace("_", " "), share))
+    for number, item in enumerate(scored):
+        if len(scored) > 1 and number < len(targets):
+            lines.append(line(targets[number], MUTED))
+        lines += _scored_lines(item)
     return [*_heading("Subtlety"), *lines] if lines else []
+
+
+def _scored_lines(scored: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the lines of one corruption: its visibility at a glance, its score, and the parts of that."""
+    glance, score = scored.get("glance"), scored["subtlety"]
+    parts = score.get("parts")
+    shares = [
+        ("seen at a glance", glance.get("value") if isinstance(glance, Mapping) else None, "bold"),
+        ("in all", score.get("value"), "bold"),
+        *(
+            (str(name).replace("_", " "), part, "")
+            for name, part in (parts if isinstance(parts, Mapping) else {}).items()
+        ),
+    ]
+    for name, value, style in shares:
+        if (share := _number(value)) is not None:
+            yield _share(name, share, style)
 
 
 def _number(value: object) -> float | None:
@@ -263,7 +277,7 @@ def _share(name: str, share: float, style: str = "") -> Line:
 
 
 def about_check(check: CheckMade | None) -> list[Line]:
-    """Return the lines on the findings of the check."""
+    """Return the lines about the findings of the check."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
         return [*lines, line("not run here yet: ! runs it", MUTED, link="check")]
@@ -280,9 +294,9 @@ def findings(check: CheckMade) -> list[Line]:
 
 
 def about_runs(trials: Iterable[TrialMade]) -> list[Line]:
-    """Return the lines on the last requested runs."""
+    """Return the lines about the last requested runs."""
     known = list(trials)
-    lines = _heading(f"Runs asked for: {len(known)} (F6)", "page:runs")
+    lines = _heading(f"Requested runs: {len(known)} (F6)", "page:runs")
     return lines + [trial_line(trial) for trial in known[-FIRST_TESTS:]]
 
 
@@ -313,7 +327,7 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    """Return the lines on the provenance of a task."""
+    """Return the lines about the provenance of a task."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):
@@ -338,7 +352,7 @@ def _spelled(value: object) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """Return a bar of `width` cells, filled as far as `share` of 1 to an eighth of a cell; beyond is cut."""
+    """Return a bar of `width` cells, filled by `share` of 1, to an eighth of a cell, and at most in full."""
     filled = round(min(1.0, max(0.0, share)) * width * 8)
     whole, rest = divmod(filled, 8)
     text = _EIGHTHS[8] * whole + (_EIGHTHS[rest] if rest else "")

@@ -1,4 +1,7 @@
-"""The pages about the task under the cursor: each is a widget, here or in a module of its own, and one of `PAGES`."""
+"""The pages about the task under the cursor.
+
+Each is a widget, here or in its own module, and one of `PAGES`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.overview import Known, trial_line
 from gistpoint.tui.screens.validate.session import ValidationSession
-from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.line_list import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
@@ -38,9 +41,9 @@ class RunsPage(TaskPage, LineList):
 
 
 def _check(known: Known, width: int) -> Iterator[Line]:
-    check = known.said.check
+    check = known.validation.check
     if check is None:
-        yield line("`task check` was not run here yet", HEADING)
+        yield line("`task check` has not been run here yet", HEADING)
         yield line("! runs it: leaks, identity, scores of the original and of the corrupted tree", MUTED, link="check")
         return
     yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
@@ -63,9 +66,10 @@ def _trials(known: Known) -> Iterator[Line]:
 
 
 class FixPage(TaskPage, EditingPane):
-    """The corrupted functions, to be rewritten; Alt+B chooses among several.
+    """The corrupted functions, to be rewritten. Alt+B chooses among several.
 
-    A buffer is named by the task's id, a slash and the function: two tasks may be about the same function.
+    A buffer's name is the task's id, a slash and the function, since two tasks may be about the same
+    function.
     """
 
     EMPTY = "Open a task to try a fix."
@@ -77,7 +81,7 @@ class FixPage(TaskPage, EditingPane):
         self._kept: dict[str, str] = {}
 
     def fill(self, showing: Showing) -> None:
-        """Open the fix of another task as it was last saved."""
+        """Open the fix of another task as last saved."""
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
@@ -91,7 +95,7 @@ class FixPage(TaskPage, EditingPane):
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The buffer and its code, if that is neither the kept code nor the start."""
+        """The buffer and its code, unless that is the saved code or the start."""
         buffer, code = self.buffer, self.editor.code
         known = self._kept.get(buffer, self._starts.get(buffer))
         return None if not buffer or code == known else (buffer, code)
@@ -101,7 +105,7 @@ class FixPage(TaskPage, EditingPane):
         return self._starts.get(name, "")
 
     def kept(self, name: str) -> str | None:
-        """Return the half-written fix."""
+        """Return the unfinished fix."""
         return self._kept.get(name)
 
     def begun(self) -> Sequence[str]:
@@ -109,10 +113,10 @@ class FixPage(TaskPage, EditingPane):
         return list(self._starts)
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Say it in the frame of the pages."""
-        said = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
-        self.about = " · ".join(filter(None, said))
-        self.post_message(PageTold())
+        """Show the title and note in the frame of the pages."""
+        parts = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        self.about = " · ".join(filter(None, parts))
+        self.post_message(AboutChanged())
 
     def words_of(self, name: str) -> str:
         """Return the function."""
@@ -141,12 +145,12 @@ class BriefPage(TaskPage, MarkdownText):
 
 
 class DiffPage(TaskPage, DiffView):
-    """The difference from the original."""
+    """The diff against the original."""
 
     changes = False
 
     def fill(self, showing: Showing) -> None:
-        """Show a task; the whole file if only one was changed."""
+        """Show a task, with the whole file if only one was changed."""
         dossier = showing.dossier
         path, *others = {target.path for target in dossier.answer.targets}
         if others:
@@ -165,11 +169,11 @@ class PageEntry:
     focus: str = ""
     """The widget to focus; by default the page."""
     fits: Callable[[Dossier], bool] = lambda dossier: True
-    """Whether a task has something to show on it."""
+    """Returns whether a task has something to show on the page."""
     instead: str = "overview"
-    """The page to show for a task that it does not fit, if that one does; else the overview."""
+    """The page to show instead for a task that this one doesn't fit, if that one does; else the overview."""
     key: str = ""
-    """Its function key, if that does not follow from its position."""
+    """Its function key, if not determined by its position."""
 
 
 def _has_targets(dossier: Dossier) -> bool:
@@ -191,11 +195,11 @@ PAGES: dict[str, PageEntry] = {
     "gist": PageEntry("Gist", GistPage, fits=_has_gists, instead="fix", key="F8"),
 }
 _LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
-"""Pages by the kinds of links: the page itself, a test's outcomes, a function, a test's function."""
+"""Pages by kind of link: the page itself, a test's outcomes, a function, a test's function."""
 
 
 class TaskPages(Pages):
-    """The pages about one task; each is filled when it is shown."""
+    """The pages about one task. Each is filled when shown."""
 
     def __init__(self, session: ValidationSession) -> None:
         names = {name: page.title for name, page in PAGES.items()}
@@ -208,13 +212,13 @@ class TaskPages(Pages):
         self._stale: set[str] = set()
         self._link = ""
 
-    @on(PageTold)
-    async def _page_told(self, message: PageTold) -> None:
+    @on(AboutChanged)
+    async def _about_changed(self, message: AboutChanged) -> None:
         message.stop()
         self._tell()
 
     def _tell(self) -> None:
-        """Say in the frame what the current page says about itself."""
+        """Show in the frame what the current page says about itself."""
         page = self.made[self.current]
         self.note(page.about if isinstance(page, TaskPage) else "")
 
@@ -243,7 +247,7 @@ class TaskPages(Pages):
         return next((name for name in (page, PAGES[page].instead) if PAGES[name].fits(dossier)), "overview")
 
     async def go_to(self, page: str, link: str = "") -> None:
-        """Show a page, and focus it; `link` is the place on it."""
+        """Show a page and focus it. `link` is the place on it."""
         if not self.display:
             return
         page = self._fitting(page)
@@ -256,7 +260,7 @@ class TaskPages(Pages):
             target.focus()
 
     async def follow(self, link: str) -> bool:
-        """Go to the page of a link; return False if the link has none."""
+        """Go to the page of a link. Return False if the link has none."""
         kind, _, rest = link.partition(":")
         if kind not in _LED:
             return False
@@ -267,12 +271,12 @@ class TaskPages(Pages):
         return True
 
     def refill(self) -> None:
-        """Fill the current page again, and the others when they are shown, as there are new facts."""
+        """Refill the current page, and the others when they are shown, since there are new facts."""
         self._stale = {name for name, page in self._pages() if page.changes}
         self.fill()
 
     def fill(self) -> None:
-        """Fill the current page for the task, unless that was done."""
+        """Fill the current page for the task unless that was done."""
         dossier, name, page = self._dossier, self.current, self.made[self.current]
         if dossier is None or not isinstance(page, TaskPage):
             return
@@ -284,12 +288,12 @@ class TaskPages(Pages):
             self._link = ""
 
     def unsaved(self) -> list[tuple[str, str]]:
-        """Return the edited buffers that were not kept yet, with their texts."""
+        """Return the edited buffers not saved yet, with their texts."""
         typed = [page.unsaved for _, page in self._pages()]
         return [buffer for buffer in typed if buffer is not None]
 
     def note_kept(self, buffer: str, code: str) -> None:
-        """Note that a buffer's current text is kept."""
+        """Note that a buffer's current text is saved."""
         for _, page in self._pages():
             page.note(buffer, code)
 

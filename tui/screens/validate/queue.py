@@ -20,18 +20,18 @@ class QueueRow:
     """A task and this validator's annotations of it."""
 
     task: Task
-    said: Validation
+    validation: Validation
     glance_rate: float | None = None
     """The share of blind readings in which the fault was seen; None if nobody has read it."""
     functions: tuple[str, ...] = ()
-    """The functions of the answer as `path::qualname`, once it was read; none for a gist."""
+    """The functions of the answer as `path::qualname`, after it was read; none for a gist."""
     readers: tuple[str, ...] = ()
-    """Who else of the team reads it now."""
+    """The other team members who read it now."""
 
     @property
     def verdict(self) -> TaskVerdict | None:
         """The last verdict."""
-        return self.said.verdict.verdict if self.said.verdict is not None else None
+        return self.validation.verdict.verdict if self.validation.verdict is not None else None
 
     @property
     def mode(self) -> str:
@@ -77,11 +77,11 @@ def _verdict_text(row: QueueRow) -> str:
 COLUMNS: tuple[Column[QueueRow], ...] = (
     Column(
         "seen",
-        lambda r: " " if r.said.seen else "•",
+        lambda r: " " if r.validation.seen else "•",
         width=1,
         style=lambda r: "$text-primary",
         text=lambda r: "",
-        words={"seen": lambda r: bool(r.said.seen), "unseen": lambda r: not r.said.seen},
+        words={"seen": lambda r: bool(r.validation.seen), "unseen": lambda r: not r.validation.seen},
         rank=1,
     ),
     Column("sign", lambda r: look_of(r.verdict)[0], width=1, style=lambda r: look_of(r.verdict)[1], rank=2),
@@ -95,8 +95,8 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column(
         "comments",
-        lambda r: f"✎{len(r.said.comments)}" if r.said.comments else "",
-        lambda r: len(r.said.comments),
+        lambda r: f"✎{len(r.validation.comments)}" if r.validation.comments else "",
+        lambda r: len(r.validation.comments),
         style=lambda r: "$text-accent",
         rank=4,
     ),

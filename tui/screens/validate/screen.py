@@ -27,12 +27,12 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.others import Others, OthersWatch
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, ConsentPrompt, show_error
 from gistpoint.tui.screens.kinds import screens_of
-from gistpoint.tui.screens.validate.bench import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.pages import TaskPages
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
 from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.screens.validate.tests_page import TestsPage
+from gistpoint.tui.screens.validate.trials import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.tables import QueryError
 from gistpoint.tui.titles import title_of
 from gistpoint.tui.widgets.frames import framed
@@ -45,17 +45,17 @@ from gistpoint.tui.widgets.record_list import RecordList
 
 
 class ValidateScreen(BaseScreen[None]):
-    """A validator's screen; dismissed when it is left."""
+    """A validator's screen, dismissed when left."""
 
     CSS_PATH = "validate.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
     HELP_PAGE = "validate"
     AUTO_FOCUS = "QueueList"
-    """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
+    """Not the filter, which is hidden: a key pressed while the screen opens must not end up in it."""
     SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
 
     header = query_one(HeaderBar)
-    said_line = query_one("#validate-say", Plain)
+    message_line = query_one("#validate-say", Plain)
     verdict_line = query_one("#validate-verdicts", Plain)
     queue = query_one(QueueList)
     pages = query_one(TaskPages)
@@ -64,22 +64,24 @@ class ValidateScreen(BaseScreen[None]):
     def __init__(self, session: ValidationSession) -> None:
         super().__init__()
         self.session = session
-        self.bench = TrialQueue(self, session.services.judge_for)
+        self.trial_queue = TrialQueue(self, session.services.judge_for)
         self.dossier: Dossier | None = None
-        """The task that is shown."""
+        """The displayed task."""
         self._opening = Jobs(self, "opening")
         self._measuring = Jobs(self, "measuring")
-        self._naming, self._beside = Jobs(self, "naming"), Jobs(self, "others' validations")
+        self._naming, self._background = Jobs(self, "naming"), Jobs(self, "others' validations")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
-        """What others of the team do, if a store is chosen."""
+        """The activity of others in the team, if a store is chosen."""
         self._folded = False
         """Whether the line above the keys has a second one."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, filter, queue, pages and verdicts."""
         yield HeaderBar("Validation")
-        yield Input(placeholder="Only tasks that hold these words; -word: that don't (Esc: all)", id="validate-filter")
+        yield Input(
+            placeholder="Only tasks that contain these words; -word: that don't (Esc: all)", id="validate-filter"
+        )
         with Container(id="validate-body"):
             yield QueueList()
             yield TaskPages(self.session)
@@ -102,19 +104,19 @@ class ValidateScreen(BaseScreen[None]):
         self._naming.do(lambda job: self.session.read_functions(job.cancel.check), lambda _: self._redraw_queue())
         if self.session.live is not None:
             self._watch = OthersWatch(self.session.live, self.session.verdicts_of_all, self.session.validator.name)
-            self._watch.begin(self._beside, self._take_others)
+            self._watch.begin(self._background, self._take_others)
         if not rows:
-            self.say("There is no task in this set.")
+            self.say("There are no tasks in this set.")
         elif not self.queue.cursor:
             self._open(rows[0].task)
 
     def on_unmount(self) -> None:
         """Stop all runs."""
-        self.bench.cancel()
+        self.trial_queue.cancel()
         self._opening.stop()
         self._measuring.stop()
         self._naming.stop()
-        self._beside.stop()
+        self._background.stop()
         if self.session.live is not None:
             self.session.live.reading("")
 
@@ -128,32 +130,33 @@ class ValidateScreen(BaseScreen[None]):
         """Show a line above the keys."""
         words = visible_line(words)
         folds = len(words) > self.size.width - 2
-        self.said_line.update(words, layout=folds or self._folded)
+        self.message_line.update(words, layout=folds or self._folded)
         self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
-        """Run an action that writes to the disk; if it fails, show the error and return False."""
+        """Run an action that writes to the disk. If it fails, show the error and return False."""
         try:
             act()
         except UserError as error:
             show_error(self.app, error)
         except OSError as error:
             show_error(
-                self.app, UserError(f"It can't be kept: {error}.", hint="Free some space, or make the folder writable.")
+                self.app,
+                UserError(f"It can't be saved: {error}.", hint="Free some space, or make the folder writable."),
             )
         else:
             return True
         return False
 
-    # The task that is shown
+    # The displayed task
 
     @property
     def dossier_id(self) -> str:
-        """The id of the task that is shown; empty if there is none."""
+        """The id of the displayed task; empty if there is none."""
         return self.dossier.task.id if self.dossier is not None else ""
 
     def _shown(self) -> Dossier | None:
-        """Return the task under the cursor, once it is shown: an earlier key must not act on the task before it."""
+        """Return the task under the cursor if it is shown: an early key must not act on the previous task."""
         row, dossier = self.queue.chosen, self.dossier
         if row is None or dossier is None or row.task.id != dossier.task.id:
             self.say("The task is not shown yet.")
@@ -161,7 +164,7 @@ class ValidateScreen(BaseScreen[None]):
         return dossier
 
     def _open(self, task: Task) -> None:
-        """Read a task; only the last requested one is shown."""
+        """Read a task. Only the last requested one is shown."""
         self._opening.do(
             lambda _: self.session.dossier(task), self._opened, failed=partial(self._not_opened, task), key="task"
         )
@@ -201,7 +204,7 @@ class ValidateScreen(BaseScreen[None]):
         self._draw()
         if row is not None and self.dossier_id != row.task.id:
             self.flush()
-            if not self.bench.busy:
+            if not self.trial_queue.busy:
                 self.say("")
             self._open(row.task)
 
@@ -215,12 +218,12 @@ class ValidateScreen(BaseScreen[None]):
         self.queue.cursor += by
 
     def action_unjudged(self, by: int) -> None:
-        """Go to the next task without a verdict; after the last task the search begins again at the first."""
+        """Go to the next task without a verdict, continuing at the first after the last."""
         rows, at = self.queue.shown, self.queue.cursor
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
         if found is None:
-            self.say("Every task that is shown has your verdict.")
+            self.say("Every displayed task has your verdict.")
         else:
             self.queue.cursor = found
 
@@ -245,12 +248,12 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(Input.Submitted, "#validate-filter")
     def filter_done(self) -> None:
-        """Go back to the queue; the filter stays."""
+        """Go back to the queue. The filter stays."""
         self.words.display = bool(self.words.value)
         self.queue.focus()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else reads which task, and how the validators agree."""
+        """Show who else reads which task, and how far the validators agree."""
         self._others, self.session.readers = others, others.readers
         self._redraw_queue()
 
@@ -277,15 +280,15 @@ class ValidateScreen(BaseScreen[None]):
     # Verdicts
 
     def action_verdict(self, verdict: str) -> None:
-        """Give a verdict on the task that is shown."""
+        """Give a verdict on the displayed task."""
         dossier, given = self._shown(), TaskVerdict(verdict)
         if dossier is not None and self._tries(lambda: self.session.validator.verdict(dossier.task.id, given)):
-            said = self.session.validator.validation(dossier.task.id)
-            why = "" if said.comments or given is TaskVerdict.ACCEPT else "  c says why."
-            self._changed(f"{given.words.capitalize()}.{why}  u goes on, Backspace takes it back.")
+            validation = self.session.validator.validation(dossier.task.id)
+            why = "" if validation.comments or given is TaskVerdict.ACCEPT else "  c says why."
+            self._changed(f"{given.words.capitalize()}.{why}  u goes to the next, Backspace takes it back.")
 
     def action_comment(self) -> None:
-        """Write a comment on the task that is shown."""
+        """Write a comment on the displayed task."""
         dossier = self._shown()
         if dossier is None:
             return
@@ -306,12 +309,12 @@ class ValidateScreen(BaseScreen[None]):
         self.app.push_screen(CommentDialog(f"Comment on {title_of(task)}", draft, keep), answered)
 
     def action_undo(self) -> None:
-        """Take back the last verdict or comment on the task that is shown."""
+        """Take back the last verdict or comment on the displayed task."""
         dossier = self._shown()
         gone: list[ValidationOperation | None] = []
         if dossier is not None and self._tries(lambda: gone.append(self.session.validator.undo(dossier.task.id))):
             what = gone[0]
-            self._changed(f"Taken back: {_annotation_words(what)}." if what else "You have said nothing yet.")
+            self._changed(f"Taken back: {_annotation_words(what)}." if what else "There is nothing to take back.")
 
     def _changed(self, words: str) -> None:
         if self._watch is not None:
@@ -336,7 +339,7 @@ class ValidateScreen(BaseScreen[None]):
         self._run([EvidenceRun(dossier.task, dossier.answer, wanted, n, count) for n in range(1, count + 1)])
 
     def action_trial_fix(self) -> None:
-        """Run the validator's own solution; no attempt is recorded."""
+        """Run the validator's own solution. No attempt is recorded."""
         self.flush()
         dossier = self._shown()
         if dossier is None:
@@ -349,27 +352,27 @@ class ValidateScreen(BaseScreen[None]):
             self.say(kind.unwritten(dossier))
 
     def action_check(self) -> None:
-        """Run everything that `gistpoint task check` looks at."""
+        """Run everything that `gistpoint task check` checks."""
         dossier = self._shown()
         if dossier is not None:
             self._run([EvidenceRun(dossier.task, dossier.answer, None)])
 
     def _run(self, runs: list[EvidenceRun]) -> None:
-        was_busy = self.bench.busy
-        self.bench.ask(runs)
+        was_busy = self.trial_queue.busy
+        self.trial_queue.ask(runs)
         if was_busy:
-            self.say(f"{len(runs)} more to run after what runs now.")
+            self.say(f"{len(runs)} more queued after the current run.")
 
     @on(RunMoved)
     def run_moved(self, message: RunMoved) -> None:
         """Show the progress of a run."""
         run = message.run
-        waiting = f", {self.bench.waiting} waiting" if self.bench.waiting else ""
+        waiting = f", {self.trial_queue.waiting} waiting" if self.trial_queue.waiting else ""
         self.say(f"Running {run.words} of {_short(run.task)}: {message.words}{waiting}. Esc stops it.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
-        """Keep the findings of a run, and show them."""
+        """Save the findings of a run and show them."""
         name = f"{message.run.words} of {_short(message.run.task)}"
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
@@ -393,7 +396,7 @@ class ValidateScreen(BaseScreen[None]):
         self._measure(message.action)
 
     def _measure(self, then: str) -> None:
-        """Measure the library of the task that is shown, then run an action of the code page."""
+        """Measure the library of the displayed task, then run an action of the code page."""
         dossier = self._shown()
         if dossier is None:
             return
@@ -420,17 +423,17 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
-        """Keep the typed text."""
+        """Save the typed text."""
         if message.buffer:
             self._keep(message.buffer, message.text)
 
     def stop(self) -> None:
-        """Keep the typed text at once."""
+        """Save the typed text at once."""
         if self.is_mounted:
             self.flush()
 
     def flush(self) -> None:
-        """Keep the typed text at once."""
+        """Save the typed text at once."""
         for buffer, text in self.pages.unsaved():
             self._keep(buffer, text)
 
@@ -439,7 +442,7 @@ class ValidateScreen(BaseScreen[None]):
         if self._tries(lambda: self.session.draft_fix(task, name, code)):
             self.pages.note_kept(buffer, code)
 
-    # Going
+    # Navigation
 
     async def action_page(self, page: str) -> None:
         """Show a page, and focus it."""
@@ -468,14 +471,14 @@ class ValidateScreen(BaseScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave Escape to a field or the editor if nothing runs."""
-        if action == "back" and not self.bench.busy:
+        if action == "back" and not self.trial_queue.busy:
             return not isinstance(self.focused, FunctionEditor)
         return True
 
     def action_back(self) -> None:
-        """Stop the current run; else leave the filter, or go to the queue."""
-        if self.bench.busy:
-            self.bench.cancel()
+        """Stop the current run, or leave the filter, or go to the queue."""
+        if self.trial_queue.busy:
+            self.trial_queue.cancel()
             self.say("Stopping…")
         elif self.words.display:
             self.words.value = ""
@@ -487,7 +490,7 @@ class ValidateScreen(BaseScreen[None]):
             self.say("q closes the queue; all verdicts and typed text are kept.")
 
     def action_leave(self) -> None:
-        """Close the queue; verdicts and half-written texts are on the disk."""
+        """Close the queue. Verdicts and unfinished texts are on disk."""
         self.dismiss(None)
 
 

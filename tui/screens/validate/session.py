@@ -1,4 +1,4 @@
-"""One validator's session: opened tasks, runs, measurements, verdicts, and half-written texts."""
+"""One validator's session: opened tasks, runs, measurements, verdicts, and unfinished texts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
-from gistpoint.tui.screens.validate.bench import RunEnded
 from gistpoint.tui.screens.validate.queue import QueueRow
+from gistpoint.tui.screens.validate.trials import RunEnded
 
 if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
@@ -32,7 +32,7 @@ _DOSSIERS = 8
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTree:
-    """A library's call graph and the metrics of its functions, tests left out."""
+    """A library's call graph and the metrics of its functions, without tests."""
 
     graph: CallGraph
     rows: tuple[FunctionMetrics, ...]
@@ -47,11 +47,11 @@ class ValidationSession:
     validator: Validator
     drafts: Drafts
     live: LiveAnnotations | None = None
-    """Shares validations with a team's store while they are made, if one is chosen."""
+    """Shares validations with a team's store as they are made, if one is chosen."""
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Who else of the team reads a task now, by its id."""
+    """The other team members who read a task now, by task id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
-    """By the ids of the tasks that somebody has read blind."""
+    """The rates by id of the tasks that somebody has read blind."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
@@ -83,16 +83,16 @@ class ValidationSession:
         ]
 
     def verdicts_of_all(self) -> Iterator[tuple[str, str, str]]:
-        """Yield every validator's verdicts: the task, who gave it, and what it is."""
+        """Yield every validator's verdicts: the task, the validator, and the verdict."""
         store = self.validator.store
-        for said in ValidationStore(store.folder, self.services.clock).book.states():
-            if said.verdict is not None:
-                yield said.task, said.reviewer, said.verdict.verdict.words
+        for validation in ValidationStore(store.folder, self.services.clock).book.states():
+            if validation.verdict is not None:
+                yield validation.task, validation.reviewer, validation.verdict.verdict.words
 
-    # Tasks; each of these three is called in one thread
+    # Tasks; each of these three methods is called in one thread
 
     def read_functions(self, check: Callable[[], object]) -> None:
-        """Read which functions the answers name; an answer that can't be read names none.
+        """Read the functions named in the answers; none for an unreadable answer.
 
         `check` raises to stop.
         """
@@ -102,7 +102,7 @@ class ValidationSession:
                 self._functions[task.id] = tuple(target.name for target in read_answer(task).targets)
 
     def dossier(self, task: Task) -> Dossier:
-        """Open a task, or return it if it is open already. Raises `TaskError`."""
+        """Open a task, or return it if already open. Raises `TaskError`."""
         known = self._dossiers.get(task.id)
         if known is None:
             known = self._dossiers[task.id] = open_dossier(task.folder)
@@ -111,7 +111,7 @@ class ValidationSession:
         return known
 
     def study(self, dossier: Dossier) -> MeasuredTree:
-        """Return the call graph and the metrics of the original library; takes seconds for a large one."""
+        """Return the call graph and metrics of the original library. Takes seconds for a large one."""
         from gistpoint.core.callgraph import build_call_graph
         from gistpoint.core.metrics.table import measure_functions
 
@@ -125,7 +125,7 @@ class ValidationSession:
     # Evidence
 
     def standings(self, dossier: Dossier, function: str) -> tuple[MetricRank, ...]:
-        """Return the ranks of a function in its library: from the task's answer, else measured in this session."""
+        """Return the ranks of a function in its library, from the answer or measured in this session."""
         known = standings_from_json(dossier.answer.metrics, function)
         study = self._studies.get(_library(dossier.task))
         if study is not None and not any(standing.percentile is not None for standing in known):
@@ -133,7 +133,7 @@ class ValidationSession:
         return known
 
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
-        """Count the outcomes of each test over the finished runs of all validators; None without a baseline."""
+        """Count the outcomes of each test in the finished runs of all validators; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
@@ -144,7 +144,7 @@ class ValidationSession:
         return {subject: trial for subject, trial in found.items() if trial is not None}
 
     def scored(self, task: Task) -> Mapping[str, Trial]:
-        """Return the trials in which a text was scored in this session, by text, the last one last."""
+        """Return the trials that scored a text in this session, by text, the latest last."""
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
@@ -153,7 +153,7 @@ class ValidationSession:
         return study.graph if study is not None else None
 
     def record(self, ended: RunEnded) -> None:
-        """Keep the findings of a run as evidence."""
+        """Save the findings of a run as evidence."""
         task, trial = ended.run.task, ended.trial
         if trial is not None:
             if trial.report is not None and trial.finished:
@@ -166,23 +166,26 @@ class ValidationSession:
         elif ended.findings:
             self.validator.check(task.id, ended.findings, ended.backend)
 
-    # Half-written texts
+    # Unfinished texts
 
     def draft(self, task: Task) -> Draft:
-        """Return the texts that were typed and not sent yet."""
+        """Return the texts typed and not sent yet."""
         return self.drafts.read(task.id)
 
     def draft_comment(self, task: Task, text: str) -> None:
-        """Keep a half-written comment."""
+        """Save an unfinished comment."""
         self.drafts.write(task.id, replace(self.draft(task), comment=text))
 
     def draft_fix(self, task_id: str, name: str, code: str) -> None:
-        """Keep a half-written fix."""
+        """Save an unfinished fix."""
         draft = self.drafts.read(task_id)
         self.drafts.write(task_id, replace(draft, fixes={**draft.fixes, name: code}))
 
     def draft_buffer(self, buffer: str, code: str) -> None:
-        """Keep a text that an outside editor saved, by the name of its buffer; if writing fails it is kept later."""
+        """Save a text from an external editor, by the name of its buffer.
+
+        If writing fails, it is saved later.
+        """
         task, _, name = buffer.partition("/")
         with contextlib.suppress(OSError):
             self.draft_fix(task, name, code)

@@ -1,4 +1,4 @@
-"""A page about the task under the cursor, and its material."""
+"""A page about the task under the cursor, and its content."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """The material of a page: a task with the known facts about it."""
+    """The content of a page: a task with the known facts about it."""
 
     session: ValidationSession
     dossier: Dossier
     first: bool
-    """Whether the page showed another task before, or none."""
+    """Whether the page showed another task or none before."""
     link: str
-    """The link that was followed to the page, in the form of `Line.link`; empty if none was."""
+    """The link followed to the page, in the form of `Line.link`; empty if there was none."""
     width: int
     """Cells for a line of text."""
 
 
-class PageTold(Message):
-    """A page has something else to say in the frame."""
+class AboutChanged(Message):
+    """The frame's text about a page has changed."""
 
 
 class TaskPage:
-    """Mixed into a widget, makes it a page about a task."""
+    """A mixin that makes a widget a page about a task."""
 
     changes = True
-    """Whether runs, verdicts and comments change it; if not, it is filled once for each task."""
+    """Whether runs, verdicts and comments change the page; if not, it is filled once per task."""
     about = ""
-    """What the frame says about it."""
+    """The text about the page in the frame."""
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""
@@ -45,8 +45,8 @@ class TaskPage:
 
     @property
     def unsaved(self) -> tuple[str, str] | None:
-        """The edited buffer and its text, if that was not kept yet."""
+        """The edited buffer and its text, if not saved yet."""
         return None
 
     def note(self, buffer: str, code: str) -> None:
-        """Note that a buffer's current text is kept."""
+        """Note that a buffer's current text is saved."""

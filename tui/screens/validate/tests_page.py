@@ -1,4 +1,4 @@
-"""The relevant tests: outcomes before, on the original, and after, on the corrupted tree, with the failure's text."""
+"""The relevant tests: their outcomes on the original and on the corrupted tree, with the text of failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_BRIEF = "corrupted, as the brief shows it"
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
-    """A test, how often it passed, and its known failures by the tree on which they were seen."""
+    """A test, how often it passed, and its known failures by tree."""
 
     __test__ = False
 
@@ -42,7 +42,7 @@ class TestRow:
         for where, text in self.failures.items():
             parts += ["", f"── {where} ──", text]
         if not self.failures and shown.corrupted < shown.corrupted_runs:
-            parts += ["", "The task keeps no text of this failure: r runs the tests and shows it here."]
+            parts += ["", "The task has no text of this failure: r runs the tests and shows it here."]
         return "\n".join(parts)
 
 
@@ -79,7 +79,7 @@ class TestList(RecordList):
         self.rows: Sequence[TestRow] = ()
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return before, after and id."""
+        """Return the outcomes before and after, and the id."""
         shown = self.rows[index].shown
         before = GOOD if shown.original == shown.original_runs else BAD
         after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD
@@ -92,7 +92,7 @@ class TestList(RecordList):
 
 
 class TestsPage(TaskPage, Vertical):
-    """The list, and the failure of the test under its cursor."""
+    """The list of tests, and the failure of the one under the cursor."""
 
     __test__ = False
 

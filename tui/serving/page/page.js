@@ -1,14 +1,14 @@
 "use strict";
-// Around textual-serve's terminal: the address of the socket, a size that fits, and what is said when it is closed.
+// Around textual-serve's terminal: the address of the socket, a size that fits, and a notice when it is closed.
 
 const COLUMNS = 80, LINES = 24, LARGEST = 16, SMALLEST = 9;
-const CELL_WIDTH = 0.6005, CELL_HEIGHT = 1.32; // of Roboto Mono, in parts of its size, rounded up
+const CELL_WIDTH = 0.6005, CELL_HEIGHT = 1.32; // of Roboto Mono, as fractions of its size, rounded up
 const PING_MS = 15000, SILENT_MS = 50000;
-const LOST = "The connection was lost. What you have done is kept.";
-const CLOSED = "Closed. What you have done is kept.";
-const LONG = "That text was too long to be pasted. What you have done is kept.", TOO_BIG = 1009;
+const LOST = "The connection was lost. Your work is saved.";
+const CLOSED = "Closed. Your work is saved.";
+const LONG = "That text was too long to be pasted. Your work is saved.", TOO_BIG = 1009;
 
-let said = "", begun = false;
+let notice = "", begun = false;
 
 function fontSize() {
   const across = window.innerWidth / COLUMNS / CELL_WIDTH, down = window.innerHeight / LINES / CELL_HEIGHT;
@@ -16,7 +16,7 @@ function fontSize() {
 }
 
 function show(words) {
-  document.getElementById("said").textContent = words;
+  document.getElementById("notice").textContent = words;
   const again = document.getElementById("again");
   again.hidden = false;
   again.focus();
@@ -45,12 +45,12 @@ window.WebSocket = class extends Socket {
       begun = true;
       if (typeof event.data === "string") {
         const [kind, words] = JSON.parse(event.data);
-        if (kind === "said") said = words;
+        if (kind === "notice") notice = words;
       }
     });
     this.addEventListener("close", (event) => {
       clearInterval(pulse);
-      show(event.code === TOO_BIG ? LONG : said || (event.wasClean && begun ? CLOSED : LOST));
+      show(event.code === TOO_BIG ? LONG : notice || (event.wasClean && begun ? CLOSED : LOST));
     });
   }
 };

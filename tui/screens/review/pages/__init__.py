@@ -1,1 +1,1 @@
-"""The pages of the review screen, one module each or for several alike; `tui/review_pages.py` lists them."""
+"""The pages of the review screen, in a module each or for several similar ones; see `tui/review_pages.py`."""

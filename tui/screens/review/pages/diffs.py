@@ -1,4 +1,4 @@
-"""The pages of changes: by one step, and by all steps up to it."""
+"""The pages of changes: those of a step, and those of all steps up to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gistpoint.tui.widgets.diff_view import DiffView
 
 BADGES = {
     Badge.RECORDED: "● recorded",
-    Badge.FROM_EDITS: "◐ worked out from the edits",
+    Badge.FROM_EDITS: "◐ derived from the edits",
     Badge.RE_EXECUTED: "◉ executed again",
-    Badge.UNKNOWN: "○ not all is known",
+    Badge.UNKNOWN: "○ not fully known",
 }
 
 
@@ -36,7 +36,7 @@ class _DiffPage(RunPage[DiffContent], DiffView):
 
 
 class StepDiffPage(_DiffPage):
-    """The changes of a step: as it records them, else computed from the repository."""
+    """The changes of a step, as recorded or else computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changed files."""
@@ -50,7 +50,7 @@ class StepDiffPage(_DiffPage):
 
 
 class SoFarPage(_DiffPage):
-    """The changes of all steps up to one: as it records them, else computed from the repository."""
+    """The changes of all steps up to one, as recorded or else computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changed files."""
@@ -63,15 +63,15 @@ class SoFarPage(_DiffPage):
 
 
 def state_note(state: RepositoryState) -> str:
-    """Return the source of a repository's state, and the latest problem, with the number of those before it."""
+    """Return the source of a repository's state, and the latest problem with the number of earlier ones."""
     more = [f"(+{len(state.problems) - 1} more)"] if len(state.problems) > 1 else []
     return "  ".join([BADGES[state.badge], *state.problems[-1:], *more])
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
-    """Return the changes of a step: as recorded, else from the arguments of its edits.
+    """Return the changes of a step, as recorded or else from the arguments of its edits.
 
-    `before` is the recorded diff of all steps up to the one before.
+    `before` is the recorded diff of all earlier steps.
     """
     if step.diff is not None:
         files = parsed(step.diff)
@@ -79,7 +79,7 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
             how = "derived" if "diff" in step.derived else "recorded"
             return DiffContent(files, "" if files else f"Nothing changed in this step ({how}).")
     if before is not None and step.diff_so_far is not None and (files := _difference(before, step.diff_so_far)):
-        return DiffContent(files, "What was added to the diff that the run recorded.")
+        return DiffContent(files, "What this step added to the diff that the run recorded.")
     found: list[FileDiff] = []
     only_paths: list[str] = []
     for edit in edits_made(step):
@@ -92,7 +92,7 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
                 )
             )
     if found:
-        return DiffContent(tuple(found), "From the arguments of the edit: the place in the file is not known.")
+        return DiffContent(tuple(found), "From the arguments of the edit: the place in the file is unknown.")
     if only_paths:
         return DiffContent((), f"Changed, but how was not recorded: {', '.join(only_paths)}")
     return DiffContent((), "This step records no change.")

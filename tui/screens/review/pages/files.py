@@ -19,7 +19,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
-"""Bytes of a file that are shown."""
+"""The most bytes shown of a file."""
 _MANY = 200
 """Trees with more entries start with all folders closed except those that lead to a change."""
 
@@ -30,12 +30,12 @@ class FileList(RecordList):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.paths: list[tuple[str, str]] = []
-        """Sign and path of each row; a path that ends with a slash is a folder."""
+        """Sign and path of each row. A path that ends with a slash is a folder."""
         self.closed: set[str] = set()
-        """Folders whose content is not listed."""
+        """Folders whose contents are not listed."""
 
     def show(self, paths: list[tuple[str, str]]) -> None:
-        """Show other paths; the cursor stays on its path if that still exists."""
+        """Show other paths. The cursor stays on its path if that still exists."""
         here = self.path
         self.paths = paths
         at = next((n for n, (_, path) in enumerate(paths) if path == here), 0)
@@ -60,7 +60,7 @@ class FileList(RecordList):
 
 
 class FilesPage(RunPage[RepositoryState], Horizontal):
-    """Files on the left; on the right the one under the cursor, in full or as its diff."""
+    """Files on the left, and on the right the one under the cursor, in full or as its diff."""
 
     DEFAULT_CSS = """
     FilesPage { height: 1fr; width: 1fr; }
@@ -96,7 +96,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         return context.repository(job)
 
     def fill(self, content: RepositoryState) -> str:
-        """Show it, and return its source as a note."""
+        """Show the repository, and return its source as a note."""
         self.show(content)
         return state_note(content)
 
@@ -129,7 +129,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
 
     @on(RecordList.Chosen, "#repository-files")
     def chosen(self, message: RecordList.Chosen) -> None:
-        """Show the whole file instead of its diff, or the diff again; open a folder, or close it."""
+        """Switch between the whole file and its diff, or open or close a folder."""
         message.stop()
         if self.files.path.endswith("/"):
             self.files.closed ^= {self.files.path}

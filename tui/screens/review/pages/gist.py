@@ -17,14 +17,14 @@ from gistpoint.tui.screens.review.gist_scoring import HIDDEN, NO_TASK, gist_task
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures, marks_of
 
-_NO_GIST = "This run writes no gist, as far as its record and the tasks here show."
+_NO_GIST = "This run writes no gist, according to its record and the tasks here."
 OWN_FILE = "gist.py"
 """The path under which a journal's gist is followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """A score that a run recorded: `text` is None for the gist after the step."""
+    """A score recorded by a run. `text` is None for the gist after the step."""
 
     step: int
     score: Mapping[str, Any]
@@ -33,7 +33,7 @@ class StepScore:
 
 @dataclass(frozen=True, slots=True)
 class GistContent:
-    """The content of the page. `note` names the origin of the marks, or says why there are none."""
+    """The content of the page. `note` gives the origin of the marks, or the reason why there are none."""
 
     text: str = ""
     marks: Marks = field(default_factory=dict)
@@ -48,7 +48,7 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.text = ""
-        """The gist that is shown."""
+        """The displayed gist."""
 
     def read(self, context: PageContext, job: Job) -> GistContent:
         """Return the gist after the step."""
@@ -62,7 +62,7 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
         if not text and last and not document.header.submission.startswith(("diff ", "--- ")):
             text = document.header.submission
         if not text:
-            return GistContent(note="Nothing was written yet at this step.")
+            return GistContent(note="Nothing has been written yet at this step.")
         if context.hides:
             return GistContent(text, note=HIDDEN)
         recorded = [score for score in (score_of(step, data) for step, data in history.scores) if score is not None]
@@ -74,14 +74,14 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
         return replace(found, tree=SourceTree.open(task.tree_path) if task.tree_path.is_file() else None)
 
     def fill(self, content: GistContent) -> str:
-        """Show it."""
+        """Show the gist."""
         self.show(content.text, content.marks, figures=content.figures, tree=content.tree)
         self.text = content.text
         return content.note
 
 
 def score_of(step: int, data: object) -> StepScore | None:
-    """Return the score of a gist that a step recorded."""
+    """Return the score of a gist recorded by a step."""
     score = data.get("gist") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(score, dict) or not score:
         return None
@@ -100,7 +100,7 @@ def gist_files(task: Task | None) -> frozenset[str]:
 
 
 def gist_in(state: RepositoryState, names: Collection[str]) -> str:
-    """Return the gist among the files that a run has written; empty if there is none."""
+    """Return the gist among the files written by a run; empty if there is none."""
     for path, data in (state.files or {}).items():
         if path.rpartition("/")[2] in names:
             return data.decode("utf-8", "replace")
@@ -116,7 +116,7 @@ def content(
 ) -> GistContent:
     """Return a gist with the best available evidence.
 
-    `here` holds the scores made on this screen, by text; `text_at` returns the gist after a step.
+    `here` has the scores made on this screen, by text. `text_at` returns the gist after a step.
     """
     if text in here:
         return _scored(text, here[text], "scored here")

@@ -1,4 +1,4 @@
-"""The page of test outcomes, as the results of a step print them."""
+"""The page of test outcomes, as printed in the results of a step."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
         return outcomes(context.document.step(context.index))
 
     def fill(self, content: list[TestResult]) -> str:
-        """Show them."""
+        """Show the tests."""
         self.show_results(content)
-        return "As the output names them (derived): only what was printed." if content else "No output names a test."
+        return "As named in the output (derived): only what was printed." if content else "No output names a test."
 
 
 def outcomes(step: Step) -> list[TestResult]:
-    """Return the tests that the results of a step name, as pytest prints them."""
+    """Return the tests named in the results of a step, as pytest prints them."""
     found: dict[str, TestResult] = {}
     for result in step.results:
         for line in result.text.split("\n", _MOST_LINES)[:_MOST_LINES]:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
 
 _SLICE = 48
-"""Steps that are read before more urgent work is let through."""
+"""The number of steps read before more urgent work gets its turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileContent:
-    """A profile, and the step in sight."""
+    """A profile and the visible step."""
 
     run: Run
     profile: Profile
@@ -34,7 +34,7 @@ class ProfileContent:
 
 
 class DrawnProfile(LineView):
-    """Lines of a profile, or of several, in their styles."""
+    """The styled lines of one or several profiles."""
 
     DEFAULT_CSS = """
     DrawnProfile { scrollbar-size-vertical: 1; }
@@ -51,7 +51,7 @@ class DrawnProfile(LineView):
         return self.drawn[self.cursor_index] if self.cursor_index < len(self.drawn) else ProfileLine()
 
     def show_lines(self, lines: list[ProfileLine]) -> None:
-        """Show other lines, from the place that is in sight."""
+        """Show other lines, keeping the place."""
         self.drawn = lines
         self.show_text("\n".join(line.text for line in lines), keep_place=True)
 
@@ -68,7 +68,10 @@ class DrawnProfile(LineView):
 
 
 class ProfilePage(RunPage[ProfileContent], DrawnProfile):
-    """The profile of the run, with the place of the step in sight; Enter or a click goes to the step drawn there."""
+    """The profile of the run, with the place of the visible step.
+
+    Enter or a click goes to the step drawn there.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "go", "Go to the step", show=False)]
 
@@ -76,12 +79,15 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
         super().__init__(id=id)
         self._content: ProfileContent | None = None
         self._made: tuple[RunDocument, int, Profiler] | None = None
-        """The profile under way or made last, its run, and how many steps that had; of the loader's thread."""
+        """The current or last profile, its run, and the number of its steps.
+
+        Belongs to the loader's thread.
+        """
 
     # In the loader's thread
 
     def read(self, context: PageContext, job: Job) -> ProfileContent:
-        """Return the profile; the first time all steps are read, after that it is known."""
+        """Return the profile. The first time, all steps are read for it."""
         document = context.document
         while not document.summed_up:
             document.advance()
@@ -98,13 +104,13 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
     # On the UI thread
 
     def fill(self, content: ProfileContent) -> str:
-        """Show it."""
+        """Show the profile."""
         self._content = content
         self._draw()
-        return "Enter or a click: to that step"
+        return "Enter or a click goes to that step"
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Draw it as wide as there is room."""
+        """Draw the profile as wide as possible."""
         self._draw()
 
     def _draw(self) -> None:
@@ -115,13 +121,13 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
         self.show_lines(drawn(found.run, found.profile, width, here=found.index, hides=found.hides))
 
     def action_go(self) -> None:
-        """Go to the step that is drawn at the cursor."""
+        """Go to the step drawn at the cursor."""
         if self._content is not None:
             step = self.here.step_at(self.cursor_column, self._content.profile)
             if step is not None:
                 self.post_message(Ruler.StepAsked(step))
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the step that is drawn under the mouse, once the cursor is there."""
+        """Go to the step drawn under the mouse, if the cursor is already there."""
         event.stop()
         self.call_later(self.action_go)

@@ -1,4 +1,4 @@
-"""The pages that are one text: the raw records of a step, its replayed calls, and the facts about the run."""
+"""The pages that consist of one text: raw records of a step, its replayed calls, and facts about the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
-"""Bytes of the raw records that are shown."""
+"""The most bytes shown of the raw records."""
 _SIGNS = {
     "•": "not seen yet",
     "⚑": "labelled",
@@ -32,7 +32,7 @@ _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
 class PageText(NamedTuple):
-    """A text, the note above it, and the character to go to."""
+    """A text, a note above it, and the character to go to."""
 
     text: str
     note: str = ""
@@ -40,7 +40,7 @@ class PageText(NamedTuple):
 
 
 class TextPage(RunPage[PageText], TextView):
-    """A page of text with a note above it; `read` returns both."""
+    """A page of text with a note above it. `read` returns both."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
@@ -64,10 +64,10 @@ class RunInfoPage(TextPage):
     """The facts about the run."""
 
     sought: tuple[Wanted | None, Hit] | None = None
-    """A search and its hit in the header, to which the page goes when it is next filled."""
+    """A search and its hit in the header, to which the page goes when it is filled next."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the content of the header; of one with a hit the whole, which is known when all records are."""
+        """Return the content of the header. With a hit, return all of it, which needs all records."""
         document, sought = context.document, self.sought
         while sought is not None and not document.finished:
             document.advance()
@@ -77,7 +77,7 @@ class RunInfoPage(TextPage):
         return PageText(text, at=_offset_of(header, sought[1], text) if sought is not None else None)
 
     def fill(self, content: PageText) -> str:
-        """Show the text, and its hit if one is sought."""
+        """Show the text, and its hit if there is one."""
         note = super().fill(content)
         if self.sought is not None and content.at is not None:
             (wanted, _), self.sought = self.sought, None
@@ -88,7 +88,7 @@ class RunInfoPage(TextPage):
 
 
 def _offset_of(header: Run, hit: Hit, text: str) -> int:
-    """Return the offset of a hit in the text of the page, which has the header's texts in their order."""
+    """Return the offset of a hit in the text of the page, which has the header's texts in order."""
     at = 0
     for part in header_texts(header)[: hit.part + 1]:
         at = max(at, text.find(part, at))
@@ -136,9 +136,9 @@ class ReplayPage(TextPage):
     """The calls of a step and their replay."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
-        """Return the findings of the replay, and a note above them."""
+        """Return the results of the replay, and a note above them."""
         replay, index = context.replay, context.index
         if not replay.begun:
-            return PageText("", "a makes the recorded calls again in a fresh workspace of the task.")
-        waiting = "Not made again yet." if replay.running else "This step holds no call that was made again."
+            return PageText("", "a repeats the recorded calls in a fresh workspace of the task.")
+        waiting = "Not repeated yet." if replay.running else "This step has no call that was repeated."
         return PageText(replay.text(index), replay.words(index) or waiting)

@@ -23,7 +23,7 @@ from gistpoint.tui.jobs import Job, Jobs
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRun:
-    """A run of the task on `subject`, or its check if that is None; `texts` are the validator's own."""
+    """A run of the task on `subject`, or its check if that is None. `texts` are the validator's own."""
 
     task: Task
     answer: Answer
@@ -47,12 +47,12 @@ class RunMoved(Message):
         self.run, self.words = run, words
 
     def can_replace(self, message: Message) -> bool:
-        """Only the latest matters."""
+        """Return True: only the latest matters."""
         return isinstance(message, RunMoved)
 
 
 class RunEnded(Message):
-    """A run has ended: with a trial, with findings, with an error that the user can fix, or stopped."""
+    """A run has ended with a trial, findings or an error that the user can fix, or was stopped."""
 
     def __init__(
         self,
@@ -73,12 +73,12 @@ class RunEnded(Message):
 
 
 class TrialQueue:
-    """The waiting runs, and the one under way; its messages go to one widget."""
+    """The waiting runs and the one under way. Its messages go to one widget."""
 
     def __init__(self, owner: Widget, judge_for: Callable[[Task], TaskJudge]) -> None:
-        """The maker of judges is called in the thread and may take a while."""
+        """`judge_for` makes judges. It is called in the thread and may take a while."""
         self._owner, self._judge_for = owner, judge_for
-        self._jobs = Jobs(owner, "bench")
+        self._jobs = Jobs(owner, "trials")
         self._asked: list[Job] = []
 
     @property
@@ -105,12 +105,12 @@ class TrialQueue:
         self._jobs.cancel()
 
     def _body(self, run: EvidenceRun, job: Job) -> RunEnded:
-        """Return the end of a run; after one that failed, the waiting ones are dropped."""
+        """Return the end of a run. After one that failed, the waiting ones are dropped."""
         try:
             job.post(RunMoved(run, "finding the isolation"))
             return self._run(run, job)
         except CodeError as error:
-            ended = RunEnded(run, error=UserError(f"Your code can't take the function's place: {error}"))
+            ended = RunEnded(run, error=UserError(f"Your code can't replace the function: {error}"))
         except UserError as error:
             ended = RunEnded(run, error=error)
         except BaseException:
