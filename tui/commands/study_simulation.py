@@ -69,7 +69,7 @@ def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         found = power_of_study(study, wanted, work.run)
     if as_json:
-        forecast = found.told
+        forecast = found.recorded
         values = {
             "id": study.study.id,
             "what": forecast.what,
