@@ -17,6 +17,7 @@ from threading import Lock
 
 from gistpoint.core.archives import ArchiveError, indexed_tar
 from gistpoint.core.errors import TaskError, cause
+from gistpoint.core.locations import opened_regular
 
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
@@ -55,7 +56,7 @@ class SourceTree:
         """
         members: dict[str, TreeMember] = {}
         try:
-            with tar.open("rb") as file, indexed_tar(file, _MOST_MEMBERS) as archive:
+            with opened_regular(tar) as file, indexed_tar(file, _MOST_MEMBERS) as archive:
                 for info in archive:
                     path = _inside(info.name)
                     if path is None:
@@ -249,7 +250,7 @@ def write_tar(tree: SourceTree, tar: Path) -> str:
 
 def sha256_of(path: Path) -> str:
     """Return the sha256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with opened_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.plugins import MEND, PluginError, declared, is_callable, load
+from gistpoint.core.plugins import MEND, PluginError, declared, described, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
 from gistpoint.sandbox.limits import RunLimits
 
@@ -189,7 +189,7 @@ def diagnose(
         except Exception as error:  # another package's code: its exception explains why it does not work
             if name not in plugins:
                 raise
-            why = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+            why = error.why if isinstance(error, PluginError) else described(error)
             probe = BackendProbe(works=False, why_not=why, mend=MEND)
             found.append(Diagnosis(name, probe, None, {}, plugin=True))
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from gistpoint.core.errors import did_you_mean
+from gistpoint.core.locations import read_toml
 from gistpoint.tui.themes import is_built_in
 
 FOLDER = "themes"
@@ -34,7 +34,7 @@ def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
             if theme.name in themes:
                 raise ThemeError(f"there is another theme {theme.name!r} in the folder")
             themes[theme.name] = theme
-        except (OSError, ThemeError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ThemeError, ValueError) as error:
             why = str(error.strerror if isinstance(error, OSError) else error)
             problems.append(f"{FOLDER}/{file.name}: {why}{'' if why.endswith('?') else '.'}")
     return themes, problems
@@ -48,7 +48,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read(file: Path) -> Theme:
-    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    values = read_toml(file)
     for key in values:
         if key not in _FIELDS:
             meant = did_you_mean(key, _FIELDS) or f" Known are: {', '.join(_FIELDS)}"

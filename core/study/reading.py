@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.locations import opened_regular, parsed_toml
 from gistpoint.core.study.bank import ATTESTATION, block
 from gistpoint.core.study.declaration import Moment, Questionnaire, Study
 from gistpoint.core.study.operations import StudyError
@@ -92,12 +93,12 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _parsed(declaration: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(declaration)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parsed_toml(declaration)
+    except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
+        if place is None and isinstance(error.__cause__, ValueError):
+            raise StudyError(f"{FILE} has a number or a date that can't be.", hint=_MEND) from None
         raise StudyError(f"{FILE} is not sound TOML{f' ({place[0]})' if place else ''}.", hint=_MEND) from None
-    except ValueError:
-        raise StudyError(f"{FILE} has a number or a date that can't be.", hint=_MEND) from None
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
             raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
-        with path.open("rb") as file:
+        with opened_regular(path) as file:  # between the two it may have become a pipe
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"

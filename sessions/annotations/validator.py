@@ -13,6 +13,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.kind import Trial
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.leaks import CheckFinding
@@ -59,7 +60,7 @@ class Drafts:
         """Return the draft of a task."""
         path = self._path(task)
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = json.loads(read_regular(path))
             comment, fixes = value["comment"], value["fixes"]
             if isinstance(comment, str) and all(isinstance(code, str) for code in fixes.values()):
                 return Draft(comment, fixes)

@@ -20,6 +20,7 @@ from gistpoint.core.attempts.events import (
     Paused,
     QuestionnaireAnswered,
 )
+from gistpoint.core.locations import read_regular
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.operations import DATA_OF, Answers, Planned, StudyError
 from gistpoint.sessions.journal import read_journal
@@ -117,7 +118,7 @@ def secrets_of(study: StudyFolder) -> Secrets:
     for published in study.attempts():
         secrets.word(published.id, "the id of an attempt")
         secrets.word(published.writer, "a writer")
-        header = header_of(published.journal.read_bytes())
+        header = header_of(read_regular(published.journal, links=False))
         secrets.word((header.participant if header is not None else "") or "", "a code")
         if not free:
             for event in read_journal(published.journal).events:

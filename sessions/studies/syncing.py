@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import AppendLog, read_log, wait_for
 from gistpoint.core.study.operations import ERASE, StudyError
 from gistpoint.core.study.ports import Erasure, Publication
@@ -52,7 +53,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
             for path in sorted((other / name).glob("*.jsonl")):
                 lines += _lines_taken(path, study.root / name / path.name, store, problems)
         for attempt in published(other / ATTEMPTS):
-            journal = attempt.journal.read_bytes()
+            journal = read_regular(attempt.journal, links=False)
             note = read_note(attempt.folder) or PublishedNote()
             taken[put(journal, note, attempt.id, study.files.published)] += 1
         study.reload()

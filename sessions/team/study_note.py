@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.locations import read_toml
 from gistpoint.core.study.operations import StudyError
 from gistpoint.sessions.team.address import StoreAddress, parse_address
 
@@ -41,7 +41,7 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read_note(root: Path) -> TeamNote | None:
     """Return the note of a study's folder, None if the folder is no team's. Raises `StudyError`."""
     try:
-        note = msgspec.convert(tomllib.loads((root / FILE).read_text(encoding="utf-8")), TeamNote)
+        note = msgspec.convert(read_toml(root / FILE, links=False), TeamNote)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:

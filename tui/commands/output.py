@@ -5,15 +5,58 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
 
 if TYPE_CHECKING:
     from gistpoint.tui.tables import Column, Row
+
+
+class ReadableTerminal:
+    """A terminal as standard output or error of a command: what is printed has its control characters visible.
+
+    So a name or a message that a `print` forgot to make visible can't act on the terminal.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self.terminal = terminal
+        """The stream itself, for what draws with control characters of its own."""
+
+    def write(self, text: str) -> int:
+        """Write a text, with its newlines and tabs as they are; return how many characters it has."""
+        self.terminal.write(visible(text.replace("\r\n", "\n")))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write some texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.terminal, name)
+
+
+@contextmanager
+def readable_terminals() -> Iterator[None]:
+    """Have what is printed to a terminal made visible, until the end; a pipe gets the bytes as they are."""
+    before = sys.stdout, sys.stderr
+    for name, stream in zip(("stdout", "stderr"), before, strict=True):
+        if stream is not None and stream.isatty():
+            setattr(sys, name, ReadableTerminal(stream))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def drawn_on(stream: TextIO) -> TextIO:
+    """Return a stream for Rich, which draws with control characters of its own."""
+    return stream.terminal if isinstance(stream, ReadableTerminal) else stream
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
@@ -55,7 +98,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = Console(file=drawn_on(sys.stdout))
     least = [min(_READABLE, max(map(cell_len, column))) for column in zip(headings, *rows, strict=True)]
     fitting = sum(end <= console.width for end in accumulate(width + _GAP for width in least))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -99,7 +99,7 @@ def listing(wanted: ListTasks) -> int:
         for id, earlier in repeated(tasks).items():
             print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
     for item in broken:
-        print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
+        print(visible_line(f"{item.folder.name}: {item.problem}"), file=sys.stderr)
     return DONE
 
 
