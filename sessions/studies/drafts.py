@@ -48,7 +48,7 @@ class FormDrafts:
         """Return the draft of a form; of one that is asked after each task, that of an assignment."""
         try:
             return msgspec.convert(json.loads(read_regular(self._path(form, assignment))), FormDraft)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return FormDraft()
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:

@@ -42,7 +42,7 @@ def read_metrics(root: Path) -> StudyMetrics:
         return msgspec.json.decode(read_regular(root / METRICS_FILE, links=False), type=StudyMetrics)
     except FileNotFoundError:
         return StudyMetrics()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StudyError(f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it is made again.") from error
 
 

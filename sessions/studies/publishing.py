@@ -82,7 +82,7 @@ def read_note(place: Path) -> PublishedNote | None:
     """Return what was noted when a journal was published; None if it is missing or can't be read."""
     try:
         note = msgspec.json.decode(read_regular(place / PUBLISHED, links=False), type=PublishedNote)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return note if (note.format, note.version) == (FORMAT, VERSION) else None
 

@@ -18,6 +18,7 @@ from gistpoint.sessions.annotations.side_files import SideFileStore
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PublishedNote, published, put, read_note
+from gistpoint.sessions.studies.store import refuse_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
     if other is not None:
         if not (other / STUDY_FILE).is_file():
             raise StudyError(f"{other.name} is no folder of a study.", hint=f"It would hold {STUDY_FILE}.")
+        refuse_links(other)
         for name, store in (
             (LOG, study.files.log),
             (REVIEWS, ReviewStore(study.root / REVIEWS, study.clock)),

@@ -126,19 +126,24 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
         yield visible_line(line.rstrip("\r\n")) + "\n"
 
 
-def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
-    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`."""
+def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) -> None:
+    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`.
+
+    A link or a device that the user has `named` is written to. Where the name is gistpoint's, the file takes the place
+    of whatever is there: in a shared folder that may be a link to any file of the user.
+    """
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")
     try:
-        if target.exists() and not target.is_file():
+        if named and target.exists() and not target.is_file():
             with target.open("wb") as device:
                 device.writelines(pieces)
             return
-        target = target.resolve()
+        target = target.resolve() if named else target
         part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         try:
-            with part.open("wb") as file:
+            part.unlink(missing_ok=True)
+            with part.open("xb") as file:
                 file.writelines(pieces)
             part.replace(target)
         finally:

@@ -59,7 +59,7 @@ class LinkBook:
             found = msgspec.json.decode(read_regular(self._path), type=_File)
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise LinksError(f"{self._path} can't be read: {error}.", hint="Mend it, or remove it.") from error
         if (found.format, found.version) != (FORMAT, VERSION):
             raise LinksError(f"{self._path} was written by another version.", hint="Serve with that version.")
