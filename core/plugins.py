@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import UserError
@@ -133,6 +133,33 @@ def load(entry: metadata.EntryPoint, check: Check) -> Any:
     if why:
         raise PluginError(entry, why)
     return loaded
+
+
+class PluginFailedError(UserError):
+    """A plugin that was loaded has failed; the message names it, its package and the exception."""
+
+    def __init__(self, entry: metadata.EntryPoint, error: BaseException) -> None:
+        package = package_of(entry)
+        where = f"{entry.group}, from {package}" if package else entry.group
+        super().__init__(f"The plugin {entry.name!r} ({where}) failed: {described(error)}.", hint=MEND)
+
+
+def pieces_of(
+    entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], kind: type, *given: Any
+) -> Iterator[Any]:
+    """Yield what a plugin's function yields for what it is given.
+
+    Raises `PluginFailedError` for an exception of it, and for a piece that is not of the `kind`.
+    """
+    try:
+        for piece in write(*given):
+            if not isinstance(piece, kind):
+                raise TypeError(f"it gives a {type(piece).__name__}, not a {kind.__name__}")
+            yield piece
+    except (UserError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise PluginFailedError(entry, error) from error
 
 
 def load_all(group: str, check: Check) -> tuple[list[Any], list[PluginError]]:

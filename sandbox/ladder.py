@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.errors import SandboxUnavailableError, UserError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.plugins import MEND, PluginError, declared, described, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
@@ -118,8 +118,17 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
             "Running without isolation was asked for, but not agreed to on this machine.",
             hint="Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own rights.",
         )
-    backend = available[name]()
-    probe = backend.probe()
+    try:
+        backend = available[name]()
+        probe = backend.probe()
+    except UserError:
+        raise
+    except Exception as error:  # another package's code: its exception explains why it does not work
+        if name in builtin_backends():
+            raise
+        raise SandboxUnavailableError(
+            f"The sandbox {name} does not work here: {described(error)}.", hint=MEND
+        ) from error
     if not probe.works:
         raise SandboxUnavailableError(f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.mend)
     return backend

@@ -14,6 +14,8 @@ from gistpoint.core.locations import read_toml
 from gistpoint.tui.themes import is_built_in
 
 FOLDER = "themes"
+_LONGEST_NAME = 60
+_MOST_THEMES = 200
 _HUES = ("primary", "secondary", "accent", "warning", "error", "success")
 _COLOURS = (*_HUES, "foreground", "background", "surface", "panel", "boost")
 _SHARES = ("luminosity_spread", "text_alpha")
@@ -42,7 +44,7 @@ def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(file for file in folder.iterdir() if file.suffix == ".toml")
+        return sorted(file for file in folder.iterdir() if file.suffix == ".toml")[:_MOST_THEMES]
     except OSError:
         return []
 
@@ -54,7 +56,7 @@ def _read(file: Path) -> Theme:
             meant = did_you_mean(key, _FIELDS) or f" Known are: {', '.join(_FIELDS)}"
             raise ThemeError(f"the key {key!r} is not known.{meant}")
     name = values.get("name", file.stem)
-    if not isinstance(name, str) or not name or not name.isprintable():
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise ThemeError("'name' must be a word")
     if is_built_in(name):
         raise ThemeError(f"'name' must be another one: there is a theme {name!r} already")
@@ -94,6 +96,6 @@ def _is_colour(value: object, *, whole: bool = False) -> bool:
     """Whether a value is a colour; with `whole` also one that nothing shines through."""
     try:
         colour = Color.parse(value) if isinstance(value, str) else None
-    except ColorParseError:
+    except (ColorParseError, ValueError, OverflowError):  # a number that no colour has
         return False
     return colour is not None and colour.ansi is None and not colour.auto and (colour.a == 1 or not whole)

@@ -173,6 +173,8 @@ BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
 """Lines of a file that can't be read and are named one by one."""
+_MOST_UNREAD = 10_000
+"""Lines that can't be read after which a file is something else, of which all lines would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +203,15 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
             operation = codec.decode(line)
         except ValueError as error:
             unread += 1
+            if unread > _MOST_UNREAD:
+                problems.append(f"{path.name} is no {codec.what}: from line {number} on it was not read")
+                break
             if unread <= _MOST_PROBLEMS:
                 problems.append(f"{path.name}, line {number} is not an operation: {error}")
             continue
         if operation is not None:
             operations.append(operation)
-    if unread > _MOST_PROBLEMS:
+    if _MOST_PROBLEMS < unread <= _MOST_UNREAD:
         problems.append(f"{path.name}: {unread - _MOST_PROBLEMS:,} more lines are not operations")
     if content.torn:
         problems.append(f"{path.name}, line {len(content.lines) + 1} was torn while it was written")
