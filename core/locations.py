@@ -201,6 +201,14 @@ def read_regular_text(path: Path, most: int = LARGEST_SETTINGS, *, links: bool =
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def lies_in(path: Path, root: Path) -> bool:
+    """Return whether a path is in a folder after all links are followed; links in a circle are nowhere."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
 def parsed_toml(text: str) -> dict[str, Any]:
     """Return the values of a TOML document; raises `tomllib.TOMLDecodeError` for whatever it can't be read for."""
     import tomllib

@@ -17,7 +17,7 @@ from threading import Lock
 
 from gistpoint.core.archives import ArchiveError, indexed_tar
 from gistpoint.core.errors import TaskError, cause
-from gistpoint.core.locations import opened_regular
+from gistpoint.core.locations import lies_in, opened_regular
 
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
@@ -266,7 +266,6 @@ def is_left_out(path: str) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    root = folder.resolve()
     for place, directories, files in os.walk(folder):
         here = Path(place)
         relative = here.relative_to(folder).as_posix()
@@ -283,6 +282,6 @@ def _walk(folder: Path) -> Iterator[str]:
             path = here / name
             if name.endswith((".pyc", ".pyo")) or not (path.is_symlink() or path.is_file()):
                 continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
+            if path.is_symlink() and not lies_in(path, folder):
                 continue
             yield prefix + name

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError, UserError
+from gistpoint.core.locations import read_regular
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.plugins import MEND, PluginError, declared, described, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
@@ -137,8 +138,8 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
 def has_consented(config: Path) -> bool:
     """Whether the user agreed, on this machine, to run code without isolation; `config` is the config folder."""
     try:
-        known = json.loads((config / _CONSENT).read_text("utf-8"))
-    except (OSError, ValueError):
+        known = json.loads(read_regular(config / _CONSENT))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(known, dict) and known == {**_FORMAT, "machine": _machine()}
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.locations import opened_regular, parsed_toml
+from gistpoint.core.locations import lies_in, opened_regular, parsed_toml
 from gistpoint.core.study.bank import ATTESTATION, block
 from gistpoint.core.study.declaration import Moment, Questionnaire, Study
 from gistpoint.core.study.operations import StudyError
@@ -146,11 +146,7 @@ def _text(folder: Path, name: str) -> str:
     if not name or not name.isprintable() or place.is_absolute() or ".." in place.parts or "\\" in name:
         raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
     path = folder / place
-    try:
-        inside = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):
-        inside = False
-    if not inside:
+    if not lies_in(path, folder):
         raise StudyError(f"{TEXTS}/{name[:80]} is a link that leads elsewhere.", hint="Put the text itself there.")
     return _content(path, f"{TEXTS}/{name[:80]}")
 

@@ -150,6 +150,8 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
+    except RuntimeError as error:  # before Python 3.13 links in a circle are no OSError
+        raise UserError(f"{target} can't be written: its links lead in a circle.") from error
 
 
 def make_folder(folder: Path) -> None:

@@ -20,13 +20,14 @@ from study_folders import Machine, declare
 
 from gistpoint.core.confirmation.controls import CONTROLS_FILE, read_controls
 from gistpoint.core.errors import UserError
-from gistpoint.core.locations import LARGEST_SETTINGS, SETTINGS_FILE, parsed_toml
+from gistpoint.core.locations import LARGEST_SETTINGS, SETTINGS_FILE, lies_in, parsed_toml
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, read_log, torn_path
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.tasks.documents import TASK_FILE, read_document
 from gistpoint.core.tasks.entered import ENTERED_FILE, read_entered
+from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sessions.annotations.labels import read_label_sets
 from gistpoint.sessions.annotations.reviewer import ReviewStore
@@ -285,6 +286,22 @@ def test_an_audit_goes_on_past_journals_that_are_links(tmp_path: Path, secret: P
     assert not any(
         SECRET.decode().strip() in found.sentence for found in audit(Machine.at(tmp_path / "home").open(root))
     )
+
+
+def test_links_in_a_circle_are_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "circle.py").symlink_to("circle.py")
+    (tmp_path / "out.py").symlink_to("/etc/passwd")
+    (tmp_path / "in.py").symlink_to("a.py")
+    assert [name for name in ("a.py", "circle.py", "out.py", "in.py") if lies_in(tmp_path / name, tmp_path)] == [
+        "a.py",
+        "in.py",
+    ]
+    tar = tmp_path.parent / f"{tmp_path.name}.tar"
+    write_tree(tmp_path, tar)
+    assert set(SourceTree.open(tar).members) == {"a.py", "in.py"}
+    with pytest.raises(UserError, match="circle"):
+        write_whole(tmp_path / "circle.py", [b""])
 
 
 # Side files of reviewers
