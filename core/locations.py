@@ -12,7 +12,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 SETTINGS_FILE = "config.toml"
 """The user's own settings, in the config folder."""
@@ -181,7 +184,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     raise OddFileError(errno.EINVAL, "it is no regular file", str(path))
 
 
-def opened_regular(path: Path, *, links: bool = True) -> BinaryIO:
+def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
     """Return a regular file, open for reading; see `open_regular`. Raises OSError."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
