@@ -1,10 +1,21 @@
-"""Where the program stores files: the platform's data, config and cache folders, or folders below `GISTPOINT_HOME`."""
+"""Where the program stores files, and how a file that somebody else may have put there is opened.
+
+Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of them, and
+in a shared folder, there may be a pipe, a device or a link in the place of a file.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 SETTINGS_FILE = "config.toml"
 """The user's own settings, in the config folder."""
@@ -133,3 +144,91 @@ class Locations:
     def logs(self) -> Path:
         """Logs of crashes."""
         return self.data / "logs"
+
+
+# Files that somebody else may have put there
+
+
+LARGEST_SETTINGS = 1 << 20
+"""Most bytes of a file that people write by hand."""
+LARGEST_RECORDS = 1 << 27
+"""Most bytes of a file that the program writes, such as a log."""
+_MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+"""A dotted key of so many parts that `tomllib`, which takes the square of their number, would need hours for a file."""
+
+
+class OddFileError(OSError):
+    """Something is not read or written: a pipe or a device, a link where none belongs, or a file that is too large."""
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
+    """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
+
+    Unless `links`, the last part of the path may be no link, which could lead to any file of the user. Raises OSError,
+    `OddFileError` among them.
+    """
+    try:
+        file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not links:
+            raise OddFileError(error.errno, "it is a link", str(path)) from error
+        if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
+            raise OddFileError(error.errno, "it is no regular file", str(path)) from error
+        raise
+    kind = os.fstat(file).st_mode
+    if S_ISREG(kind):
+        return file
+    os.close(file)
+    if S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OddFileError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
+    """Return a regular file, open for reading; see `open_regular`. Raises OSError."""
+    return os.fdopen(open_regular(path, links=links), "rb")
+
+
+def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True) -> bytes:
+    """Return the bytes of a regular file of at most `most` bytes; see `open_regular`. Raises OSError."""
+    with opened_regular(path, links=links) as file:
+        data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+    if data is None or len(data) > most:
+        raise OddFileError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data
+
+
+def read_regular_text(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True, errors: str = "strict") -> str:
+    """Return the text of a regular file in UTF-8, with newlines as Python reads them. Raises OSError and ValueError."""
+    text = read_regular(path, most, links=links).decode("utf-8", errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lies_in(path: Path, root: Path) -> bool:
+    """Return whether a path is in a folder after all links are followed; links in a circle are nowhere."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML document; raises `tomllib.TOMLDecodeError` for whatever it can't be read for."""
+    import tomllib
+
+    if (many := _MANY_PARTS.search(text)) is not None:
+        line = text.count("\n", 0, many.start()) + 1
+        raise tomllib.TOMLDecodeError(f"A key has too many parts (at line {line}, column 1)")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("It is nested too deep") from error
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError("It has a number or a date that can't be") from error
+
+
+def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
+    """Return the values of a TOML file. Raises OSError and ValueError."""
+    return parsed_toml(read_regular_text(path, most, links=links))

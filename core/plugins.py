@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.text import shortened
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -37,15 +38,69 @@ class PluginError(UserError):
 
 
 def declared(group: str) -> list[metadata.EntryPoint]:
-    """Return the entries of a group by name; none is loaded."""
+    """Return the entries of a group by name, of all packages whose entries can be read; none is loaded."""
     from importlib import metadata
 
-    return sorted(metadata.entry_points(group=group), key=lambda entry: (entry.name, entry.value))
+    try:
+        found = list(metadata.entry_points(group=group))
+    except Exception:  # of any package, one without a plugin included
+        found = [entry for entries in _readable_entries().values() for entry in entries if entry.group == group]
+    return sorted(found, key=lambda entry: (entry.name, entry.value))
+
+
+def unreadable() -> dict[str, str]:
+    """Return why the entries of packages can't be read, by the names of the packages."""
+    from importlib import metadata
+
+    try:
+        metadata.entry_points()
+    except Exception:
+        why: dict[str, str] = {}
+        _readable_entries(why)
+        return why
+    return {}
+
+
+def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[metadata.EntryPoint]]:
+    """Return the entries of each package; why others can't be read is added to `why_not`."""
+    from importlib import metadata
+
+    found: dict[str, list[metadata.EntryPoint]] = {}
+    for package in metadata.distributions():
+        try:
+            name = str(package.metadata["Name"])
+        except Exception:
+            name = "a package without a name"
+        try:
+            found.setdefault(name, list(package.entry_points))  # the first of a name is the one that is imported
+        except Exception as error:
+            if why_not is not None:
+                why_not[name] = described(error)
+    return found
 
 
 def package_of(entry: metadata.EntryPoint) -> str:
     """Return name and version of the package that declares an entry; empty if it is unknown."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+    if entry.dist is None:
+        return ""
+    try:
+        name, version = entry.dist.name, entry.dist.version
+    except Exception:
+        return ""
+    return f"{name} {version}" if name and version else str(name or "")
+
+
+def described(error: BaseException) -> str:
+    """Return the kind of another package's exception with its text, which is bounded and may fail itself."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text can't be read"
+    return shortened(f"{type(error).__name__}: {text}", _LONGEST)
+
+
+_LONGEST = 500
+"""Most characters of an exception's text."""
 
 
 def instance_of(kind: type) -> Check:
@@ -65,16 +120,46 @@ def is_callable(loaded: Any) -> str:
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
     """Return the object that an entry names.
 
-    Raises `PluginError` for whatever its package raises, an exit of the program included, and if the check fails.
+    Raises `PluginError` for whatever its package raises, and if the check fails. That may be no `Exception`: an exit of
+    the program, or what a package in another language raises when it panics.
     """
     try:
         loaded = entry.load()
         why = check(loaded)
-    except (Exception, SystemExit) as error:  # another package's code: its exception explains why it does not work
-        raise PluginError(entry, f"{type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # another package's code: its exception explains why it does not work
+        raise PluginError(entry, described(error)) from error
     if why:
         raise PluginError(entry, why)
     return loaded
+
+
+class PluginFailedError(UserError):
+    """A plugin that was loaded has failed; the message names it, its package and the exception."""
+
+    def __init__(self, entry: metadata.EntryPoint, error: BaseException) -> None:
+        package = package_of(entry)
+        where = f"{entry.group}, from {package}" if package else entry.group
+        super().__init__(f"The plugin {entry.name!r} ({where}) failed: {described(error)}.", hint=HINT)
+
+
+def pieces_of(
+    entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], kind: type, *given: Any
+) -> Iterator[Any]:
+    """Yield what a plugin's function yields for what it is given.
+
+    Raises `PluginFailedError` for an exception of it, and for a piece that is not of the `kind`.
+    """
+    try:
+        for piece in write(*given):
+            if not isinstance(piece, kind):
+                raise TypeError(f"it gives a {type(piece).__name__}, not a {kind.__name__}")
+            yield piece
+    except (UserError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise PluginFailedError(entry, error) from error
 
 
 def load_all(group: str, check: Check) -> tuple[list[Any], list[PluginError]]:

@@ -17,6 +17,7 @@ from threading import Lock
 
 from gistpoint.core.archives import ArchiveError, indexed_tar
 from gistpoint.core.errors import TaskError, cause
+from gistpoint.core.locations import lies_in, opened_regular
 
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
@@ -55,7 +56,7 @@ class SourceTree:
         """
         members: dict[str, TreeMember] = {}
         try:
-            with tar.open("rb") as file, indexed_tar(file, _MOST_MEMBERS) as archive:
+            with opened_regular(tar) as file, indexed_tar(file, _MOST_MEMBERS) as archive:
                 for info in archive:
                     path = _inside(info.name)
                     if path is None:
@@ -249,7 +250,7 @@ def write_tar(tree: SourceTree, tar: Path) -> str:
 
 def sha256_of(path: Path) -> str:
     """Return the sha256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with opened_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -268,7 +269,6 @@ def _is_left_out_folder(path: str) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    root = folder.resolve()
     for place, directories, files in os.walk(folder):
         here = Path(place)
         relative = here.relative_to(folder).as_posix()
@@ -279,7 +279,7 @@ def _walk(folder: Path) -> Iterator[str]:
             name for name in directories if name not in links and _is_wanted_folder(here / name, prefix + name)
         ]
         for name in [*files, *links]:
-            if not name.endswith((".pyc", ".pyo")) and _can_be_packed(here / name, root):
+            if not name.endswith((".pyc", ".pyo")) and _can_be_packed(here / name, folder):
                 yield prefix + name
 
 
@@ -290,5 +290,5 @@ def _is_wanted_folder(place: Path, path: str) -> bool:
 def _can_be_packed(path: Path, root: Path) -> bool:
     """Whether a path is a plain file, or a link that stays below `root`."""
     if path.is_symlink():
-        return path.resolve().is_relative_to(root)
+        return lies_in(path, root)
     return path.is_file()

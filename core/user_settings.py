@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from gistpoint.core.errors import SettingsError, did_you_mean
-from gistpoint.core.locations import SETTINGS_FILE
+from gistpoint.core.locations import SETTINGS_FILE, read_toml
 
 Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
@@ -68,14 +68,14 @@ def read_user_settings(config: Path) -> UserSettings:
 
 def _parsed(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise SettingsError(f"{path} can't be read: {error.strerror}.", hint=_HINT) from error
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not text in UTF-8.", hint=_HINT) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         raise SettingsError(f"{path} is not sound TOML{place[0] if place else ''}.", hint=_HINT) from None
 

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.errors import SandboxUnavailableError, UserError
+from gistpoint.core.locations import read_regular
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.plugins import HINT, PluginError, declared, is_callable, load
+from gistpoint.core.plugins import HINT, PluginError, declared, described, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
 from gistpoint.sandbox.limits import RunLimits
 
@@ -120,8 +121,17 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
             "Running without isolation was asked for, but not agreed to on this machine.",
             hint="Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own rights.",
         )
-    backend = available[name]()
-    probe = backend.probe()
+    try:
+        backend = available[name]()
+        probe = backend.probe()
+    except UserError:
+        raise
+    except Exception as error:  # another package's code: its exception explains why it does not work
+        if name in builtin_backends():
+            raise
+        raise SandboxUnavailableError(
+            f"The sandbox {name} does not work here: {described(error)}.", hint=HINT
+        ) from error
     if not probe.works:
         raise SandboxUnavailableError(f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.mend)
     return backend
@@ -130,8 +140,8 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
 def has_consented(config: Path) -> bool:
     """Whether the user agreed, on this machine, to run code without isolation; `config` is the config folder."""
     try:
-        known = json.loads((config / _CONSENT).read_text("utf-8"))
-    except (OSError, ValueError):
+        known = json.loads(read_regular(config / _CONSENT))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(known, dict) and known == {**_FORMAT, "machine": _machine()}
 
@@ -191,7 +201,7 @@ def diagnose(
         except Exception as error:  # another package's code: its exception explains why it does not work
             if name not in plugins:
                 raise
-            why = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+            why = error.why if isinstance(error, PluginError) else described(error)
             probe = BackendProbe(works=False, why_not=why, mend=HINT)
             found.append(Diagnosis(name, probe, None, {}, plugin=True))
             continue

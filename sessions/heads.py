@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import create_file, sync_folder
 
 HEADS = "heads"
@@ -174,7 +174,7 @@ def _copy_path(folder: Path) -> Path | None:
 
 def _read(path: Path, attempt: str) -> Head | None:
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -217,7 +217,7 @@ def _key_id(key: bytes) -> str:
 def _key() -> bytes | None:
     """Return the key of this machine; None if there is no usable one."""
     with contextlib.suppress(OSError, ValueError):
-        text = (Locations.of_user().proofs / KEY).read_text(encoding="ascii")
+        text = read_regular(Locations.of_user().proofs / KEY).decode("ascii")
         return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
     return None
 

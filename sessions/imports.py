@@ -24,6 +24,7 @@ from gistpoint.core.generation.breakpoint.records import BreakpointRecord, Damag
 from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.intake import Intake, NoTaskError, take_in, with_test_map_if_it_ends
 from gistpoint.core.generation.settings import SourceSpec
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.ports import Runner
 from gistpoint.core.requests import LOCAL, Count, Request
@@ -70,10 +71,10 @@ class ImportLedger:
     def read(self) -> Imports:
         """Return the content of the file, empty if there is none. Raises `TaskError` if it is damaged."""
         try:
-            values = json.loads(self.path.read_text(encoding="utf-8"))
+            values = json.loads(read_regular(self.path))
         except FileNotFoundError:
             return Imports({}, {})
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise TaskError(f"{self.path} can't be read: {error}.", hint="Correct it, or move it away.") from error
         if not isinstance(values, dict):
             raise TaskError(f"{self.path} holds no table.", hint="Correct it, or move it away.")

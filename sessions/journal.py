@@ -24,6 +24,7 @@ from gistpoint.core.attempts.events import (
     event_data,
 )
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.locations import LARGEST_RECORDS, opened_regular, read_regular
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, line_hash, sync_folder, take
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, HeadOrigin, read_head
@@ -77,7 +78,7 @@ def read_journal(path: Path) -> JournalContent:
     except BrokenHeadError as error:
         kept, fault = None, str(error)
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         raise AttemptError(f"{path.name} is missing from {path.parent.name}.") from None
     return journal_in(data, kept, fault)
@@ -279,8 +280,8 @@ def is_open(folder: Path) -> bool:
 
 def first_event(path: Path) -> JournalEvent | None:
     """Return the first event of a journal, None if there is none."""
-    with suppress(OSError), path.open("rb") as file:
-        return decoded(file.readline())
+    with suppress(OSError), opened_regular(path) as file:
+        return decoded(file.readline(LARGEST_RECORDS))
     return None
 
 

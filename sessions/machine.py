@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import create_file
 
 MACHINE_FILE = "machine"
@@ -27,7 +28,7 @@ def machine_of(data: Path) -> str:
         data.mkdir(parents=True, exist_ok=True)
         create_file(path, f"{crockford()}\n".encode())
     try:
-        name = path.read_text(encoding="ascii").strip()
+        name = read_regular(path).decode("ascii").strip()
     except ValueError:
         name = ""
     if not MACHINE.fullmatch(name):

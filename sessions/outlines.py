@@ -15,6 +15,7 @@ from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Handover, Pause, Submission
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 
@@ -112,8 +113,8 @@ class Outlines:
         self._read: dict[str, Outline] = {}
         self._decoder = msgspec.msgpack.Decoder(Outline)
         self._changed = False
-        with suppress(OSError, msgspec.MsgspecError):  # everything in it can be made again
-            found = msgspec.msgpack.decode(self._path.read_bytes(), type=_File)
+        with suppress(OSError, ValueError, RecursionError):  # everything in it can be made again
+            found = msgspec.msgpack.decode(read_regular(self._path), type=_File)
             if (found.format, found.program) == (_FORMAT, program):
                 self._kept.update(found.outlines)
 

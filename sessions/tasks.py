@@ -14,7 +14,7 @@ from gistpoint.core.demo.tasks import demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task
-from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.locations import Locations, path_of, read_regular_text
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.journal import JOURNAL, first_event
@@ -214,7 +214,7 @@ def _read(entry: Task | BrokenTask) -> Task | str:
 
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path} can't be read as a list of tasks: {error}.") from error
     found: list[Task | str] = []

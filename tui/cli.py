@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
+from gistpoint.core.locations import OddFileError
 from gistpoint.tui.commands.command import (
     DONE,
     INTERRUPTED,
@@ -25,6 +26,7 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
+from gistpoint.tui.commands.output import readable_terminals
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
@@ -138,6 +140,11 @@ GROUPS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with readable_terminals():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from gistpoint.tui.commands.completion import complete
 
@@ -161,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return DONE
     except OSError as error:
-        if error.errno not in _OF_THE_USER:
+        if error.errno not in _OF_THE_USER and not isinstance(error, OddFileError):
             raise
         what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))

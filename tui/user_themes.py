@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,12 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from gistpoint.core.errors import did_you_mean
+from gistpoint.core.locations import read_toml
 from gistpoint.tui.themes import is_built_in
 
 FOLDER = "themes"
+_LONGEST_NAME = 60
+_MOST_THEMES = 200
 _HUES = ("primary", "secondary", "accent", "warning", "error", "success")
 _COLOURS = (*_HUES, "foreground", "background", "surface", "panel", "boost")
 _SHARES = ("luminosity_spread", "text_alpha")
@@ -34,7 +36,7 @@ def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
             if theme.name in themes:
                 raise ThemeError(f"there is another theme {theme.name!r} in the folder")
             themes[theme.name] = theme
-        except (OSError, ThemeError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ThemeError, ValueError) as error:
             why = str(error.strerror if isinstance(error, OSError) else error)
             problems.append(f"{FOLDER}/{file.name}: {why}{'' if why.endswith('?') else '.'}")
     return themes, problems
@@ -42,19 +44,19 @@ def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(file for file in folder.iterdir() if file.suffix == ".toml")
+        return sorted(file for file in folder.iterdir() if file.suffix == ".toml")[:_MOST_THEMES]
     except OSError:
         return []
 
 
 def _read(file: Path) -> Theme:
-    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    values = read_toml(file)
     for key in values:
         if key not in _FIELDS:
             meant = did_you_mean(key, _FIELDS) or f" Known are: {', '.join(_FIELDS)}"
             raise ThemeError(f"the key {key!r} is not known.{meant}")
     name = values.get("name", file.stem)
-    if not isinstance(name, str) or not name or not name.isprintable():
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise ThemeError("'name' must be a word")
     if is_built_in(name):
         raise ThemeError(f"'name' must be different: there is a theme {name!r} already")
@@ -98,6 +100,6 @@ def _is_colour(value: object, *, whole: bool = False) -> bool:
     """Return whether a value is a colour; with `whole`, an opaque one."""
     try:
         colour = Color.parse(value) if isinstance(value, str) else None
-    except ColorParseError:
+    except (ColorParseError, ValueError, OverflowError):  # a number that no colour has
         return False
     return colour is not None and colour.ansi is None and not colour.auto and (colour.a == 1 or not whole)

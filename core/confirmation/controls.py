@@ -11,6 +11,7 @@ import msgspec
 
 from gistpoint.core.confirmation.model import NOT_CONTROLLED, Controls
 from gistpoint.core.errors import TaskError
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.documents import json_text
 
@@ -28,7 +29,7 @@ def write_controls(folder: Path, controls: Controls, canary: str) -> None:
 def read_controls(folder: Path) -> Controls:
     """Return the controls of the task in `folder`; `NOT_CONTROLLED` if it has none. Raises `TaskError`."""
     try:
-        document = json.loads((folder / CONTROLS_FILE).read_text(encoding="utf-8"))
+        document = json.loads(read_regular(folder / CONTROLS_FILE))
         return _controls(document)
     except FileNotFoundError:
         return NOT_CONTROLLED

@@ -16,6 +16,7 @@ from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.intake import DEFAULT_MIN_FAILING
+from gistpoint.core.locations import parsed_toml
 from gistpoint.core.metrics.bars import HARD, MetricBar
 from gistpoint.core.requests import Positive, Request
 from gistpoint.core.tasks.fields import Count, Duration, Fields
@@ -205,7 +206,7 @@ class Batch:
 def read_batch(text: str, file: str) -> Batch:
     """Return the batch that TOML text describes; raises `BatchError` naming `file` and the key that is wrong."""
     try:
-        values = tomllib.loads(text)
+        values = parsed_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise BatchError(f"{file} is not valid TOML: {error}.", hint=_hint()) from error
     try:

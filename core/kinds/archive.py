@@ -15,6 +15,7 @@ from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
 from gistpoint.core.confirmation.controls import CONTROLS_FILE
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
+from gistpoint.core.locations import opened_regular, read_regular
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
@@ -46,7 +47,7 @@ def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int)
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for name in names:
             info = tarfile.TarInfo(name)
-            data = (folder / name).read_bytes()
+            data = read_regular(folder / name, MAX_BYTES)
             info.size = len(data)
             info.mode = 0o644
             tar.addfile(info, io.BytesIO(data))
@@ -113,7 +114,10 @@ def _take_controls(folder: Path, here: Path) -> None:
 
 def _extract(archive: Path, folder: Path) -> None:
     try:
-        with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
+        with (
+            opened_regular(archive) as file,
+            opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar,
+        ):
             for info in tar:
                 if not info.isfile() or not _MEMBER.fullmatch(info.name):
                     raise TaskError(f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task.")

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import get_ident
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
 
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
@@ -132,8 +133,8 @@ class LogContent:
 
 
 def read_log(path: Path, kind: LogKind) -> LogContent:
-    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError."""
-    content = LogContent.of(path.read_bytes())
+    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError, also for a link."""
+    content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
     return content
 
@@ -153,7 +154,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
-            self._file = lock.file if lock.place == path else os.open(path, APPENDING, 0o600)
+            self._file = lock.file if lock.place == path else open_regular(path, APPENDING, links=False)
             kind.check(os.pread(self._file, _STEP, 0).partition(b"\n")[0], path.name)
         except BaseException:
             self.close()
@@ -195,7 +196,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             start -= step
             tail = os.pread(self._file, step, start) + tail
         whole = start + tail.rfind(b"\n") + 1
-        aside = os.open(torn_path(self.path), APPENDING, 0o600)
+        aside = open_regular(torn_path(self.path), APPENDING, links=False)
         try:
             append_whole(aside, tail[whole - start :] + b"\n", os.fstat(aside).st_size)
             sync_file(aside)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import open_regular
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _LOOKS_S = (0.01, 0.03, 0.1)
@@ -23,9 +24,12 @@ class FileLock(AbstractContextManager["FileLock"]):
     """A lock on a file or folder, until it is released or this object is no longer referenced."""
 
     def __init__(self, place: Path | int) -> None:
-        """Open a file, creating it if it is missing, or take over the descriptor of an open file or folder."""
+        """Open a file, creating it if it is missing, or take over the descriptor of an open file or folder.
+
+        A link is not followed: in a shared folder it could lead to any file of the user.
+        """
         self.place, self.file = place, -1
-        self.file = os.open(place, APPENDING, 0o600) if isinstance(place, Path) else place
+        self.file = open_regular(place, APPENDING, links=False) if isinstance(place, Path) else place
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -67,7 +71,7 @@ def take(place: Path | int) -> FileLock | None:
 def is_held(path: Path) -> bool:
     """Whether a process, including this one, holds the lock on a file; False if the file can't be opened."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not be waited for
     except OSError:
         return False
     with FileLock(file) as lock:

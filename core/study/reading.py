@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.locations import lies_in, opened_regular, parsed_toml
 from gistpoint.core.study.bank import ATTESTATION, block
 from gistpoint.core.study.declaration import Moment, Question, Questionnaire, Study
 from gistpoint.core.study.operations import StudyError
@@ -104,13 +105,13 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _parsed(declaration: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(declaration)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parsed_toml(declaration)
+    except tomllib.TOMLDecodeError as error:
         found = _PLACE.search(str(error))
+        if found is None and isinstance(error.__cause__, ValueError):
+            raise StudyError(f"{FILE} contains an invalid number or date.", hint=_MEND) from None
         place = f" ({found[0]})" if found else ""
         raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_MEND) from None
-    except ValueError:
-        raise StudyError(f"{FILE} has a number or a date that can't be.", hint=_MEND) from None
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
@@ -164,11 +165,7 @@ def _text(folder: Path, name: str) -> str:
     if not is_below or not is_spelled_well:
         raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
     path = folder / place
-    try:
-        inside = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):
-        inside = False
-    if not inside:
+    if not lies_in(path, folder):
         raise StudyError(f"{TEXTS}/{name[:80]} is a link that leads elsewhere.", hint="Put the text itself there.")
     return _content(path, f"{TEXTS}/{name[:80]}")
 
@@ -177,7 +174,7 @@ def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
             raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
-        with path.open("rb") as file:
+        with opened_regular(path) as file:  # between the two it may have become a pipe
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"

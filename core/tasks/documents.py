@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.locations import LARGEST_RECORDS, parsed_toml, read_regular_text
 from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import CANARY, FORMAT, VERSION, Baseline
@@ -68,8 +68,8 @@ def read_document(path: Path) -> Fields:
     """Read a file of a task in the present version. Raises `TaskError` with a sentence that names the file."""
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        text = read_regular_text(path, LARGEST_RECORDS)
+        values = parsed_toml(text) if path.suffix == ".toml" else json.loads(text)
     except FileNotFoundError:
         raise TaskError(f"{name} is missing from {path.parent.name or path.parent}.") from None
     except (OSError, ValueError, RecursionError) as error:

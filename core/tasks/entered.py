@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.locations import read_regular
 
 ENTERED_FILE = "answer/entered.json"
 FORMAT = "gistpoint.entered"
@@ -38,7 +39,7 @@ def read_entered(folder: Path) -> Mapping[str, frozenset[str]]:
     Raises `TaskError` if the file is broken.
     """
     try:
-        document = json.loads((folder / ENTERED_FILE).read_text(encoding="utf-8"))
+        document = json.loads(read_regular(folder / ENTERED_FILE))
         return _entered(document)
     except FileNotFoundError:
         return {}

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.locations import LARGEST_RECORDS, parsed_toml, read_regular_text
 from gistpoint.sandbox.environments.requirement import (
     Metadata,
     applies,
@@ -213,8 +214,8 @@ def _pyproject(folder: Path) -> Table:
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text("utf-8", "replace"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parsed_toml(read_regular_text(path, LARGEST_RECORDS, errors="replace"))
+    except tomllib.TOMLDecodeError as error:
         raise EnvironmentBuildError(f"pyproject.toml of the repository is not valid TOML: {error}.") from error
 
 

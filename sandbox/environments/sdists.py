@@ -29,6 +29,7 @@ from packaging.utils import canonicalize_name
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar, opened_zip
 from gistpoint.core.errors import SourceError, cause
+from gistpoint.core.locations import lies_in
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.environments.projects import Table, table, text_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, KnownMetadata, call_uv
@@ -331,7 +332,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
     # Looked at again once all are there: several links, each harmless by its text, may lead out together.
     for path, _ in links:
         place = into / path
-        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
+        if place.is_symlink() and not lies_in(place, into):
             place.unlink()
 
 

@@ -14,13 +14,13 @@ import signal
 import subprocess
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
+from gistpoint.core.locations import read_toml
 from gistpoint.core.running import NEVER, CancelToken
 
 WHEELS_ALONE = ("--only-binary", ":all:")
@@ -208,7 +208,7 @@ def _user_settings() -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
-            read = tomllib.loads(path.read_text("utf-8"))
+            read = read_toml(path)
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:

@@ -80,7 +80,7 @@ def asker_of(folder: Path) -> str | None:
 def _pseudonym(data: bytes) -> str:
     try:
         return msgspec.json.decode(data, type=ControlRequest).by[:MOST_CHARACTERS]
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
 
 

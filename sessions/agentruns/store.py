@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.locations import LARGEST_RECORDS, read_toml
 from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, replace_file, sync_folder, take, wait_for
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
@@ -387,13 +387,13 @@ def _write_document(folder: Path, document: AgentRunDocument) -> None:
 def _read_document(path: Path) -> AgentRunDocument:
     place = f"{path.parent.name}/{path.name}"
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = read_toml(path, LARGEST_RECORDS)
         if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
             raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
         document = msgspec.convert(values, AgentRunDocument)
         Role(document.settings.role)
         return document
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
 
 

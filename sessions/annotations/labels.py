@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import read_toml
 
 FILE = "labels.toml"
 LABELS_FORMAT = "gistpoint.labels"
@@ -70,7 +70,7 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     """
     path = config / FILE
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = read_toml(path)
     except FileNotFoundError:
         return (DEFAULT,)
     except (OSError, ValueError) as error:

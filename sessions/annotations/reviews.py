@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gistpoint.core.errors import SettingsError, UserError
+from gistpoint.core.locations import read_toml
 from gistpoint.core.operations import Operation, Text, standing
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, keys_since_it_began
 from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
@@ -314,10 +315,10 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
     """
     path = config / _WORDS_FILE
     try:
-        found = msgspec.toml.decode(path.read_bytes(), type=_Words).verdict
+        found = msgspec.convert(read_toml(path), _Words).verdict
     except FileNotFoundError:
         return DEFAULT_WORDS
-    except (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be used: {error}.", hint=_HINT) from error
     keys: set[str] = set()
     for word in found:

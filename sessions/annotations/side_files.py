@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -69,9 +70,11 @@ class Codec(Generic[Op]):
     def decode(self, line: bytes) -> Op | None:
         """Read a line; None for a header. Raises ValueError, with a sentence, for anything but an operation."""
         try:
-            value = json.loads(line)
+            return self._decoded(json.loads(line))
         except RecursionError as error:
             raise ValueError("It is nested too deep.") from error
+
+    def _decoded(self, value: Any) -> Op | None:
         if not isinstance(value, dict):
             raise ValueError("It is not an object.")
         if "format" in value and "op" not in value:
@@ -168,6 +171,10 @@ class Book(Generic[Op, State]):
 
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
+_MOST_PROBLEMS = 100
+"""Lines of a file that can't be read and are named one by one."""
+_MOST_UNREAD = 10_000
+"""Lines that can't be read after which a file is something else, of which all lines would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +195,24 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
         raise codec.error(f"{path} can't be read: {error.strerror}.") from error
     operations: list[Op] = []
     problems: list[str] = []
+    unread = 0
     for number, line in enumerate(content.lines, 1):
         if not line.strip():
             continue
         try:
             operation = codec.decode(line)
         except ValueError as error:
-            problems.append(f"{path.name}, line {number} is not an operation: {error}")
+            unread += 1
+            if unread > _MOST_UNREAD:
+                problems.append(f"{path.name} is no {codec.what}: from line {number} on it was not read")
+                break
+            if unread <= _MOST_PROBLEMS:
+                problems.append(f"{path.name}, line {number} is not an operation: {error}")
             continue
         if operation is not None:
             operations.append(operation)
+    if _MOST_PROBLEMS < unread <= _MOST_UNREAD:
+        problems.append(f"{path.name}: {unread - _MOST_PROBLEMS:,} more lines are not operations")
     if content.torn:
         problems.append(f"{path.name}, line {len(content.lines) + 1} was torn while it was written")
     return ReadOperations(tuple(operations), len(content.lines), tuple(problems))
@@ -211,6 +226,20 @@ class Merged:
     known: int
     """Operations that were known already."""
     problems: tuple[str, ...] = ()
+
+
+def file_name_of(person: str) -> str:
+    """Return the name of a person's file or folder, whatever the characters of the person's own name.
+
+    A sign of another alphabet takes nine characters here, and file systems take names of at most 255.
+    """
+    name = quote(person, safe=" @+-_").replace(".", "%2E")
+    if len(name) <= _LONGEST_FILE_NAME:
+        return name
+    return f"{name[:_LONGEST_FILE_NAME]}~{sha256(person.encode()).hexdigest()[:16]}"
+
+
+_LONGEST_FILE_NAME = 200
 
 
 class SideFileStore(Generic[Op, BookT]):
@@ -248,7 +277,7 @@ class SideFileStore(Generic[Op, BookT]):
 
     def path_of(self, reviewer: str) -> Path:
         """Return the file of a reviewer."""
-        return self.folder / f"{quote(reviewer, safe=' @+-_').replace('.', '%2E')}{_SUFFIX}"
+        return self.folder / f"{file_name_of(reviewer)}{_SUFFIX}"
 
     def append(self, operations: Iterable[Op], *, durable: bool = True) -> int:
         """Write operations that are not known yet and return how many; with `durable` they are synced to the disk."""

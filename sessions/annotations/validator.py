@@ -7,16 +7,16 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.kind import Trial
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.leaks import CheckFinding
-from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore
+from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore, file_name_of
 from gistpoint.sessions.annotations.validations import (
     CODEC,
     CheckData,
@@ -53,19 +53,19 @@ class Drafts:
     """The drafts of one validator below a folder. An unreadable one is set aside and treated as missing."""
 
     def __init__(self, folder: Path, reviewer: str) -> None:
-        self.folder = folder / quote(reviewer, safe=" @+-_").replace(".", "%2E")
+        self.folder = folder / file_name_of(reviewer)
 
     def read(self, task: str) -> Draft:
         """Return the draft of a task."""
         path = self._path(task)
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = json.loads(read_regular(path))
             comment, fixes = value["comment"], value["fixes"]
             if isinstance(comment, str) and all(isinstance(code, str) for code in fixes.values()):
                 return Draft(comment, fixes)
         except FileNotFoundError:
             return Draft()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         path.replace(path.with_suffix(".damaged"))
         return Draft()

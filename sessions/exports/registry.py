@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from functools import partial
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.plugins import declared, is_callable, load
+from gistpoint.core.plugins import declared, is_callable, load, pieces_of
 from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
@@ -75,6 +75,6 @@ def exporter(name: str) -> Exporter:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(ENTRY_POINTS)}
     if name in installed:
-        return cast("Exporter", load(installed[name], is_callable))
+        return partial(pieces_of, installed[name], load(installed[name], is_callable), str)
     known = ", ".join([*NAMES, *installed])
     raise UserError(f"There is no export format {name!r}.", hint=f"Known: {known}.")

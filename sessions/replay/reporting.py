@@ -237,7 +237,7 @@ def _kept(path: Path) -> dict[str, ReplayReport]:
         return {}
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}.") from error
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path} has lines that are no reports on replays: {error}.", hint="Name another file with -o."
         ) from error

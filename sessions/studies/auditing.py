@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.assist.context import wrong_contexts
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
@@ -221,7 +222,7 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
     for found in study.attempts():
         seen.add(found.id)
         where = f"attempts/{found.folder.name}"
-        data = found.journal.read_bytes()
+        data = read_regular(found.journal, links=False)
         yield from _journal(found, data, where)
         if CONFLICT in found.folder.name:
             yield AuditFinding(

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import FileLock, NoLocksError, replace_file, take
 from gistpoint.core.study.ledger import person_sha256
 
@@ -46,8 +47,8 @@ class FormDrafts:
     def read(self, form: str, assignment: str = "") -> FormDraft:
         """Return the draft of a form; if the form is asked after each task, the draft for an assignment."""
         try:
-            return msgspec.convert(json.loads(self._path(form, assignment).read_bytes()), FormDraft)
-        except (OSError, ValueError):
+            return msgspec.convert(json.loads(read_regular(self._path(form, assignment))), FormDraft)
+        except (OSError, ValueError, RecursionError):
             return FormDraft()
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gistpoint.core.assist.help import HelpGist
+from gistpoint.core.locations import read_regular_text
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import GistHelp, Study
 from gistpoint.core.study.operations import StudyError
@@ -25,7 +26,7 @@ def help_path(root: Path, task: str) -> Path:
 def read_help(root: Path, task: str) -> HelpGist:
     """Return the gist that is kept for a task; one without text if there is none. Raises `StudyError`."""
     try:
-        return HelpGist(help_path(root, task).read_text(encoding="utf-8", errors="surrogateescape"))
+        return HelpGist(read_regular_text(help_path(root, task), links=False, errors="surrogateescape"))
     except FileNotFoundError:
         return HelpGist(reason="It was not made yet.")
     except OSError as error:

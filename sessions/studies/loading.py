@@ -11,6 +11,7 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted, PassConfirmed
 from gistpoint.core.attempts.identity import SIMULATED
+from gistpoint.core.locations import read_regular
 from gistpoint.core.study.data import RepairEquivalence, ReviewDecision, ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.evidence import AttemptEvidence
@@ -172,7 +173,7 @@ def _heads(content: JournalContent) -> set[str]:
 
 
 def _head_at(path: Path, size: int) -> str:
-    return head_at(path.read_bytes(), size)
+    return head_at(read_regular(path, links=False), size)
 
 
 # The data of one person, who has a right to them

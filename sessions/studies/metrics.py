@@ -14,6 +14,7 @@ import msgspec
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_named
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
@@ -38,10 +39,10 @@ class StudyMetrics(msgspec.Struct, frozen=True, kw_only=True):
 def read_metrics(root: Path) -> StudyMetrics:
     """Read the metrics kept in a study's folder; empty ones if there are none. Raises `StudyError`."""
     try:
-        return msgspec.json.decode((root / METRICS_FILE).read_bytes(), type=StudyMetrics)
+        return msgspec.json.decode(read_regular(root / METRICS_FILE, links=False), type=StudyMetrics)
     except FileNotFoundError:
         return StudyMetrics()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StudyError(f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it is made again.") from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
 from collections.abc import Iterable
@@ -15,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from gistpoint.core.logs import create_file
+from gistpoint.core.locations import LARGEST_SETTINGS, opened_regular
+from gistpoint.core.logs import create_file, replace_file
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import ORGANISER, StudyError
 
@@ -33,8 +35,9 @@ def key_of(root: Path) -> bytes:
     try:
         if not path.exists():
             _make(path)
-        path.chmod(0o600)
-        text = path.read_text(encoding="ascii")
+        with opened_regular(path, links=False) as file:
+            os.fchmod(file.fileno(), 0o600)
+            text = file.read(LARGEST_SETTINGS).decode("ascii")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise StudyError(f"The key {PRIVATE}/{KEY} can't be used: {why}.") from error
@@ -48,7 +51,7 @@ def key_of(root: Path) -> bytes:
 
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
+    replace_file(path.parent / ".gitignore", b"*\n", durable=False)
     create_file(path, secrets.token_hex(32).encode() + b"\n")
 
 

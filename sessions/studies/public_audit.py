@@ -20,6 +20,7 @@ from gistpoint.core.attempts.events import (
     Paused,
     QuestionnaireAnswered,
 )
+from gistpoint.core.locations import read_regular
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.operations import DATA_OF, Answers, Planned, StudyError, StudyOperation
 from gistpoint.core.study.ports import PublishedAttempt
@@ -132,7 +133,7 @@ _IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
 def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:
     secrets.word(published.id, "the id of an attempt")
     secrets.word(published.writer, "a writer")
-    header = header_of(published.journal.read_bytes())
+    header = header_of(read_regular(published.journal, links=False))
     if header is not None:
         secrets.word(header.participant or "", "a code")
     if study.privacy.free_text_public:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.ports import Publication, PublishedAttempt
@@ -55,7 +56,7 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
     """
     try:
         with wait_for(os.open(attempt, os.O_RDONLY)):  # two processes of this machine, one after the other
-            return _published((attempt / JOURNAL).read_bytes(), attempt.name, into, machine)
+            return _published(read_regular(attempt / JOURNAL), attempt.name, into, machine)
     except OSError as error:
         raise StudyError(
             f"Attempt {attempt.name} can't be published in {into.parent.name}: {error.strerror}.",
@@ -66,17 +67,22 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
 def published(folder: Path) -> Iterator[PublishedAttempt]:
     """Yield the published attempts in a folder by id; one in conflict has several."""
     for place in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if place.name.startswith(".") or not (place / JOURNAL).is_file():
+        if place.name.startswith(".") or place.is_symlink() or not _is_there(place / JOURNAL):
             continue
         note = read_note(place) or PublishedNote()
         yield PublishedAttempt(place.name.partition(CONFLICT)[0], place / JOURNAL, note.head, note.bytes, note.writer)
 
 
+def _is_there(journal: Path) -> bool:
+    """Whether a journal is a file; a link in its place could lead to any file of the user."""
+    return journal.is_file() and not journal.is_symlink()
+
+
 def read_note(place: Path) -> PublishedNote | None:
     """Return the note of a published journal; None if it is missing or can't be read."""
     try:
-        note = msgspec.json.decode((place / PUBLISHED).read_bytes(), type=PublishedNote)
-    except (OSError, ValueError):
+        note = msgspec.json.decode(read_regular(place / PUBLISHED, links=False), type=PublishedNote)
+    except (OSError, ValueError, RecursionError):
         return None
     return note if (note.format, note.version) == (FORMAT, VERSION) else None
 
@@ -122,7 +128,7 @@ def _published(data: bytes, identity: str, into: Path, machine: str) -> Publicat
 
 def _journal_in(place: Path) -> bytes | None:
     try:
-        return (place / JOURNAL).read_bytes()
+        return read_regular(place / JOURNAL, links=False)
     except FileNotFoundError:
         return None
 

@@ -34,7 +34,9 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.sessions.annotations.side_files import Book, Codec, SideFileStore, read_side_file
-from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, PersonsFiles, delete, leftovers
+from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS, PersonsFiles, delete, leftovers
+from gistpoint.sessions.studies.help_gists import FOLDER as HELP
+from gistpoint.sessions.studies.pseudonyms import PRIVATE
 from gistpoint.sessions.studies.publishing import publish, published
 from gistpoint.sessions.studies.writers import checked_code, writer_of
 
@@ -113,12 +115,26 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             return None
 
 
+def refuse_links(root: Path) -> None:
+    """Raise `StudyError` if a folder that gistpoint reads and writes in a study's folder is a link.
+
+    Whoever shares the folder could have it read and written anywhere.
+    """
+    for name in (LOG, ATTEMPTS, REVIEWS, HELP, PRIVATE):
+        if (root / name).is_symlink():
+            raise StudyError(
+                f"{name} in the study's folder is a link, which may lead to any folder of yours.",
+                hint="Put the folder itself in its place.",
+            )
+
+
 class FolderStore:
     """A folder as the store of a study; see `StudyStore`."""
 
     def __init__(self, root: Path, machine: str, clock: TimeSource) -> None:
         """`machine` is the result of `machine_of`."""
         self.root, self.machine, self.clock = root, machine, clock
+        refuse_links(root)
         self.log = StudyLog(root / LOG, clock)
 
     @property

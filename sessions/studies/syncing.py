@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import AppendLog, read_log, wait_for
 from gistpoint.core.study.operations import ERASE, StudyError
 from gistpoint.core.study.ports import Erasure, Publication
@@ -17,6 +18,7 @@ from gistpoint.sessions.annotations.side_files import SideFileStore
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PublishedNote, published, put, read_note
+from gistpoint.sessions.studies.store import refuse_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
     if other is not None:
         if not (other / STUDY_FILE).is_file():
             raise StudyError(f"{other.name} is not the folder of a study.", hint=f"It would hold {STUDY_FILE}.")
+        refuse_links(other)
         for name, store in (
             (LOG, study.files.log),
             (REVIEWS, ReviewStore(study.root / REVIEWS, study.clock)),
@@ -52,7 +55,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
             for path in sorted((other / name).glob("*.jsonl")):
                 lines += _lines_taken(path, study.root / name / path.name, store, problems)
         for attempt in published(other / ATTEMPTS):
-            journal = attempt.journal.read_bytes()
+            journal = read_regular(attempt.journal, links=False)
             note = read_note(attempt.folder) or PublishedNote()
             taken[put(journal, note, attempt.id, study.files.published)] += 1
         study.reload()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.locations import read_toml
 from gistpoint.sessions.team import FILE
 
 _SCHEMES = ("postgresql", "postgres")
@@ -178,7 +178,7 @@ def chosen_address(config: Path) -> StoreAddress | None:
     """Return the store that the user has chosen, None for files alone. Raises `TeamStoreError`."""
     path = config / FILE
     try:
-        url = tomllib.loads(path.read_text(encoding="utf-8")).get("url")
+        url = read_toml(path).get("url")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -58,9 +58,9 @@ def _within(place: Path) -> Iterator[Path]:
         yield place
     elif place.is_dir():
         for path in sorted(place.rglob("*")):
-            if path.is_symlink() and path.is_dir():
+            if path.is_symlink():
                 raise StudyError(
-                    f"{path.name} in the study's folder is a link to a folder, which other machines would not have.",
+                    f"{path.name} in the study's folder is a link, which may lead to any file of yours.",
                     hint="Put a copy in its place.",
                 )
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(place).parts):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import ERASED, Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
@@ -89,7 +90,7 @@ class StudyExchange:
     def fetch_log(self) -> None:
         """Add the store's further lines to the files. Raises `StudyError` for a line that differs."""
         log, there, gone = self.files.log, self._heads(LOG), self.erased()
-        here = {writer_of(path): path.read_bytes().count(b"\n") for path in log.files()}
+        here = {writer_of(path): read_regular(path, links=False).count(b"\n") for path in log.files()}
         self._compare_own([writer for writer in there if writer.endswith(f"@{self.files.machine}")])
         behind = {
             writer: here.get(writer, 0)
@@ -399,7 +400,7 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 def lines_in(path: Path) -> list[bytes]:
     """Return the whole lines of a file, without newlines; none if it is missing."""
     with suppress(FileNotFoundError):
-        return path.read_bytes().split(b"\n")[:-1]
+        return read_regular(path, links=False).split(b"\n")[:-1]
     return []
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tomllib
 from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.locations import read_toml
+from gistpoint.core.logs import replace_file
 from gistpoint.core.study.operations import StudyError
 from gistpoint.sessions.team.address import StoreAddress, parse_address
 
@@ -41,7 +41,7 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read_note(root: Path) -> TeamNote | None:
     """Return the note of a study's folder; None if it is not shared with a team. Raises `StudyError`."""
     try:
-        note = msgspec.convert(tomllib.loads((root / FILE).read_text(encoding="utf-8")), TeamNote)
+        note = msgspec.convert(read_toml(root / FILE, links=False), TeamNote)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
@@ -55,6 +55,4 @@ def write_note(root: Path, note: TeamNote) -> None:
     """Write the note of a folder."""
     import tomli_w
 
-    part = root / f".{FILE}.{os.getpid()}.tmp"
-    part.write_text(tomli_w.dumps(msgspec.to_builtins(note)), encoding="utf-8")
-    part.replace(root / FILE)
+    replace_file(root / FILE, tomli_w.dumps(msgspec.to_builtins(note)).encode("utf-8"), durable=False)

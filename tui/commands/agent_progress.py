@@ -18,6 +18,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
+from gistpoint.tui.commands.output import drawn_on
 from gistpoint.tui.tables import Column, columns_for
 
 if TYPE_CHECKING:
@@ -115,9 +116,10 @@ class JobTable:
         self._ended_before = sum(state.status is JobStatus.ENDED for state in run.jobs.values())
 
     def __enter__(self) -> JobTable:
+        from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(auto_refresh=False, transient=True)
+        self._live = Live(console=Console(file=drawn_on(sys.stdout)), auto_refresh=False, transient=True)
         self._live.__enter__()
         return self
 

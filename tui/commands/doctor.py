@@ -11,7 +11,17 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.locations import Locations
-from gistpoint.core.plugins import GROUPS, HINT, PluginError, declared, instance_of, is_callable, load, package_of
+from gistpoint.core.plugins import (
+    GROUPS,
+    HINT,
+    PluginError,
+    declared,
+    instance_of,
+    is_callable,
+    load,
+    package_of,
+    unreadable,
+)
 from gistpoint.core.requests import Request
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
@@ -113,6 +123,7 @@ def _document(
             }
             for d in found
         ],
+        "unreadable_packages": unreadable(),
         "plugins": [
             {"group": p.group, "name": p.name, "distribution": package_of(p), "why_not": _why_not(p)}
             for p in _plugins()
@@ -165,10 +176,12 @@ def _print_backends(found: tuple[Diagnosis, ...]) -> None:
 
 
 def _print_plugins() -> None:
+    for package, why_not in unreadable().items():
+        print(visible(f"The entry points of {package} can't be read: {why_not}. {HINT}"))
     for plugin in _plugins():
         why_not = _why_not(plugin)
         broken = f" can't be loaded: {why_not}. {HINT}" if why_not else ""
-        package = f" from {package_of(plugin)}" if plugin.dist is not None else ""
+        package = f" from {package_of(plugin)}" if package_of(plugin) else ""
         print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
 
 

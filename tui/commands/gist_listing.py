@@ -158,7 +158,7 @@ def conditions(wanted: WriteConditions) -> int:
         if path.exists() and path.read_bytes() != texts[path]:
             raise UserError(f"{path} already exists, with other settings.", hint="Name another folder, or move it.")
     for path, text in texts.items():
-        write_whole(path, [text])
+        write_whole(path, [text], named=False)
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
     return DONE
 

@@ -8,15 +8,58 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
 
 if TYPE_CHECKING:
     from gistpoint.tui.tables import Column, Row
+
+
+class ReadableTerminal:
+    """A terminal as standard output or error of a command: what is printed has its control characters visible.
+
+    So a name or a message that a `print` forgot to make visible can't act on the terminal.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self.terminal = terminal
+        """The stream itself, for what draws with control characters of its own."""
+
+    def write(self, text: str) -> int:
+        """Write a text, with its newlines and tabs as they are; return how many characters it has."""
+        self.terminal.write(visible(text.replace("\r\n", "\n")))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write some texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.terminal, name)
+
+
+@contextmanager
+def readable_terminals() -> Iterator[None]:
+    """Have what is printed to a terminal made visible, until the end; a pipe gets the bytes as they are."""
+    before = sys.stdout, sys.stderr
+    for name, stream in zip(("stdout", "stderr"), before, strict=True):
+        if stream is not None and stream.isatty():
+            setattr(sys, name, ReadableTerminal(stream))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def drawn_on(stream: TextIO) -> TextIO:
+    """Return a stream for Rich, which draws with control characters of its own."""
+    return stream.terminal if isinstance(stream, ReadableTerminal) else stream
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
@@ -58,7 +101,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = Console(file=drawn_on(sys.stdout))
     least = [min(_READABLE, max(map(cell_len, column))) for column in zip(headings, *rows, strict=True)]
     fitting = sum(end <= console.width for end in accumulate(width + _GAP for width in least))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -86,25 +129,32 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
         yield visible_line(line.rstrip("\r\n")) + "\n"
 
 
-def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
-    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`."""
+def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) -> None:
+    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`.
+
+    A link or a device that the user has `named` is written to. Where the name is gistpoint's, the file takes the place
+    of whatever is there: in a shared folder that may be a link to any file of the user.
+    """
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")
     try:
-        if target.exists() and not target.is_file():
+        if named and target.exists() and not target.is_file():
             with target.open("wb") as device:
                 device.writelines(pieces)
             return
-        target = target.resolve()
+        target = target.resolve() if named else target
         part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         try:
-            with part.open("wb") as file:
+            part.unlink(missing_ok=True)
+            with part.open("xb") as file:
                 file.writelines(pieces)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
+    except RuntimeError as error:  # before Python 3.13 links in a circle are no OSError
+        raise UserError(f"{target} can't be written: its links lead in a circle.") from error
 
 
 def make_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from rich.table import Column
 from rich.text import Text
 
 from gistpoint.core.readable import duration
+from gistpoint.tui.commands.output import drawn_on
 
 _BAR = 12
 """Cells of the bar."""
@@ -21,7 +22,7 @@ class ProgressBar:
     """One line at the bottom of standard error, drawn several times a second."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False)
+        console = Console(file=drawn_on(sys.stderr), highlight=False)
         name = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
         columns: list[ProgressColumn] = [
             SpinnerColumn("dots" if console.encoding.startswith("utf") else "line"),

@@ -171,7 +171,7 @@ def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
 
 def _write(path: Path, content: bytes) -> None:
     make_folder(path.parent)
-    write_whole(path, [content])
+    write_whole(path, [content], named=False)
 
 
 def _position(text: str) -> int:

@@ -61,9 +61,9 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     # By the token, since an interrupt raised while a figure is drawn may be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
-    write_whole(target, content.page)
-    write_whole(others["results"], [content.results])
-    write_whole(others["methods"], [content.methods])
+    write_whole(target, content.page, named=bool(wanted.output))
+    write_whole(others["results"], [content.results], named=False)
+    write_whole(others["methods"], [content.methods], named=False)
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
     still_open = sum(answer.open for answer in made.checklist)
     if as_json:

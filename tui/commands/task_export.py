@@ -46,7 +46,7 @@ def export(wanted: ExportTasks) -> int:
             work.progress.detail(path)
             place = target / PurePosixPath(path)
             make_folder(place.parent)
-            write_whole(place, [data])
+            write_whole(place, [data], named=False)
             if data.startswith(b"#!/bin/sh"):
                 place.chmod(0o755)
     print(target)

@@ -97,7 +97,7 @@ def listing(wanted: ListTasks) -> int:
     else:
         _print_tasks(columns, tasks)
     for item in broken:
-        print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
+        print(visible_line(f"{item.folder.name}: {item.problem}"), file=sys.stderr)
     return DONE
 
 

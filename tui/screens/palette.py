@@ -18,6 +18,7 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.text import visible_line
 from gistpoint.tui.base_screen import BaseScreen
@@ -44,9 +45,9 @@ class PaletteEntry:
 def uses(path: Path) -> dict[str, int]:
     """Return how often each command was chosen here, by id; empty if there is no valid record."""
     try:
-        counts = json.loads(path.read_bytes())
+        counts = json.loads(read_regular(path))
         return {id: count for id, count in counts.items() if isinstance(count, int)}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}
 
 

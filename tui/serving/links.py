@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import read_regular, read_toml
 from gistpoint.core.logs import replace_file, wait_for
 from gistpoint.core.ports import TimeSource
 
@@ -62,10 +62,10 @@ class LinkBook:
     def all(self) -> Mapping[str, Link]:
         """Return the links by participant. Raises `LinksError` if the file can't be read."""
         try:
-            found = msgspec.json.decode(self._path.read_bytes(), type=_File)
+            found = msgspec.json.decode(read_regular(self._path), type=_File)
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise LinksError(f"{self._path} can't be read: {error}.", hint="Fix it, or remove it.") from error
         if (found.format, found.version) != (FORMAT, VERSION):
             raise LinksError(f"{self._path} was written by another version.", hint="Serve with that version.")
@@ -117,11 +117,9 @@ def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
 
     Raises `LinksError`.
     """
-    import tomllib
-
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        values = read_toml(path)
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         hint = 'It has lines such as P01 = ["TASK", "TASK"].'
         raise LinksError(f"{path} can't be read: {reason}.", hint=hint) from error

@@ -23,6 +23,7 @@ from gistpoint.core.generation.making import ControlsOf, write_proven
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.settings import SOURCE_KEYS, SourceSpec, read_source
 from gistpoint.core.kinds.folder import add_provenance, read_answer
+from gistpoint.core.locations import parsed_toml
 from gistpoint.core.ports import Runner
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.fields import Fields
@@ -75,7 +76,7 @@ class RecordSources:
 def read_sources(text: str, file: str) -> RecordSources:
     """Return the sources in a TOML text; raises `SourceError` naming `file` and the key that is wrong."""
     try:
-        fields = Fields(tomllib.loads(text), file)
+        fields = Fields(parsed_toml(text), file)
         fields.only(("source",))
         return RecordSources(tuple(_source(table) for table in fields.tables("source")))
     except tomllib.TOMLDecodeError as error:

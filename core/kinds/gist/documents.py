@@ -16,6 +16,7 @@ from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, GistTask
 from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test
 from gistpoint.core.kinds.gist.overrides import require_known
 from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
+from gistpoint.core.locations import read_regular
 from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import Task
@@ -169,7 +170,7 @@ def read_figures(task: Task) -> GistFigures | None:
     Functions and files are counted from the trace: earlier versions left out those of tests.
     """
     try:
-        found = msgspec.json.decode((task.folder / ANSWER_FILE).read_bytes(), type=_FiguredFile).gist
+        found = msgspec.json.decode(read_regular(task.folder / ANSWER_FILE), type=_FiguredFile).gist
     except (OSError, msgspec.MsgspecError):
         return None
     functions = {(one.path, one.line, one.qualname) for one in found.trace.functions}

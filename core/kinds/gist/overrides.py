@@ -7,7 +7,6 @@ attempts under all conditions of one task are in one home (docs/decisions/0050).
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +27,7 @@ from gistpoint.core.kinds.gist.model import (
     with_settings,
 )
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, needing_execution
+from gistpoint.core.locations import parsed_toml
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.fields import Fields, Positive
@@ -130,7 +130,7 @@ def parse_overrides(data: bytes, file: str) -> GistOverrides:
     """
     try:
         text = data.decode("utf-8-sig")
-        values = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        values = json.loads(text) if text.lstrip().startswith("{") else parsed_toml(text)
     except (ValueError, RecursionError) as error:
         raise GistSettingsError(f"{file} is neither TOML nor a JSON object ({str(error)[:200]}).") from error
     return read_overrides(values, file)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.plugins import declared, is_callable, load
+from gistpoint.core.plugins import declared, is_callable, load, pieces_of
 from gistpoint.core.tasks.model import CANARY
 from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExporter, TaskExportSettings
 from gistpoint.sessions.exports.tasks.harbor import harbor_files, inspect_files
@@ -69,6 +70,6 @@ def task_exporter(name: str) -> TaskExporter:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(TASK_ENTRY_POINTS)}
     if name in installed:
-        return cast("TaskExporter", load(installed[name], is_callable))
+        return partial(pieces_of, installed[name], load(installed[name], is_callable), tuple)
     known = ", ".join(["archive", *TASK_FORMATS, *installed])
     raise UserError(f"Tasks can't be exported to {name!r}.", hint=f"Known: {known}.")

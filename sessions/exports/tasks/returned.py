@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import LARGEST_RECORDS, read_regular, read_regular_text
 from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError, opened
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str
 
@@ -87,7 +88,7 @@ def _loaded(file: Path) -> Any:
         raise ReturnedError(f"{file.name} is not a file.")
     if file.stat().st_size > _MOST:
         raise ReturnedError(f"{file.name} is larger than {_MOST >> 20} MiB.")
-    text = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    text = read_regular(file).decode("utf-8-sig", errors="surrogateescape")
     try:
         if file.suffix == ".jsonl":
             return [json.loads(line) for line in text.split("\n") if line.strip()]
@@ -145,7 +146,7 @@ def _reports(files: list[Path]) -> list[_Report]:
     for file in files:
         if file.suffix == ".json" and file.stat().st_size <= _MOST:
             try:
-                report = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
+                report = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="surrogateescape"))
             except (ValueError, RecursionError):
                 continue
             if isinstance(report, dict) and isinstance(report.get("resolved_ids"), list):
@@ -203,7 +204,7 @@ class _LeftFiles(Mapping[str, bytes]):
         for root in self._roots:
             place = root / path
             if _is_taken(place):
-                return place.read_bytes()
+                return read_regular(place, links=False)
         raise KeyError(path)
 
     def __iter__(self) -> Iterator[str]:

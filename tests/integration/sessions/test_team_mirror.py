@@ -220,9 +220,7 @@ def test_a_server_that_is_killed_while_lines_are_sent_loses_none(one: TeamMachin
     assert one.check() == []
 
 
-def test_another_line_under_a_key_is_a_conflict_and_overwrites_none(
-    one: TeamMachine, server: PostgresServer
-) -> None:
+def test_another_line_under_a_key_is_a_conflict_and_overwrites_none(one: TeamMachine, server: PostgresServer) -> None:
     task = one.task()
     opened = one.start(task)
     name = name_of(opened)

@@ -15,6 +15,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds import registry
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.sessions.exports.registry import exporter
 from gistpoint.sessions.formats import registry as formats
 from gistpoint.sessions.runs.opening import open_run
 
@@ -52,6 +53,12 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
     ("module", "why"),
     [
         ("import sys\nsys.exit('bye')\n", "SystemExit: bye"),
+        ("class Panic(BaseException): pass\nraise Panic('at the disco')\n", "Panic: at the disco"),
+        (
+            "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no text')\nraise Mute\n",
+            "Mute: its text can't be read",
+        ),
+        ("raise RuntimeError('long ' * 100_000)\n", "RuntimeError: long long"),
         ("KIND = 'a text'\n", "it is a str, not a TaskKind"),
         ("from assertion_kind import AssertionKind as KIND\n", "it is a ABCMeta, not a TaskKind"),
         (
@@ -66,7 +73,7 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
             "the tool 'read_file' is gistpoint's own, and another one",
         ),
     ],
-    ids=["exit", "text", "class", "mode", "tool"],
+    ids=["exit", "panic", "mute", "long", "text", "class", "mode", "tool"],
 )
 def test_one_that_is_not_what_its_group_needs_is_left_out_and_named(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
@@ -75,7 +82,52 @@ def test_one_that_is_not_what_its_group_needs_is_left_out_and_named(
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
     assert registry.all_kinds() == registry.BUILT_IN
     assert why in registry.not_loaded()
+    assert len(registry.not_loaded()) < 1_000
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("entry_points.txt", b"[other]\n\xff = a:b\n"),
+        ("entry_points.txt", b"no section = a:b\n"),
+        ("METADATA", b"\xff"),
+    ],
+    ids=["points", "section", "metadata"],
+)
+def test_a_package_whose_entries_are_no_text_hinders_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, content: bytes
+) -> None:
+    install_package(tmp_path / "good", monkeypatch, "[gistpoint.exporters]\nplain = json:dumps\n")
+    bad = tmp_path / "bad" / "odd-1.0.dist-info"
+    bad.mkdir(parents=True)
+    (bad / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (bad / "entry_points.txt").write_text("[gistpoint.exporters]\nodd = json:dumps\n")
+    (bad / file).write_bytes(content)
+    monkeypatch.syspath_prepend(str(tmp_path / "bad"))
+    names = [entry.name for entry in plugins.declared("gistpoint.exporters")]
+    assert "plain" in names
+    assert plugins.unreadable().keys() <= {"odd"}
+    for entry in plugins.declared("gistpoint.exporters"):
+        assert "None" not in plugins.package_of(entry)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("yield 'a'\n    raise RuntimeError('half way')", "RuntimeError: half way"),
+        ("return [b'bytes']", "TypeError: it gives a bytes, not a str"),
+        ("return None", "TypeError: "),
+    ],
+    ids=["half", "bytes", "none"],
+)
+def test_an_exporter_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.exporters]\nodd = cart_writes:write\n")
+    (tmp_path / "shelf" / "cart_writes.py").write_text(f"def write(document):\n    {body}\n")
+    monkeypatch.delitem(sys.modules, "cart_writes", raising=False)
+    with pytest.raises(plugins.PluginFailedError, match=rf"'odd' \(gistpoint.exporters, from cart 1.0\) failed: {why}"):
+        list(exporter("odd")(None))  # type: ignore[arg-type]
+    monkeypatch.delitem(sys.modules, "cart_writes", raising=False)
 
 
 @pytest.mark.parametrize("returned", ["1 / 0", "None", "'sure'"])

@@ -52,6 +52,20 @@ def only(monkeypatch):
     return use
 
 
+@pytest.mark.parametrize("fails", ["make", "probe"])
+def test_a_requested_plugin_that_fails_is_reported(home, monkeypatch, fails):
+    class Failing(PlainBackend):
+        def __init__(self):
+            if fails == "make":
+                raise RuntimeError("not today")
+
+        def probe(self):
+            raise RuntimeError("not today")
+
+    with pytest.raises(SandboxUnavailableError, match="The sandbox cart does not work here: RuntimeError: not today"):
+        ladder.choose("cart", consented=False, backends={"cart": Failing})
+
+
 def test_one_that_isolates_is_enough(home, only, capsys):
     only(Closed, Isolating, PlainBackend)
     assert cli.main(["doctor"]) == 0

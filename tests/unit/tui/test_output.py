@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gistpoint.tui import cli
-from gistpoint.tui.commands.output import print_table
+from gistpoint.tui.commands.output import print_table, readable_terminals
 
 Captured = pytest.CaptureFixture[str]
 HEADINGS = ["attempt", "task", "mode", "started", "outcome"]
@@ -37,6 +37,63 @@ def test_columns_that_do_not_fit_are_named_and_the_others_readable(
         assert ROW[0][:11] in shown
         assert ROW[1] in shown
     assert ("solved" in shown) is (not left_out)
+
+
+ACTING = "\x1b]0;title\x07\x9b2J\u202e\x1b]8;;http://x\x1b\\"
+
+
+def _acts(shown: str) -> bool:
+    return any(mark in shown for mark in ("\x1b]", "\x07", "\x9b", "\u202e"))
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_any_print_of_a_command_says_cannot_act_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, stream, terminal)
+    with readable_terminals():
+        print(f"a\tname {ACTING}\r\nnext", file=getattr(sys, stream))
+        getattr(sys, stream).writelines([ACTING, "\n"])
+        assert getattr(sys, stream).isatty()
+    assert getattr(sys, stream) is terminal
+    assert not _acts(terminal.getvalue())
+    assert terminal.getvalue().startswith("a\tname ␛]0;title␇")
+    assert "\nnext\n" in terminal.getvalue()
+
+
+def test_a_pipe_gets_the_bytes_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    with readable_terminals():
+        print(ACTING, end="")
+    assert pipe.getvalue() == ACTING
+
+
+def test_a_table_is_drawn_with_its_colours_on_a_readable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with readable_terminals():
+        print_table(HEADINGS, [[ACTING, *ROW[1:]]])
+    assert "\x1b[1m" in terminal.getvalue()
+    assert "␛" in terminal.getvalue()
+    assert not _acts(terminal.getvalue())
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_the_folder_of_a_broken_task_cannot_act_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stream: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
+    broken = tmp_path / "data" / "tasks" / f"x{ACTING.replace('/', '')}"
+    broken.mkdir(parents=True)
+    (broken / "task.toml").write_text('"\\u001b]0;x\\u0007" = 1\n')
+    monkeypatch.setattr(sys, stream, terminal)
+    assert cli.main(["task", "list"]) == 0
+    assert not _acts(terminal.getvalue())
 
 
 def test_a_table_without_rows_has_its_headings(monkeypatch: pytest.MonkeyPatch) -> None:

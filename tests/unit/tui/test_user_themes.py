@@ -47,6 +47,26 @@ def test_a_file_that_is_no_theme_is_told_with_its_key(tmp_path: Path, text: str,
     assert said in problem
 
 
+@pytest.mark.parametrize(
+    "colour",
+    [f"rgb({'9' * 5_000},1,1)", f"hsl({'9' * 400},1%,1%)", "#" + "f" * 10_000, "red; } Screen { display: none"],
+)
+def test_a_colour_that_cannot_be_is_told_with_its_key(tmp_path: Path, colour: str) -> None:
+    themes, problems = read_themes(folder(tmp_path, x=f'primary = "{colour}"', good='primary = "#88C0D0"'))
+    assert "good" in themes
+    assert all("'primary' must be a colour" in problem for problem in problems)
+    for theme in themes.values():
+        theme.to_color_system().generate()
+
+
+def test_names_of_themes_and_their_number_are_bounded(tmp_path: Path) -> None:
+    place = folder(tmp_path, x=f'primary = "#fff"\nname = "{"x" * 61}"')
+    assert "'name' must be a word" in read_themes(place)[1][0]
+    for number in range(300):
+        (tmp_path / "themes" / f"y{number:03}.toml").write_text('primary = "#88C0D0"')
+    assert len(read_themes(place)[0]) < 300
+
+
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (folder(tmp_path) / "themes" / "x.toml").write_bytes(b"\xff\xfe")
     (tmp_path / "themes" / "y.toml").mkdir()

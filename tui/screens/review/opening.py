@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from textual.app import ComposeResult
 from textual.widget import Widget
 
+from gistpoint.core.locations import opened_regular
 from gistpoint.tui.base_screen import WIDE, BaseScreen
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -67,7 +68,7 @@ def is_one_run(names: Sequence[str]) -> bool:
     if path.is_dir():
         return (path / "journal.jsonl").is_file()
     try:
-        with path.open("rb") as file:
+        with opened_regular(path) as file:
             start = file.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
         return False

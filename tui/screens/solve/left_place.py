@@ -13,7 +13,7 @@ from textual.screen import Screen
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.tui.known import last_source, shown_file, shown_function
 from gistpoint.tui.screens.solve.interruptions import How
@@ -57,8 +57,8 @@ class PlaceKeeper:
     def _left(self) -> LeftPlace:
         nowhere = LeftPlace(len(self._attempt.state.calls))
         try:
-            found = msgspec.json.decode(self._file.read_bytes(), type=LeftPlace)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            found = msgspec.json.decode(read_regular(self._file), type=LeftPlace)
+        except (OSError, ValueError, RecursionError):
             return nowhere
         return found if found.calls == nowhere.calls else nowhere  # the attempt may have continued elsewhere
 
