@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from gistpoint.core.confirmation.showing import Shower, answer_text, same_answer, same_without_order
+from gistpoint.core.confirmation.showing import (
+    Shower,
+    answer_text,
+    effects_text,
+    same_answer,
+    same_effects,
+    same_without_order,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
@@ -58,9 +65,42 @@ def test_whether_a_call_can_be_put_again_is_not_for_the_submission_to_say() -> N
     request = {"do": "call", "roots": []}
     assert Exchange(request, {**ANSWER, "stays": True}).is_plain
     for number in (1_000_000_000, -1_000_000_001):
-        for roots, heap in (([["t", [["#", number]]]], {}), ([1], {"-5": ["dict", [["k", ["#", number]]]]})):
-            assert not Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
+        for roots, heap in (
+            ([["t", [["#", number]]]], {}),
+            ([1], {"-5": ["dict", [["k", ["#", number]]]]}),
+            ([1], {"-5": ["list", [], ["#", number]]}),
+            ([["a", number, "function", "f", None]], {}),
+        ):
+            assert Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
+    assert Exchange(request, {"re": "callback", "roots": [["t", []], ["t", []]], "heap": {}}).is_plain
     assert not Exchange({**request, "stays": True}, ANSWER).is_plain
+
+
+def kept(number: int, name: str = "f", place: int = -5) -> dict[str, Any]:
+    heap = {str(place): ["list", [["#", number]]], str(number): ["function", name, None]}
+    return {"re": "value", "roots": [["#", place], ["a", number - 1, "function", "g", None]], "heap": heap}
+
+
+def test_each_process_counts_what_stays_with_it_by_itself() -> None:
+    assert same_without_order(kept(-1_000_000_000), kept(-1_000_000_017))
+    assert same_answer(kept(-1_000_000_000), kept(-1_000_000_017))
+    assert not same_answer(kept(-1_000_000_000), kept(-1_000_000_017, "h"))
+    assert not same_answer(kept(-1_000_000_000), kept(-1_000_000_017, place=-6))
+    text = {**ANSWER, "roots": ['["#", -1000000000]']}
+    assert not same_answer(text, {**ANSWER, "roots": ['["#", -1000000001]']})
+    given = [{**ANSWER, "roots": [["#", number]]} for number in (1_000_000_000, 1_000_000_001)]
+    assert not same_answer(*given)
+
+
+@pytest.mark.parametrize("name", ["out", "err", "warnings", "logs"])
+def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None:
+    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x"]], "logs": [["a", 1, "x"]]}
+    other = {**ANSWER, name: effects[name]}
+    assert same_answer(ANSWER, other)
+    assert not same_effects(ANSWER, other)
+    request = {"roots": [1]}
+    assert effects_text(request, ANSWER, Shower()) == "its arguments are then (1)"
+    assert "x" in effects_text(request, other, Shower())
 
 
 ODD = [
