@@ -175,7 +175,7 @@ def _yields(function: ast.AST) -> bool:
     return False
 
 
-def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool = False) -> tuple[str, ...]:
+def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
     """Return the Python files of a tree that belong to its tests: the other process does not have them.
 
     With `data` they are all files of its tests, where expected results may be, but for settings that a build needs.

@@ -75,6 +75,8 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     """Calls that the submission answered."""
     tests: int = 0
     """Tests that count and were run."""
+    uncovered: int = 0
+    """Tests that fail with the corrupted function and were not run: whether they pass is only the submission's word."""
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None
     """The smallest varied input on which submission and original differ; a note, which changes no result."""

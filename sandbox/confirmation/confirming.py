@@ -94,6 +94,11 @@ class _Case:
         return tuple(dict.fromkeys(found))
 
     @property
+    def failing(self) -> frozenset[str]:
+        """The tests that fail with the corrupted function."""
+        return self.answer.baseline_for(self.place.backend.name).failing
+
+    @property
     def entering(self) -> tuple[str, ...]:
         """The tests that pass on the original and enter a function of the task, as far as that is known."""
         entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
@@ -125,7 +130,7 @@ class SandboxConfirmer:
         try:
             case = self._case(task, answer, run)
             found = msgspec.structs.replace(_Control(case, run).made(), data_hidden=True)
-            shown = replace(case, hidden=test_paths(case.original, task.suite.test_files))
+            shown = replace(case, hidden=test_paths(case.original, task.suite.test_files, data=False))
             if not found.confirmable and shown.hidden != case.hidden:
                 # Without the files that the tests read, the function itself may not work.
                 found = _Control(shown, run).made()
@@ -412,7 +417,8 @@ class _PassCheck:
             detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."
             found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
             return _counted(found, report, tests)
-        return _counted(Confirmation(Confirmed.CONFIRMED), report, tests)
+        uncovered = len(self.case.failing.difference(tests))
+        return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
 
     def _known(self, functions: Sequence[FunctionName]) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
         """Return the tests that count and what the true functions' answers hold; learnt now for other functions."""
@@ -438,7 +444,7 @@ class _PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> bool:
-        """Whether tests that fail do so only because some changes were not made, which may be those of a right repair."""
+        """Whether tests fail only because some changes were not made, which may be those of a right repair."""
         without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
         return not without_unmade and self._with_all_changes(functions, learned, failing) is None
 
