@@ -426,7 +426,9 @@ class StubCalls:
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Audit hook: note that something is run that holds a text of an answer, or that nobody has seen before."""
-        if self.in_test and not self.reporting:
+        if self.reporting:
+            return
+        if self.in_test:
             self.hear_code(event, arguments)
         if not self.texts or self.asked or self.runs_text:
             return

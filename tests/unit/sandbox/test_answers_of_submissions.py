@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gistpoint.core.confirmation import differences
 from gistpoint.core.confirmation.showing import (
     Shower,
     answer_text,
@@ -18,6 +21,7 @@ from gistpoint.core.confirmation.showing import (
 )
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
+from gistpoint.sandbox.payload.code_heard import loads_module, what_runs
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
 
@@ -155,3 +159,41 @@ def test_categories_that_the_true_function_used_and_those_of_python_are_taken() 
     assert side.warning_named("builtins:exec") is None
     assert side.warning_named("ssl:SSLError") is None
     assert side.warning_named("pytest:PytestWarning") is None
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments", "other"),
+    [
+        ("compile", ("x + 1", "a"), ("x + 2", "a")),
+        ("compile", (b"x + 1", "a"), (b"x + 2", "a")),
+        ("compile", (ast.parse("x + 1"), None), (ast.parse("x + 2"), None)),
+        ("pickle.find_class", ("os", "path"), ("os", "system")),
+        ("marshal.loads", (b"a",), (b"b",)),
+        ("os.system", (b"true",), (b"false",)),
+    ],
+)
+def test_what_is_run_is_told_apart(event: str, arguments: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+    assert what_runs(event, arguments) == what_runs(event, arguments) != b""
+    assert what_runs(event, arguments) != what_runs(event, other)
+    assert what_runs("open", arguments) == b""
+
+
+def test_what_loads_a_module_is_not_an_answer_that_is_run() -> None:
+    assert not loads_module()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_code", "is_data"),
+    [
+        ("tests/test_a.py", True, False),
+        ("tests/data/expected.json", False, True),
+        ("tests/conftest.py", True, False),
+        ("pyproject.toml", False, False),
+        ("setup.cfg", False, False),
+        ("lib/data.json", False, False),
+    ],
+)
+def test_the_other_process_has_neither_tests_nor_what_they_expect(path: str, is_code: bool, is_data: bool) -> None:
+    tree: Any = SimpleNamespace(files=lambda: (path,))
+    assert differences.test_paths(tree, (), data=False) == ((path,) if is_code else ())
+    assert differences.test_paths(tree, (), data=True) == ((path,) if is_code or is_data else ())
