@@ -295,6 +295,7 @@ class PassConfirmed(EventData, frozen=True):
     detail: str | UnsetType = UNSET
     calls: int = 0
     tests: int = 0
+    uncovered: int | UnsetType = UNSET
     contradiction: AnsweredCall | UnsetType = UNSET
     beyond: AnsweredCall | UnsetType = UNSET
     varied: int = 0

@@ -63,15 +63,17 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return why a pass is to be read before it counts (`formats.md`, confirmation).
 
-    `marks` are those of its text. A confirmed pass counts whatever its marks; a contradicted one needs a reviewer.
+    `marks` are those of its text. A confirmed pass counts whatever its marks, if all tests that fail with the corrupted
+    function confirm it: a submission that is right in some of them may have patched what judges the others. A
+    contradicted pass needs a reviewer.
     """
-    match standing_of(confirmation):
-        case Standing.CONFIRMED:
-            return ()
-        case Standing.NOT_ASKED:
-            return tuple(marks)
-    seen = confirmation.marks if confirmation is not None else ()
-    contradicted = standing_of(confirmation) is Standing.CONTRADICTED
+    if confirmation is None:
+        return tuple(marks)
+    standing = standing_of(confirmation)
+    if standing is Standing.CONFIRMED and not confirmation.uncovered:
+        return ()
+    seen = confirmation.marks
+    contradicted = standing is Standing.CONTRADICTED
     return tuple(dict.fromkeys([*([CONTRADICTED] if contradicted else []), *marks, *seen]))
 
 

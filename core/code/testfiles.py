@@ -35,6 +35,11 @@ def is_test_path(path: str) -> bool:
     return _TEST_FILE.fullmatch(name) is not None
 
 
+def is_configuration(path: str) -> bool:
+    """Return whether a path is a file that configures the tests, or the build of the repository."""
+    return PurePosixPath(path).name in _CONFIGURATION
+
+
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:
     """Return whether a solver may not change `path`: it is a test path, or a file that tests were collected from."""
     return str(PurePosixPath(path)) in collected_files or is_test_path(path)

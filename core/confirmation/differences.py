@@ -10,7 +10,7 @@ from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.splice import remove_body, with_definition
-from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.code.testfiles import is_configuration, is_protected
 from gistpoint.core.confirmation.model import Unconfirmable
 from gistpoint.core.trees import SourceTree
 
@@ -175,10 +175,14 @@ def _yields(function: ast.AST) -> bool:
     return False
 
 
-def test_paths(tree: SourceTree, collected: Collection[str]) -> tuple[str, ...]:
-    """Return the Python files and settings of a tree that belong to its tests: the other process does not have them."""
+def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
+    """Return the Python files of a tree that belong to its tests: the other process does not have them.
+
+    With `data` they are all files of its tests, where expected results may be, but for settings that a build needs.
+    """
     files = frozenset(collected)
-    return tuple(path for path in tree.files() if path.endswith(".py") and is_protected(path, files))
+    found = (path for path in tree.files() if is_protected(path, files))
+    return tuple(path for path in found if path.endswith(".py") or (data and not is_configuration(path)))
 
 
 def without(tree: SourceTree, paths: Collection[str]) -> SourceTree:

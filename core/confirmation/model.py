@@ -75,6 +75,8 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     """Calls that the submission answered."""
     tests: int = 0
     """Tests that count and were run."""
+    uncovered: int = 0
+    """Tests that fail with the corrupted function and were not run: whether they pass is only the submission's word."""
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None
     """The smallest varied input on which submission and original differ; a note, which changes no result."""
@@ -109,6 +111,10 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     """By function: the classes and names that the true function's answers were seen to hold."""
     writes: Mapping[str, tuple[str, ...]] = {}
     """By function: the attributes and containers that the true function was seen to change."""
+    runs: tuple[str, ...] | None = None
+    """What was compiled, unpickled and started while the true function answered, as hashes; None if nobody looked."""
+    data_hidden: bool = False
+    """Whether the submission's process also lacks the files of the tests that are no Python."""
     reasons: Mapping[str, int] = {}
     """How many tests do not count, by reason."""
     seconds: float = 0.0

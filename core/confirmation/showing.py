@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -116,11 +117,27 @@ def answer_text(reply: Message, shower: Shower) -> str:
     if reply.get("re") not in ("value", "raised", "stop"):
         return bounded(str(reply.get("words") or reply.get("re")))
     shower.take(reply)
-    try:
-        text = shower.text(reply["roots"][0])
-    except (LookupError, TypeError, ValueError, AttributeError):
-        text = "<no data>"  # a submission can write anything in place of an answer
+    text = _shown(lambda: shower.text(reply["roots"][0]))
     return bounded({"raised": f"raises {text}", "stop": "ends"}.get(reply["re"], text))
+
+
+def effects_text(request: Message, reply: Message, shower: Shower) -> str:
+    """Return what a call leaves behind besides its value: its arguments, and what it wrote, warned and logged."""
+    arguments = _shown(lambda: shower.parts(request["roots"], 1))
+    texts = [f"its arguments are then ({arguments})"]
+    texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]
+    return bounded("; ".join(texts))
+
+
+_EFFECTS = {"out": "it prints", "err": "it prints to stderr", "warnings": "it warns", "logs": "it logs"}
+"""What travels with an answer (`sandbox/payload/submission_server.py`), in words."""
+
+
+def _shown(show: Callable[[], str]) -> str:
+    try:
+        return show()
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return "<no data>"  # a submission can write anything in place of an answer
 
 
 def same_answer(first: Message, second: Message) -> bool:
@@ -128,9 +145,20 @@ def same_answer(first: Message, second: Message) -> bool:
     return _comparable(first) == _comparable(second)
 
 
+def same_effects(first: Message, second: Message) -> bool:
+    """Whether two answers wrote, warned and logged the same."""
+    return all(first.get(name) == second.get(name) for name in _EFFECTS)
+
+
+_KEPT = re.compile(r'(?<=\["[#a]", )-\d{10,}(?=[],])|(?<=")-\d{10,}(?=": )')
+"""The numbers of what stays with the submission, in a message as JSON: each process counts them by itself."""
+
+
 def _comparable(reply: Message) -> str:
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
-    return json.dumps(kept, sort_keys=True)
+    numbers: dict[str, str] = {}
+    text = json.dumps(kept, sort_keys=True)
+    return _KEPT.sub(lambda found: numbers.setdefault(found[0], f"-{len(numbers)}"), text)
 
 
 def same_without_order(first: Message, second: Message) -> bool:

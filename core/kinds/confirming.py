@@ -134,6 +134,8 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
         lines.append(f"seen in it: {', '.join(confirmation.marks)}")
     if confirmation.calls:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
+    if confirmation.uncovered:
+        lines.append(f"{confirmation.uncovered} tests that fail with the corrupted function were not run so")
     return lines
 
 

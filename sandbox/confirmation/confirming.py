@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -32,7 +33,9 @@ from gistpoint.core.confirmation.showing import (
     Shower,
     answer_text,
     call_text,
+    effects_text,
     same_answer,
+    same_effects,
     same_without_order,
 )
 from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, TaskError
@@ -64,6 +67,10 @@ _COMPARED_TESTS = 3
 _ASKED_OTHERWISE = "answers differ when they are asked for again"
 _WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
+_FEWER_TESTS = "changes other functions, with which fewer tests can be run"
+_CHANGES_MORE = "changes what the true function never changes"
+_CHANGES_DETAIL = "The tests pass only if what the true function never changes is changed."
+_RUNS_MORE = "answers with what the library runs as code, otherwise than the true function does"
 _NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
 
 
@@ -85,6 +92,11 @@ class _Case:
         """The functions that the task is about. Raises `NotConfirmableError` for a class."""
         found = (outermost(self.original, target.name) for target in self.answer.targets)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The tests that fail with the corrupted function."""
+        return self.answer.baseline_for(self.place.backend.name).failing
 
     @property
     def entering(self) -> tuple[str, ...]:
@@ -117,7 +129,12 @@ class SandboxConfirmer:
         """Return what the controls of a task show; see `Confirmer.control`."""
         try:
             case = self._case(task, answer, run)
-            return _Control(case, run).made()
+            found = msgspec.structs.replace(_Control(case, run).made(), data_hidden=True)
+            shown = replace(case, hidden=test_paths(case.original, task.suite.test_files, data=False))
+            if not found.confirmable and shown.hidden != case.hidden:
+                # Without the files that the tests read, the function itself may not work.
+                found = _Control(shown, run).made()
+            return found
         except NotConfirmableError as error:
             return Controls(confirmable=False, reason=error.reason, detail=error.detail)
         except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
@@ -135,7 +152,7 @@ class SandboxConfirmer:
         """Return what came of the confirmation of a pass; see `Confirmer.confirm`."""
         began = time.monotonic()
         try:
-            case = self._case(task, answer, run)
+            case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
             if found.result is Confirmed.UNCONFIRMED:
                 found = _with(found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run)))
@@ -145,13 +162,14 @@ class SandboxConfirmer:
             found = _unconfirmed(Unconfirmable.SANDBOX, str(error))
         return _with(found, seconds=round(time.monotonic() - began, 3))
 
-    def _case(self, task: Task, answer: Answer, run: RunContext) -> _Case:
+    def _case(self, task: Task, answer: Answer, run: RunContext, *, data: bool = True) -> _Case:
+        """Return the case of a task; `data` is whether the other process lacks the data of the tests as well."""
         run.progress(RunProgress("preparing"))
         given = SourceTree.open(task.tree_path)
         original = repaired_tree(given, answer.targets)
         environment = self._environments.get(task.environment, self._backend, cancel=run.cancel)
         place = RunPlace(self._backend, environment, task.environment, self._limits)
-        hidden = test_paths(original, task.suite.test_files)
+        hidden = test_paths(original, task.suite.test_files, data=data)
         seconds = answer.baseline_for(self._backend.name).seconds
         return _Case(task, answer, place, given, original, hidden, seconds)
 
@@ -199,7 +217,8 @@ def _checked(case: _Case, controls: Controls, submitted: SourceTree, run: RunCon
         return _PassCheck(case, controls, submitted, run).made()
     except NotConfirmableError as error:
         # The passes of this task can be confirmed, so this one avoids it, whatever for.
-        return _unconfirmed(error.reason, error.detail, (_WRITTEN_OTHERWISE,))
+        mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
+        return _unconfirmed(error.reason, error.detail, (mark,))
 
 
 def _with(found: Confirmation, **changes: object) -> Confirmation:
@@ -250,6 +269,7 @@ class _Control:
             calls=sum(true.asked[id].calls for id in chosen),
             answers={str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)},
             writes={str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)},
+            runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
             reasons=self._reasons(true, len(unsteady)),
             seconds=round(true.seconds, 3),
         )
@@ -318,28 +338,41 @@ def _ran(
     submitted: SourceTree,
     learned: Sequence[Mapping[str, Sequence[str]]],
     run: RunContext,
+    *,
+    all_changes: bool = False,
 ) -> PairReport:
     timeout = max(_LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
-    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned)
+    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)
     return Pair(case.place, order).run(run)
 
 
+_Alike = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+
+
 def _unlike_tests(
-    case: _Case, functions: Sequence[FunctionName], submitted: SourceTree, report: PairReport
+    case: _Case,
+    functions: Sequence[FunctionName],
+    submitted: SourceTree,
+    report: PairReport,
+    alike: _Alike = same_without_order,
 ) -> list[str]:
     """Return the tests with a call that is answered otherwise when it is asked again, in another order and process."""
     calls = list(plain_calls(report, _ASKED_AGAIN))
     tree = without(submitted, case.hidden)
     process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
     try:
-        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange)]
+        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange, alike)]
     finally:
         process.close()
 
 
-def _answers_alike(process: SubmissionProcess, exchange: Exchange) -> bool:
+def _answers_alike(process: SubmissionProcess, exchange: Exchange, alike: _Alike) -> bool:
     answer = parsed(process.answer_call(exchange.request))
-    return answer is not None and same_without_order(exchange.answer, answer)
+    return answer is not None and alike(exchange.answer, answer)
+
+
+def _alike_with_effects(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return same_without_order(first, second) and same_effects(first, second)
 
 
 # A pass
@@ -360,33 +393,93 @@ class _PassCheck:
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
         tests, learned = self._known(functions)
-        if not tests:
-            return _unconfirmed(Unconfirmable.NO_CONTROL, "No test that counts asks the functions that were changed.")
         report = _ran(self.case, functions, tests, self.submitted, learned, self.run)
         if report.conclusion.status is not RunStatus.FINISHED:
             late = report.conclusion.status is RunStatus.TIMED_OUT
             reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
             return _counted(_unconfirmed(reason, report.conclusion.reason, (_NOT_ANSWERED,)), report, tests)
-        failing = [id for id in tests if id not in frozenset(report.passed())]
+        failing = report.failing(tests)
         self.run.progress(RunProgress("running", 1, 2))
         if failing:
-            return _counted(self._of_failing(functions, learned, failing, report), report, tests)
-        unlike = _unlike_tests(self.case, functions, self.submitted, report)
+            found = self._of_failing(functions, learned, failing, report)
+            if found.result is Confirmed.CONTRADICTED and self._passes_with_all_changes(
+                functions, learned, failing, report
+            ):
+                found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
+            return _counted(found, report, tests)
+        unmade = [id for id in tests if report.asked[id].unmade]
+        if unmade:
+            found = self._with_all_changes(functions, learned, unmade)
+            if found is not None:
+                return _counted(found, report, tests)
+        unlike = self._unlike(functions, learned, tests, report)
         if unlike:
             detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."
             found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
             return _counted(found, report, tests)
-        return _counted(Confirmation(Confirmed.CONFIRMED), report, tests)
+        uncovered = len(self.case.failing.difference(tests))
+        return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
 
     def _known(self, functions: Sequence[FunctionName]) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
         """Return the tests that count and what the true functions' answers hold; learnt now for other functions."""
         names = [str(name) for name in functions]
-        if all(name in self.controls.answers for name in names):
-            known = self.controls
+        known = self.controls
+        if all(name in known.answers for name in names):
             parts = [{"answers": known.answers[name], "writes": known.writes[name]} for name in names]
-            return known.tests, parts
-        true = _ran(self.case, functions, self.controls.tests, self.case.original, (), self.run)
-        return true.passed(), true.learned
+            runs = [{} if known.runs is None else {"runs": known.runs}, *({} for _ in names[1:])]
+            return known.tests, [{**part, **more} for part, more in zip(parts, runs, strict=True)]
+        true = _ran(self.case, functions, known.tests, self.case.original, (), self.run)
+        passed = true.passed()
+        if not frozenset(known.telling).intersection(passed):
+            # A submission chooses the functions that it changes, and with them which tests can be run: what is left of
+            # them has to tell it from a wrong one.
+            detail = "No test that tells can be run with the other functions that were changed."
+            raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
+        return passed, true.learned
+
+    def _passes_with_all_changes(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        failing: Sequence[str],
+        report: PairReport,
+    ) -> bool:
+        """Whether tests fail only because some changes were not made, which may be those of a right repair."""
+        without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
+        return not without_unmade and self._with_all_changes(functions, learned, failing) is None
+
+    def _with_all_changes(
+        self, functions: Sequence[FunctionName], learned: Sequence[Mapping[str, Sequence[str]]], tests: Sequence[str]
+    ) -> Confirmation | None:
+        """Return what contradicts a pass once all of its changes are made; None if the tests pass then, too.
+
+        In the first run, what the true function never changes stayed as it was, or a test could be made to pass by
+        what is given to the function. So a wrong change was not seen there.
+        """
+        report = _ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
+        if report.conclusion.status is not RunStatus.FINISHED:
+            return _unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
+        failing = report.failing(tests)
+        return self._of_failing(functions, learned, failing, report) if failing else None
+
+    def _unlike(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> list[str]:
+        """Return the tests with a call that another process answers otherwise, or with other effects.
+
+        Whatever the true function writes or logs otherwise each time, such as the time, is no difference.
+        """
+        case = self.case
+        found = _unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
+        if not found:
+            return []
+        true = _ran(case, functions, tests, case.original, learned, self.run)
+        unsteady = frozenset(_unlike_tests(case, functions, case.original, true, _alike_with_effects))
+        return [id for id in found if id not in unsteady]
 
     def _of_failing(
         self,
@@ -405,10 +498,25 @@ class _PassCheck:
                 if call is not None:
                     return Confirmation(Confirmed.CONTRADICTED, contradiction=call)
         asked = report.asked.get(failing[0])
+        if asked is not None and asked.problem is Unconfirmable.RUNS_TEXT:
+            return self._of_text(functions, learned, failing[0], asked.words)
         if asked is not None and asked.problem is not None:
             return _unconfirmed(asked.problem, f"{failing[0]}: {asked.words}", (_NOT_ANSWERED,))
         words = "fails, although every call is answered as the true function answers it"
         return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
+
+    def _of_text(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        test: str,
+        words: str,
+    ) -> Confirmation:
+        """Return what came of a test in which code ran that the controls did not see: it is marked if it is new."""
+        true = _ran(self.case, functions, [test], self.case.original, learned, self.run)
+        asked = true.asked.get(test)
+        is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT
+        return _unconfirmed(Unconfirmable.RUNS_TEXT, f"{test}: {words}", (_RUNS_MORE,) if is_new else ())
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
@@ -423,13 +531,16 @@ def _answered_otherwise(
     functions: Sequence[FunctionName], test: str, true: PairReport, report: PairReport
 ) -> AnsweredCall | None:
     """Return the first call of a test that was answered otherwise than the true function answers it."""
-    pairs = zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False)
+    pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
+    otherwise: tuple[Exchange, Exchange] | None = None
     for expected, found in pairs:
         if _without_number(expected) != _without_number(found):
-            return None
+            break
         if not same_answer(expected.answer, found.answer):
             return _shown(functions, test, expected, found)
-    return None
+        if otherwise is None and not same_effects(expected.answer, found.answer):
+            otherwise = expected, found
+    return None if otherwise is None else _shown(functions, test, *otherwise)
 
 
 def _without_number(exchange: Exchange) -> Mapping[str, object]:
@@ -442,9 +553,10 @@ def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, fou
     first, second = Shower(), Shower()
     call = call_text(function.qualname, request, first)
     second.take(request)
-    return AnsweredCall(
-        str(function), call, answer_text(expected.answer, first), answer_text(found.answer, second), test
-    )
+    shown = [answer_text(expected.answer, first), answer_text(found.answer, second)]
+    if shown[0] == shown[1]:
+        shown = [effects_text(request, expected.answer, first), effects_text(request, found.answer, second)]
+    return AnsweredCall(str(function), call, shown[0], shown[1], test)
 
 
 # Where a pass is not confirmed (decision 116)

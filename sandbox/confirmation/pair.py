@@ -36,6 +36,7 @@ _RESULTS = 1 << 40
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
+    "gistpoint_heard.py": "code_heard.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",
     "gistpoint_sides.py": "plain_sides.py",
@@ -51,28 +52,14 @@ class Exchange:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the request can be put to another process by itself: all that it needs travels with it."""
-        alone = self.request["do"] == "call" and self.answer["re"] in ("value", "raised")
-        return alone and not self.request.get("stays") and not _refers_elsewhere(self.answer)
+        """Whether the request can be put to another process by itself: all that it needs travels with it.
+
+        What the answer holds has no part in it: a submission could exempt its answers from being asked for again.
+        """
+        return self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
 
 
-_FIRST_KEPT = 1_000_000_000
-"""The numbers of what stays on its side begin here (`plain_data.Side`)."""
-
-
-def _refers_elsewhere(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer refers to something that stays on its side; what it says of that itself isn't believed."""
-    queue: list[Any] = [answer["roots"], *answer.get("heap", {}).values()]
-    while queue:
-        part = queue.pop()
-        if isinstance(part, list):
-            is_number = len(part) == 2 and part[0] == "#" and isinstance(part[1], int)
-            if is_number and abs(part[1]) >= _FIRST_KEPT:
-                return True
-            queue += part
-        elif isinstance(part, dict):
-            queue += part.values()
-    return False
+_ANSWERED = frozenset(("value", "raised", "callback"))
 
 
 @dataclass(slots=True)
@@ -85,6 +72,8 @@ class Asked:
     words: str = ""
     unseen: bool = False
     """Whether an answer was refused because the true function never answered with such a thing."""
+    unmade: bool = False
+    """Whether an answer wanted to change what the true function never changes."""
 
 
 @dataclass(slots=True)
@@ -98,6 +87,11 @@ class PairReport:
     calls: int
     seconds: float
     output: str = ""
+
+    def failing(self, tests: Sequence[str]) -> list[str]:
+        """Return those of the tests that did not pass, or did not count."""
+        passed = frozenset(self.passed())
+        return [id for id in tests if id not in passed]
 
     def passed(self) -> list[str]:
         """Return the tests that passed and asked at least once, without anything in the way."""
@@ -133,6 +127,8 @@ class PairOrder:
     timeout_s: float
     learned: Sequence[Mapping[str, Sequence[str]]] = ()
     """By the function's place: what the true function's answers were seen to hold; empty to learn it."""
+    all_changes: bool = False
+    """Whether answers may also change what the true function never changes."""
 
 
 class _TestInput:
@@ -245,6 +241,8 @@ class Pair:
             "stub": self._stub,
             "hidden": sorted(self._order.hidden),
             "learning": not known,
+            "all_changes": self._order.all_changes,
+            "runs": known[0].get("runs") if known else None,
             "functions": functions,
             "ids_in_arguments": any("::" in argument for argument in self._place.pins.pytest_args),
         }
@@ -270,6 +268,8 @@ class Pair:
             case "problem":
                 asked.problem = asked.problem or Unconfirmable(note["reason"])
                 asked.words = asked.words or note["words"]
+            case "unmade":
+                asked.unmade = True
             case "learned":
                 self._learned = note["functions"]
 

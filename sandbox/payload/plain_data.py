@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import collections
-import decimal
 import enum
 import functools
 import json
@@ -29,6 +28,7 @@ if TYPE_CHECKING or "." in __name__:
         CALLABLE_PARTS,
         CONSTANTS,
         DESCRIPTORS,
+        FACTORIES,
         LOCKS,
         NODE_KINDS,
         PARTS,
@@ -37,10 +37,14 @@ if TYPE_CHECKING or "." in __name__:
         VIEWS,
         CannotTravelError,
         Shared,
+        Unseen,
         attributes_of,
         base_of,
         class_member,
+        fill_container,
         mro_of,
+        refill_dict,
+        same_plain,
         set_attributes,
         type_name,
     )
@@ -50,6 +54,7 @@ else:
         CALLABLE_PARTS,
         CONSTANTS,
         DESCRIPTORS,
+        FACTORIES,
         LOCKS,
         NODE_KINDS,
         PARTS,
@@ -58,10 +63,14 @@ else:
         VIEWS,
         CannotTravelError,
         Shared,
+        Unseen,
         attributes_of,
         base_of,
         class_member,
+        fill_container,
         mro_of,
+        refill_dict,
+        same_plain,
         set_attributes,
         type_name,
     )
@@ -130,9 +139,9 @@ class Encoder:
             return ["k", "Ellipsis" if value is Ellipsis else "NotImplemented"]
         name = self.side.name(value)
         if name:
-            return ["n", name]
+            return ["n", name, *self.stand_in(value)]
         if isinstance(value, enum.Enum) and self.side.visible(kind):
-            return ["e", type_name(kind), self.value(value._value_, depth + 1)]
+            return self.member(value, depth + 1)
         if kind is types.MethodType or kind is types.BuiltinFunctionType:
             bound = self.bound(value, depth + 1)
             if bound is not None:
@@ -148,7 +157,20 @@ class Encoder:
         own = getattr(value, "__func__", None)
         if not self.side.visible(type(receiver)) or (own is not None and found is not own) or found is None:
             return None
-        return ["m", self.value(receiver, depth), name]
+        return ["m", self.value(receiver, depth), name, *self.stand_in(value)]
+
+    def member(self, value: Any, depth: int) -> Value:
+        """Return a member of an enumeration with the name of the built-in type that it extends."""
+        base = base_of(type(value))
+        return ["e", type_name(type(value)), self.value(value._value_, depth), base.__name__ if base else ""]
+
+    def stand_in(self, value: object) -> list[Value]:
+        """Return what the other side takes where it may not take a value by its name: for a callable one that asks."""
+        if isinstance(value, enum.Enum):
+            return [self.member(value, 1)] if isinstance(value, PLAIN_BASES) else []
+        if not self.side.stands_in(value):
+            return []
+        return [["a", self.side.keep(value), *self.side.staying(value)]]
 
     def reference(self, value: object) -> Value:
         """Return the number of an object, whose node follows."""
@@ -184,7 +206,9 @@ class Encoder:
         attributes = {key: self.value(part, 1) for key, part in attributes_of(value).items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
-            return ["exception", type_name(kind), self.value(_arguments(value), 1), attributes, cause]
+            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), type_name(kind))
+            arguments = self.value(_arguments(value), 1)
+            return ["exception", called, arguments, attributes, cause, _builtin_base(kind).__name__]
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
@@ -236,7 +260,13 @@ class Encoder:
     def by_parts(self, value: Any, depth: int) -> Value:
         kind = type(value)
         arguments = value.__reduce__()[1]
-        return ["x", f"{kind.__module__}.{kind.__qualname__}", self.value(tuple(arguments), depth)]
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return ["x", name, self.value(tuple(arguments), depth), *self.stand_in(value)]
+
+
+def _builtin_base(kind: type) -> type:
+    """Return the nearest built-in class that an exception class extends, or itself."""
+    return next(part for part in mro_of(kind) if part.__module__ == "builtins")
 
 
 def _names_file(error: BaseException) -> bool:
@@ -268,7 +298,7 @@ def _pattern(encoder: Encoder, value: re.Pattern[Any], depth: int) -> Value:
 
 def _partial(encoder: Encoder, value: functools.partial[Any], depth: int) -> Value:
     given = (value.func, value.args, tuple(value.keywords.items()))
-    return ["p", *(encoder.value(part, depth) for part in given)]
+    return ["p", *(encoder.value(part, depth) for part in given), *encoder.stand_in(value)]
 
 
 def _view(encoder: Encoder, value: Any, depth: int) -> Value:
@@ -339,6 +369,8 @@ class Decoder:
             self.side.keep(made, number)
             return made
         made = self.shell(node)
+        if node[0] in ("object", "exception"):
+            self.shared.called[number] = node[1]
         self.shared.add(number, made)
         self.new.add(number)
         return made
@@ -353,13 +385,18 @@ class Decoder:
         if name == "deque":
             return collections.deque(maxlen=node[2])
         if name == "default":
-            return collections.defaultdict(self.value(node[2]))
+            return collections.defaultdict(self.factory(node[2]))
         if name == "lock":
             return next(make for kind, make in LOCKS.items() if kind.__name__ == node[1])()
         for kind, known in NODE_KINDS.items():
             if known == name:
                 return kind()
         raise CannotTravelError(f"there is no kind of object {name!r}")
+
+    def factory(self, value: Value) -> Any:
+        """Return what a dictionary makes its missing values with."""
+        name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
+        return FACTORIES[name] if type(name) is str and name in FACTORIES else self.value(value)
 
     def shell_of_class(self, node: list[Any]) -> Any:
         _, name, _, base_name, held = node
@@ -374,11 +411,11 @@ class Decoder:
         return base.__new__(kind)
 
     def exception(self, node: list[Any]) -> BaseException:
-        _, name, arguments, _, _ = node
-        kind = self.side.kind_named(name, "BaseException")
-        if kind is None or not issubclass(kind, BaseException):
+        _, name, arguments, _, _, *base = node
+        kind = self.side.exception_named(name, base[0] if base else "")
+        if not issubclass(kind, BaseException):
             raise CannotTravelError(f"{name} is no exception")
-        builtin: Any = next(part for part in mro_of(kind) if part.__module__ == "builtins")
+        builtin: Any = _builtin_base(kind)
         given = self.value(arguments)
         made: BaseException = builtin.__new__(kind, *given)
         try:
@@ -392,7 +429,7 @@ class Decoder:
     def fill(self, number: int, *, changed: bool) -> None:
         """Give an object its contents; `changed` is one that this side had before."""
         node, target = self.heap[number], self.shared.objects[number]
-        if changed and not self.matches(node, target):
+        if changed and not self.matches(node, number, target):
             raise CannotTravelError("an object became one of another class")
         if node[0] == "object":
             self.fill_attributes(target, node[2], changed)
@@ -402,17 +439,17 @@ class Decoder:
             self.fill_attributes(target, node[3], changed)
             self.fill_cause(target, self.value(node[4]), changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
-            _FILLERS.get(node[0], _fill_nothing)(self, target, node)
+            fill_container(self, target, node)
 
     def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
         key = f"{type_name(type(target))}.__cause__"
         if target.__cause__ is not cause and (not changed or self.side.may_write(target, key, new=False)):
             target.__cause__ = cause
 
-    def matches(self, node: list[Any], target: object) -> bool:
+    def matches(self, node: list[Any], number: int, target: object) -> bool:
         kind = type(target)
         if node[0] in ("object", "exception"):
-            return bool(node[1] == type_name(kind))
+            return bool(node[1] == self.shared.called.get(number, type_name(kind)))
         return bool(NODE_KINDS.get(kind) == node[0])
 
     def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
@@ -432,7 +469,10 @@ class Decoder:
         found = {}
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and same_plain(held[name], parts[name])
-            if same or self.side.may_write(target, f"{type_name(kind)}.{name}", new=name not in held):
+            key, is_new = f"{type_name(kind)}.{name}", name not in held
+            if is_new and not self.side.may_hide(target, name, parts[name]):
+                continue
+            if same or self.side.may_write(target, key, new=is_new):
                 if name in parts:
                     found[name] = held[name] if same else parts[name]
             elif name in held:
@@ -443,7 +483,7 @@ class Decoder:
         if changed and not self.side.may_write(target, node[3], new=False):
             return
         if node[3] == "dict":
-            _refill_dict(dict, target, self.pairs(node[4]))
+            refill_dict(dict, target, self.pairs(node[4]))
         elif node[3] == "list":
             list.__setitem__(target, slice(None), self.parts(node[4]))
         elif node[3] == "bytearray":
@@ -472,101 +512,65 @@ class Decoder:
             raise CannotTravelError(f"there is no kind of value {value[0]!r}")
         return decoder(self, *value[1:])
 
-    def named(self, name: str) -> object:
-        self.side.answered(name)
-        return self.side.named(name)
+    def named(self, name: str, otherwise: Value = None) -> object:
+        instead = self.instead(name, otherwise)
+        return self.side.named(name) if instead is None else instead
 
-    def member(self, name: str, value: Value) -> object:
-        kind: Any = self.side.kind_named(name, "")
+    def instead(self, name: str, otherwise: Value) -> object:
+        """Note what an answer holds; return what comes in its place if it may not hold that, else None."""
+        try:
+            self.side.answered(name)
+        except Unseen:
+            if type(otherwise) is not list:
+                raise
+            return self.value(otherwise)
+        return None
+
+    def asking(self, number: int, *node: Any) -> object:
+        """Return a function that asks, which stands for a callable that may not be taken by its name."""
+        if number in self.side.kept:
+            return self.side.kept[number]
+        if node[0] != "function":
+            raise CannotTravelError(f"{node[0]} does not ask")
+        made = self.side.standing_for(number, list(node))
+        self.side.keep(made, number)
+        return made
+
+    def member(self, name: str, value: Value, base: str = "") -> object:
+        kind: Any = self.side.kind_named(name, base)
+        if kind is None:
+            found = self.value(value)
+            if type(found).__name__ != base:
+                raise CannotTravelError(f"{name} does not extend {base}")
+            return found
         if not issubclass(kind, enum.Enum):
             raise CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
         return kind(self.value(value))
 
-    def method(self, receiver: Value, name: str) -> object:
+    def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:
         found = self.value(receiver)
-        self.side.answered(f"{type_name(type(found))}.{name}")
-        return getattr(found, name)
+        instead = self.instead(f"{type_name(type(found))}.{name}", otherwise)
+        return getattr(found, name) if instead is None else instead
 
     def view(self, name: str, held: Value) -> object:
         if name not in VIEWS.values():
             raise CannotTravelError(f"there is no view {name!r}")
         return getattr(dict, name)(self.value(held))
 
-    def by_parts(self, name: str, arguments: Value) -> object:
-        if name in CALLABLE_PARTS:
-            self.side.answered(name)
-        return PARTS[name](*self.value(arguments))
+    def by_parts(self, name: str, arguments: Value, otherwise: Value = None) -> object:
+        instead = self.instead(name, otherwise) if name in CALLABLE_PARTS else None
+        return PARTS[name](*self.value(arguments)) if instead is None else instead
 
-    def partial(self, function: Value, arguments: Value, keywords: Value) -> object:
-        self.side.answered("partial")
+    def partial(self, function: Value, arguments: Value, keywords: Value, otherwise: Value = None) -> object:
+        instead = self.instead("partial", otherwise)
+        if instead is not None:
+            return instead
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
-
-
-def same_plain(before: object, after: object) -> bool:
-    """Whether a plain value is the one that was there: only values without an identity are compared."""
-    kind = type(before)
-    if before is after:
-        return True
-    return kind is type(after) and kind in _COMPARED and before == after
-
-
-_COMPARED = frozenset((int, float, str, bytes, bool, complex, decimal.Decimal, *BY_PARTS))
-
-
-def _refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
-    base.clear(target)
-    for key, part in pairs:
-        base.__setitem__(target, key, part)
-
-
-def _fill_nothing(decoder: Decoder, target: Any, node: list[Any]) -> None:
-    """A lock has no contents that travel."""
-
-
-def _fill_list(decoder: Decoder, target: list[Any], node: list[Any]) -> None:
-    target[:] = decoder.parts(node[1])
-
-
-def _fill_pairs(decoder: Decoder, target: dict[Any, Any], node: list[Any]) -> None:
-    base = collections.OrderedDict if node[0] == "ordered" else dict
-    _refill_dict(base, target, decoder.pairs(node[1]))
-
-
-def _fill_items(decoder: Decoder, target: Any, node: list[Any]) -> None:
-    target.clear()
-    for part in decoder.parts(node[1]):
-        (target.add if node[0] == "set" else target.append)(part)
-
-
-def _fill_namespace(decoder: Decoder, target: types.SimpleNamespace, node: list[Any]) -> None:
-    vars(target).clear()
-    vars(target).update(decoder.pairs(node[1]))
-
-
-def _fill_bytes(decoder: Decoder, target: bytearray, node: list[Any]) -> None:
-    target[:] = base64.b64decode(node[1])
-
-
-def _fill_file(decoder: Decoder, target: Any, node: list[Any]) -> None:
-    target.seek(0)
-    target.truncate()
-    target.write(node[1] if node[0] == "text file" else base64.b64decode(node[1]))
-    target.seek(node[2])
-
-
-_FILLERS: dict[str, Callable[[Decoder, Any, list[Any]], None]] = {
-    "list": _fill_list,
-    **dict.fromkeys(("dict", "ordered", "default", "counter"), _fill_pairs),
-    **dict.fromkeys(("set", "deque"), _fill_items),
-    "namespace": _fill_namespace,
-    "bytearray": _fill_bytes,
-    "text file": _fill_file,
-    "byte file": _fill_file,
-}
 
 
 _DECODERS: dict[str, Callable[..., Any]] = {
     "#": Decoder.known,
+    "a": Decoder.asking,
     "i": lambda decoder, text: int(text, 16),
     "f": lambda decoder, text: float("nan") if text == "nan" else float.fromhex(text),
     "c": lambda decoder, real, imaginary: complex(decoder.value(real), decoder.value(imaginary)),

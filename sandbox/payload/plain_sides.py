@@ -5,6 +5,7 @@ Runs in the target's interpreter. Objects are taken apart and put together witho
 
 from __future__ import annotations
 
+import base64
 import collections
 import datetime
 import decimal
@@ -20,7 +21,7 @@ import re
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -34,6 +35,10 @@ class Unseen(BaseException):
 
 LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
 CONSTANTS: dict[str, object] = {"NotImplemented": NotImplemented, "Ellipsis": Ellipsis}
+FACTORIES: dict[str, Any] = {
+    f"builtins:{kind.__name__}": kind for kind in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
+}
+"""What a dictionary may make its missing values with, whatever the true function was seen to answer with."""
 BY_PARTS: tuple[type, ...] = (
     datetime.date,
     datetime.datetime,
@@ -127,6 +132,14 @@ def attributes_of(value: object) -> dict[str, object]:
         except AttributeError:
             continue
     return held
+
+
+def contained(value: Any) -> list[object]:
+    """Return what a built-in container holds, or the values of a dictionary; nothing for anything else."""
+    kind = type(value)
+    if kind in (list, set, collections.deque):
+        return list(value)
+    return list(dict.values(value)) if kind in NODE_KINDS and issubclass(kind, dict) else []
 
 
 def set_attributes(value: object, wanted: dict[str, object]) -> None:
@@ -277,6 +290,80 @@ _WITHOUT_IDENTITY = frozenset(
 )
 
 
+def same_plain(before: object, after: object) -> bool:
+    """Whether a plain value is the one that was there: only values without an identity are compared."""
+    if before is after:
+        return True
+    if type(before) is tuple and type(after) is tuple:
+        return len(before) == len(after) and all(map(same_plain, before, after))
+    if type(before) is frozenset and type(after) is frozenset:
+        return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
+    if type(before) is not type(after) or type(before) not in _COMPARED:
+        return False
+    are_no_numbers = before != before and after != after
+    return before == after or are_no_numbers
+
+
+_COMPARED = frozenset((type(None), range, int, float, str, bytes, bool, complex, decimal.Decimal, *BY_PARTS))
+
+
+def refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
+    base.clear(target)
+    for key, part in pairs:
+        base.__setitem__(target, key, part)
+
+
+def _fill_nothing(decoder: Any, target: Any, node: list[Any]) -> None:
+    """A lock has no contents that travel."""
+
+
+def _fill_list(decoder: Any, target: list[Any], node: list[Any]) -> None:
+    target[:] = decoder.parts(node[1])
+
+
+def _fill_pairs(decoder: Any, target: dict[Any, Any], node: list[Any]) -> None:
+    base = collections.OrderedDict if node[0] == "ordered" else dict
+    refill_dict(base, target, decoder.pairs(node[1]))
+
+
+def _fill_items(decoder: Any, target: Any, node: list[Any]) -> None:
+    target.clear()
+    for part in decoder.parts(node[1]):
+        (target.add if node[0] == "set" else target.append)(part)
+
+
+def _fill_namespace(decoder: Any, target: types.SimpleNamespace, node: list[Any]) -> None:
+    vars(target).clear()
+    vars(target).update(decoder.pairs(node[1]))
+
+
+def _fill_bytes(decoder: Any, target: bytearray, node: list[Any]) -> None:
+    target[:] = base64.b64decode(node[1])
+
+
+def _fill_file(decoder: Any, target: Any, node: list[Any]) -> None:
+    target.seek(0)
+    target.truncate()
+    target.write(node[1] if node[0] == "text file" else base64.b64decode(node[1]))
+    target.seek(node[2])
+
+
+_FILLERS: dict[str, Callable[[Any, Any, list[Any]], None]] = {
+    "list": _fill_list,
+    **dict.fromkeys(("dict", "ordered", "default", "counter"), _fill_pairs),
+    **dict.fromkeys(("set", "deque"), _fill_items),
+    "namespace": _fill_namespace,
+    "bytearray": _fill_bytes,
+    "text file": _fill_file,
+    "byte file": _fill_file,
+}
+
+
+def fill_container(decoder: Any, target: object, node: list[Any]) -> None:
+    """Give a container of a built-in type the contents of its node, which `decoder` puts together."""
+    _FILLERS.get(node[0], _fill_nothing)(decoder, target, node)
+
+
 class ProcessSide:
     """What one of the two processes decides: names, what stays where it is, and what may be taken."""
 
@@ -304,6 +391,17 @@ class ProcessSide:
             raise CannotTravelError(f"{name} is no class")
         return found
 
+    def exception_named(self, name: str, base: str) -> type:
+        """Return the class of an exception from the other side; `base` is the built-in one that it extends."""
+        found = self.kind_named(name, "BaseException")
+        if found is None:
+            raise CannotTravelError(f"{name} is no exception")
+        return found
+
+    def stands_in(self, value: object) -> bool:
+        """Whether a function that asks travels with a callable, for a side that may not take it by its name."""
+        return False
+
     def visible(self, kind: type) -> bool:
         """Whether the other side has this class."""
         return bool(self.name(kind))
@@ -322,6 +420,10 @@ class ProcessSide:
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
         """Whether a message may change what was given: an attribute, named by `key`, or a container of that kind."""
+        return True
+
+    def may_hide(self, value: object, name: str, part: object) -> bool:
+        """Whether a message may give an attribute to an object of this side, in view of what its class has."""
         return True
 
     def check_attribute(self, kind: type, name: str, part: object) -> None:
@@ -351,6 +453,8 @@ class Shared:
         self.numbers: dict[int, int] = {}
         self.last: dict[int, str] = {}
         """The node of each number as both sides know it, as a text."""
+        self.called: dict[int, str] = {}
+        """What the other side calls the class of an object that arrived as one of the class's built-in base."""
         self._next = side.step
 
     def number(self, value: object) -> int:

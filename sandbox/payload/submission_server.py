@@ -71,11 +71,16 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
             return ["function", value.__name__, value.__doc__]
         if any("__next__" in vars(part) for part in type(value).__mro__):
             return ["iterator", "", None]
+        if self.stands_in(value):
+            return ["function", getattr(value, "__name__", type(value).__name__), None]
         return ["token", "", None]
+
+    def stands_in(self, value: Any) -> bool:
+        return callable(value) and not isinstance(value, type)
 
     def standing_for(self, number: int, node: list[Any]) -> object:
         if node[0] == "function":
-            return self.server.function(number)
+            return self.server.function(number, node[1])
         return self.server.iterator(number) if node[0] == "iterator" else _Elsewhere()
 
 
@@ -176,12 +181,14 @@ class SubmissionServer:
 
     # What this process asks for
 
-    def function(self, number: int) -> Callable[..., Any]:
-        """Return a function that calls one of the tests' process."""
+    def function(self, number: int, name: str) -> Callable[..., Any]:
+        """Return a function that calls one of the tests' process, with its name."""
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
             return self.asked({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
 
+        elsewhere.__qualname__ = name
+        elsewhere.__name__ = name.rpartition(".")[2]
         return elsewhere
 
     def iterator(self, number: int) -> Generator[Any, None, Any]:

@@ -1,14 +1,16 @@
 """pytest plugin of the process that holds the tests, where stubs ask another process; runs in the target's interpreter.
 
 The order adds to that of an ordinary run: `stub` (the module that the stubs of the tree import), `hidden` (files that
-the other process does not have), `learning`, and by the number of a function `answers` and `writes` (see `Learned`).
-Records, besides those of a run, all of them notes: `ask` (a line for the other process, whose answer comes over
-standard input), `problem` (why a test can't count) and `learned`. See decision 113.
+the other process does not have), `learning`, `all_changes`, and by the number of a function `answers` and `writes` (see
+`Learned`). Records, besides those of a run, all of them notes: `ask` (a line for the other process, whose answer comes
+over standard input), `problem` (why a test can't count), `unmade` (an answer wanted to change what the true function
+never changes) and `learned`. See decision 113.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import logging
@@ -23,15 +25,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.plain_data import Decoder, Encoder, same_plain
+    from gistpoint.sandbox.payload.code_heard import loads_module, may_run_text, texts_of, what_runs
+    from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import (
+        NODE_KINDS,
+        PLAIN_BASES,
         CannotTravelError,
         ProcessSide,
         Shared,
         Unseen,
+        attributes_of,
         class_member,
+        contained,
         mro_of,
         resolved,
+        same_plain,
         type_name,
     )
     from gistpoint.sandbox.payload.results_plugin import (
@@ -43,16 +51,22 @@ if TYPE_CHECKING or "." in __name__:
         taken_order,
     )
 else:
-    from gistpoint_plain import Decoder, Encoder, same_plain
+    from gistpoint_heard import loads_module, may_run_text, texts_of, what_runs
+    from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
     from gistpoint_sides import (
+        NODE_KINDS,
+        PLAIN_BASES,
         CannotTravelError,
         ProcessSide,
         Shared,
         Unseen,
+        attributes_of,
         class_member,
+        contained,
         mro_of,
         resolved,
+        same_plain,
         type_name,
     )
 
@@ -61,17 +75,21 @@ _TOOLS = frozenset(("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis
 """Packages that the other process does not have, or whose objects belong to the tests."""
 _SHORTEST_TEXT = 3
 _MOST_TEXTS = 2_000
-_RUNNING = frozenset(("compile", "exec", "import", "pickle.find_class", "marshal.loads", "subprocess.Popen"))
-_RUNNING_PREFIXES = ("os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen")
+_MOST_HOLDERS = 2_000
+_MOST_RUNS = 2_000
 
 
 class Learned:
     """What a function's answers hold, and what it changes: noted while the true function answers, required later."""
 
-    def __init__(self, *, learning: bool, answers: list[str], writes: list[str]) -> None:
+    def __init__(self, *, learning: bool, answers: list[str], writes: list[str], all_changes: bool = False) -> None:
         self.learning = learning
         self.answers = set(answers)
         self.writes = set(writes)
+        self.all_changes = all_changes
+        """Whether every change is made, which the true function was seen to make or not."""
+        self.unmade = False
+        """Whether an answer holds a change that the true function was never seen to make."""
 
     def holds(self, name: str) -> bool:
         """Whether an answer may hold a class or name."""
@@ -122,14 +140,19 @@ class TestSide(ProcessSide):
     def kind_named(self, name: str, base: str) -> type | None:
         if self.learned.holds(name):
             return super().kind_named(name, base)
-        if base == "BaseException":
-            found = resolved(name) if name.startswith("builtins:") else None
-            if isinstance(found, type) and issubclass(found, Exception):
-                return found
-            raise Unseen(f"it raises {name}")
-        if base:
+        if base in _BASES:
             return None
         raise Unseen(f"the answer holds an object of {name}")
+
+    def exception_named(self, name: str, base: str) -> type:
+        if self.learned.holds(name):
+            return super().exception_named(name, base)
+        # A class that no answer of the true function held arrives as the built-in one that it extends.
+        known = name if name.startswith("builtins:") else f"builtins:{base}"
+        found = resolved(known) if base or known == name else None
+        if isinstance(found, type) and issubclass(found, Exception):
+            return found
+        raise Unseen(f"it raises {name}")
 
     def warning_named(self, name: str) -> type[Warning] | None:
         """Return the category of a warning; None if it belongs to the tools. Nothing is imported for a strange name."""
@@ -141,14 +164,44 @@ class TestSide(ProcessSide):
         return found if isinstance(found, type) and issubclass(found, Warning) else None
 
     def check_attribute(self, kind: type, name: str, part: object) -> None:
-        found = class_member(kind, name)
-        is_slot = type(found) is types.MemberDescriptorType
-        of_class = any(name in type.__dict__["__dict__"].__get__(base) for base in mro_of(kind))
-        if of_class and not is_slot and not same_plain(found, part):
+        if not self.learned.all_changes and _hides(kind, name, part):
             self.answered(f"{type_name(kind)}.{name} hidden")
 
+    def may_hide(self, value: object, name: str, part: object) -> bool:
+        kind = type(value)
+        hides = _hides(kind, name, part)
+        return not hides or self.allowed(self.learned.holds(f"{type_name(kind)}.{name} hidden"))
+
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
-        return new or self.learned.changes(key)
+        if new:
+            return True
+        if self.learned.learning:
+            for same in self.same_change(value, key):
+                self.learned.changes(same)
+        return self.allowed(self.learned.changes(key))
+
+    def same_change(self, value: object, key: str) -> Iterator[str]:
+        """Yield what else is changed by who makes the same change in another way.
+
+        A list is extended in place, or a longer one is put where it was: into an attribute, or into a container.
+        """
+        _, attribute, name = key.rpartition(".")
+        held = [attributes_of(value).get(name)] if attribute else contained(value)
+        yield from {NODE_KINDS[type(part)] for part in held if type(part) in NODE_KINDS}
+        known = self.calls.shared[-1].objects if self.calls.shared else {}
+        if attribute or len(known) > _MOST_HOLDERS:
+            return
+        for holder in known.values():
+            if any(part is value for part in contained(holder)):
+                yield NODE_KINDS[type(holder)]
+            for own, part in attributes_of(holder).items():
+                if part is value:
+                    yield f"{type_name(type(holder))}.{own}"
+
+    def allowed(self, seen: bool) -> bool:
+        """Whether a change is made: one that the true function was seen to make, or any; note one that is not."""
+        self.learned.unmade = self.learned.unmade or not seen
+        return seen or self.learned.all_changes
 
     def staying(self, value: object) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
@@ -170,6 +223,17 @@ class _Elsewhere:
     """Stands for an object that can't leave the other process; it can only be passed back."""
 
 
+_BASES = frozenset(base.__name__ for base in PLAIN_BASES)
+
+
+def _hides(kind: type, name: str, part: object) -> bool:
+    """Whether an attribute hides something else of the object's class."""
+    found = class_member(kind, name)
+    is_slot = type(found) is types.MemberDescriptorType
+    of_class = any(name in type.__dict__["__dict__"].__get__(base) for base in mro_of(kind))
+    return of_class and not is_slot and not same_plain(found, part)
+
+
 def _is_iterator(value: object) -> bool:
     has_next = any("__next__" in vars(part) for part in mro_of(type(value)))
     return has_next and not isinstance(value, io.IOBase)
@@ -183,7 +247,12 @@ class StubCalls:
         self.answers = answers
         self.side = TestSide(self, root, order["hidden"])
         self.learned = [
-            Learned(learning=order["learning"], answers=known["answers"], writes=known["writes"])
+            Learned(
+                learning=order["learning"],
+                answers=known["answers"],
+                writes=known["writes"],
+                all_changes=order["all_changes"],
+            )
             for known in order["functions"]
         ]
         self.asked: list[int] = []
@@ -195,8 +264,13 @@ class StubCalls:
         self.own = os.getpid()
         self.texts: set[str] = set()
         self.runs_text = ""
-        if order["learning"]:
-            sys.addaudithook(self.heard)
+        self.learning: bool = order["learning"]
+        self.ran: set[str] = set(order["runs"] or ())
+        """What was compiled, unpickled and started while the true function answered."""
+        self.knows_runs = self.learning or order["runs"] is not None
+        self.reporting = False
+        """Whether pytest describes a failure, for which it may compile the test."""
+        sys.addaudithook(self.heard)
 
     # What stubs call
 
@@ -238,8 +312,15 @@ class StubCalls:
             except Unseen as error:
                 raise self.problem("unseen", str(error)) from None
             finally:
+                self.report_unmade(self.learned[function])
                 self.asked.pop()
                 self.shared.pop()
+
+    def report_unmade(self, learned: Learned) -> None:
+        """Report that an answer wanted to change what the true function never changes."""
+        if learned.unmade:
+            learned.unmade = False
+            self.put("note", kind="unmade")
 
     def problem(self, reason: str, words: str) -> CannotTravelError:
         """Report why the test can't count, and return what to raise in it."""
@@ -335,7 +416,7 @@ class StubCalls:
 
     def remember(self, value: object) -> None:
         """Keep the texts of an answer, to see whether one of them is run."""
-        if not self.learned[0].learning or len(self.texts) >= _MOST_TEXTS:
+        if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
         for part in parts:
@@ -344,15 +425,38 @@ class StubCalls:
                 self.texts.add(text)
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Audit hook: note that something is run that holds a text of an answer."""
+        """Audit hook: note that something is run that holds a text of an answer, or that nobody has seen before."""
+        if self.reporting:
+            return
+        if self.in_test:
+            self.hear_code(event, arguments)
         if not self.texts or self.asked or self.runs_text:
             return
-        if event in _RUNNING or event.startswith(_RUNNING_PREFIXES):
-            for text in _texts_of(event, arguments):
+        if may_run_text(event):
+            for text in texts_of(event, arguments):
                 if text in self.texts if event == "import" else any(known in text for known in self.texts):
                     self.runs_text = event
                     self.put("note", kind="problem", reason="runs_text", words=f"an answer reaches {event}")
                     return
+
+    def hear_code(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note what is run; report it if no such thing was run while the true function answered.
+
+        An answer may be text, a tree or a pickle that the library runs later: it would run in this process.
+        """
+        try:
+            running = what_runs(event, arguments)
+        except (RecursionError, TypeError, ValueError):
+            running = b"what can't be compared"
+        if not running or loads_module():
+            return
+        key = f"{event} {hashlib.sha256(running).hexdigest()[:20]}"
+        if key in self.ran or not self.knows_runs:
+            return
+        if len(self.ran) < _MOST_RUNS:
+            self.ran.add(key)
+        if not self.learning:
+            self.put("note", kind="problem", reason="runs_text", words=f"{event} of what the controls did not see")
 
 
 class _Stop:
@@ -425,18 +529,6 @@ def _place_of_caller() -> tuple[str, int]:
     return ("<unknown>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    if event == "import":
-        arguments = arguments[:1]
-    for part in arguments:
-        if type(part) is str:
-            yield part
-        elif type(part) in (bytes, bytearray):
-            yield bytes(part).decode("latin-1")
-        elif type(part) in (list, tuple):
-            yield from _texts_of("", tuple(part))
-
-
 class StubbedRun(Results):
     """An ordinary run, whose tests may ask while they run."""
 
@@ -460,11 +552,24 @@ class StubbedRun(Results):
                 self.calls.side.kept_numbers.clear()
                 self.put("note", kind="forget")
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(  # type: ignore[override]
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        """Let pytest compile what it needs to describe a failure."""
+        self.calls.reporting = True
+        try:
+            return (yield from super().pytest_runtest_makereport(item, call))
+        finally:
+            self.calls.reporting = False
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Report what the true function's answers hold."""
-        learned = [{"answers": sorted(part.answers), "writes": sorted(part.writes)} for part in self.calls.learned]
-        if self.calls.learned[0].learning:
+        if self.calls.learning:
+            learned = [{"answers": sorted(part.answers), "writes": sorted(part.writes)} for part in self.calls.learned]
+            if len(self.calls.ran) < _MOST_RUNS:
+                learned[0]["runs"] = sorted(self.calls.ran)
             self.put("note", kind="learned", functions=learned)
         super().pytest_sessionfinish(session, exitstatus)
 

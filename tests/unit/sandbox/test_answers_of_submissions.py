@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gistpoint.core.confirmation.showing import Shower, answer_text, same_answer, same_without_order
+from gistpoint.core.confirmation import differences
+from gistpoint.core.confirmation.showing import (
+    Shower,
+    answer_text,
+    effects_text,
+    same_answer,
+    same_effects,
+    same_without_order,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
+from gistpoint.sandbox.payload.code_heard import loads_module, what_runs
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
 
@@ -58,9 +69,42 @@ def test_whether_a_call_can_be_put_again_is_not_for_the_submission_to_say() -> N
     request = {"do": "call", "roots": []}
     assert Exchange(request, {**ANSWER, "stays": True}).is_plain
     for number in (1_000_000_000, -1_000_000_001):
-        for roots, heap in (([["t", [["#", number]]]], {}), ([1], {"-5": ["dict", [["k", ["#", number]]]]})):
-            assert not Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
+        for roots, heap in (
+            ([["t", [["#", number]]]], {}),
+            ([1], {"-5": ["dict", [["k", ["#", number]]]]}),
+            ([1], {"-5": ["list", [], ["#", number]]}),
+            ([["a", number, "function", "f", None]], {}),
+        ):
+            assert Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
+    assert Exchange(request, {"re": "callback", "roots": [["t", []], ["t", []]], "heap": {}}).is_plain
     assert not Exchange({**request, "stays": True}, ANSWER).is_plain
+
+
+def kept(number: int, name: str = "f", place: int = -5) -> dict[str, Any]:
+    heap = {str(place): ["list", [["#", number]]], str(number): ["function", name, None]}
+    return {"re": "value", "roots": [["#", place], ["a", number - 1, "function", "g", None]], "heap": heap}
+
+
+def test_each_process_counts_what_stays_with_it_by_itself() -> None:
+    assert same_without_order(kept(-1_000_000_000), kept(-1_000_000_017))
+    assert same_answer(kept(-1_000_000_000), kept(-1_000_000_017))
+    assert not same_answer(kept(-1_000_000_000), kept(-1_000_000_017, "h"))
+    assert not same_answer(kept(-1_000_000_000), kept(-1_000_000_017, place=-6))
+    text = {**ANSWER, "roots": ['["#", -1000000000]']}
+    assert not same_answer(text, {**ANSWER, "roots": ['["#", -1000000001]']})
+    given = [{**ANSWER, "roots": [["#", number]]} for number in (1_000_000_000, 1_000_000_001)]
+    assert not same_answer(*given)
+
+
+@pytest.mark.parametrize("name", ["out", "err", "warnings", "logs"])
+def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None:
+    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x"]], "logs": [["a", 1, "x"]]}
+    other = {**ANSWER, name: effects[name]}
+    assert same_answer(ANSWER, other)
+    assert not same_effects(ANSWER, other)
+    request = {"roots": [1]}
+    assert effects_text(request, ANSWER, Shower()) == "its arguments are then (1)"
+    assert "x" in effects_text(request, other, Shower())
 
 
 ODD = [
@@ -115,3 +159,41 @@ def test_categories_that_the_true_function_used_and_those_of_python_are_taken() 
     assert side.warning_named("builtins:exec") is None
     assert side.warning_named("ssl:SSLError") is None
     assert side.warning_named("pytest:PytestWarning") is None
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments", "other"),
+    [
+        ("compile", ("x + 1", "a"), ("x + 2", "a")),
+        ("compile", (b"x + 1", "a"), (b"x + 2", "a")),
+        ("compile", (ast.parse("x + 1"), None), (ast.parse("x + 2"), None)),
+        ("pickle.find_class", ("os", "path"), ("os", "system")),
+        ("marshal.loads", (b"a",), (b"b",)),
+        ("os.system", (b"true",), (b"false",)),
+    ],
+)
+def test_what_is_run_is_told_apart(event: str, arguments: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+    assert what_runs(event, arguments) == what_runs(event, arguments) != b""
+    assert what_runs(event, arguments) != what_runs(event, other)
+    assert what_runs("open", arguments) == b""
+
+
+def test_what_loads_a_module_is_not_an_answer_that_is_run() -> None:
+    assert not loads_module()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_code", "is_data"),
+    [
+        ("tests/test_a.py", True, False),
+        ("tests/data/expected.json", False, True),
+        ("tests/conftest.py", True, False),
+        ("pyproject.toml", False, False),
+        ("setup.cfg", False, False),
+        ("lib/data.json", False, False),
+    ],
+)
+def test_the_other_process_has_neither_tests_nor_what_they_expect(path: str, is_code: bool, is_data: bool) -> None:
+    tree: Any = SimpleNamespace(files=lambda: (path,))
+    assert differences.test_paths(tree, (), data=False) == ((path,) if is_code else ())
+    assert differences.test_paths(tree, (), data=True) == ((path,) if is_code or is_data else ())

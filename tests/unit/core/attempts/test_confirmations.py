@@ -12,7 +12,7 @@ from gistpoint.core.attempts.events import JournalEvent, OtherEvent, PassConfirm
 from gistpoint.core.attempts.results import Standing, by_tests_words, doubts, result_of
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result, fold
 from gistpoint.core.confirmation.model import Confirmation, Confirmed, Unconfirmable
-from gistpoint.core.kinds.confirming import confirmation_words, standing, to_be_confirmed
+from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words, standing, to_be_confirmed
 from gistpoint.sessions.journal import decoded, encode, journal_in
 
 MADE = Path(__file__).parents[3] / "data" / "journals"
@@ -98,6 +98,14 @@ def test_what_counts(marks: tuple[str, ...], confirmation: Confirmation | None, 
         contradicted = confirmation.result is Confirmed.CONTRADICTED
         expected = AttemptResult.TO_BE_READ if contradicted else AttemptResult.SOLVED
     assert result is expected
+
+
+def test_a_confirmed_pass_with_tests_that_were_not_run_counts_by_its_marks() -> None:
+    some = msgspec.structs.replace(CONFIRMED, uncovered=1)
+    assert doubts(("pytest",), CONFIRMED) == ()
+    assert doubts(("pytest",), some) == ("pytest",)
+    assert doubts((), some) == ()
+    assert "1 tests that fail with the corrupted function were not run so" in confirmation_lines(some)
 
 
 def test_marks_of_a_confirmed_pass_stay_as_notes() -> None:

@@ -1,0 +1,56 @@
+"""What audit events (PEP 578) say is run, to see whether answers do (decision 113); in the target's interpreter."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+_RUNNING = frozenset(("compile", "exec", "import", "pickle.find_class", "marshal.loads", "subprocess.Popen"))
+_RUNNING_PREFIXES = ("os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen")
+_STARTING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen", "code.__new__"))
+_HERE = os.path.dirname(__file__)
+_LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
+"""Where files of modules are compiled and loaded, which are there whatever the function answers."""
+
+
+def may_run_text(event: str) -> bool:
+    """Whether an event may run a text that it is given."""
+    return event in _RUNNING or event.startswith(_RUNNING_PREFIXES)
+
+
+def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the texts that an event was given; of an import only the name."""
+    if event == "import":
+        arguments = arguments[:1]
+    for part in arguments:
+        if type(part) is str:
+            yield part
+        elif type(part) in (bytes, bytearray):
+            yield bytes(part).decode("latin-1")
+        elif type(part) in (list, tuple):
+            yield from texts_of("", tuple(part))
+
+
+def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
+    """Return what an audit event says is run, as bytes to be compared; empty if it runs nothing."""
+    if event == "compile":
+        source = arguments[0]
+        text = ast.dump(source) if isinstance(source, ast.AST) else source
+        return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text or b"")
+    if event == "pickle.find_class":
+        return f"{arguments[0]}:{arguments[1]}".encode()
+    if event == "marshal.loads":
+        return bytes(arguments[0])
+    return repr(arguments[:2]).encode("utf-8", "replace") if event in _STARTING else b""
+
+
+def loads_module() -> bool:
+    """Whether the code that raised the event loads a module's file."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+        frame = frame.f_back
+    return frame is not None and any(part in frame.f_code.co_filename for part in _LOADERS)
