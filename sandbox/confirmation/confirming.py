@@ -409,9 +409,9 @@ class _PassCheck:
             return _counted(found, report, tests)
         unmade = [id for id in tests if report.asked[id].unmade]
         if unmade:
-            found = self._with_all_changes(functions, learned, unmade)
-            if found is not None:
-                return _counted(found, report, tests)
+            contradicted = self._with_all_changes(functions, learned, unmade)
+            if contradicted is not None:
+                return _counted(contradicted, report, tests)
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
             detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."

@@ -14,7 +14,7 @@ _RUNNING_PREFIXES = ("os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen")
 _STARTING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen", "code.__new__"))
 _HERE = os.path.dirname(__file__)
 _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
-"""Where files of modules are compiled and loaded, which are there whatever the function answers."""
+"""Where files of modules are compiled and loaded; those that were there before hold no answer."""
 
 
 def may_run_text(event: str) -> bool:
@@ -48,9 +48,29 @@ def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
     return repr(arguments[:2]).encode("utf-8", "replace") if event in _STARTING else b""
 
 
-def loads_module() -> bool:
-    """Whether the code that raised the event loads a module's file."""
+def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
+    """Whether an event comes from loading a module's file, or from a report that shows the source of a test.
+
+    `began` is when the run began, in seconds since the epoch: a file that is written later may hold an answer.
+    """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
         frame = frame.f_back
-    return frame is not None and any(part in frame.f_code.co_filename for part in _LOADERS)
+    if frame is None:
+        return False
+    if frame.f_code is ast.parse.__code__:
+        # Only a tree is made here. Whoever runs it compiles the tree, which is an event of its own.
+        return _is_tool(frame.f_back)
+    if not any(part in frame.f_code.co_filename for part in _LOADERS):
+        return False
+    known = frame.f_locals
+    place: Any = arguments[1] if event == "compile" else known.get("source_path") or known.get("bytecode_path")
+    try:
+        return os.stat(place).st_ctime < began
+    except (OSError, TypeError, ValueError):
+        return False
+
+
+def _is_tool(frame: types.FrameType | None) -> bool:
+    file = "" if frame is None else frame.f_code.co_filename
+    return os.path.dirname(file) == _HERE or f"{os.sep}_pytest{os.sep}" in file

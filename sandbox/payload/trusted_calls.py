@@ -17,6 +17,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import types
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.code_heard import loads_module, may_run_text, texts_of, what_runs
+    from gistpoint.sandbox.payload.code_heard import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import (
         NODE_KINDS,
@@ -51,7 +52,7 @@ if TYPE_CHECKING or "." in __name__:
         taken_order,
     )
 else:
-    from gistpoint_heard import loads_module, may_run_text, texts_of, what_runs
+    from gistpoint_heard import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
     from gistpoint_sides import (
@@ -264,6 +265,7 @@ class StubCalls:
         self.own = os.getpid()
         self.texts: set[str] = set()
         self.runs_text = ""
+        self.began = time.time()
         self.learning: bool = order["learning"]
         self.ran: set[str] = set(order["runs"] or ())
         """What was compiled, unpickled and started while the true function answered."""
@@ -432,7 +434,7 @@ class StubCalls:
             self.hear_code(event, arguments)
         if not self.texts or self.asked or self.runs_text:
             return
-        if may_run_text(event):
+        if may_run_text(event) and not is_of_tools(event, arguments, self.began):
             for text in texts_of(event, arguments):
                 if text in self.texts if event == "import" else any(known in text for known in self.texts):
                     self.runs_text = event
@@ -448,7 +450,7 @@ class StubCalls:
             running = what_runs(event, arguments)
         except (RecursionError, TypeError, ValueError):
             running = b"what can't be compared"
-        if not running or loads_module():
+        if not running or is_of_tools(event, arguments, self.began):
             return
         key = f"{event} {hashlib.sha256(running).hexdigest()[:20]}"
         if key in self.ran or not self.knows_runs:
@@ -553,9 +555,7 @@ class StubbedRun(Results):
                 self.put("note", kind="forget")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(  # type: ignore[override]
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Let pytest compile what it needs to describe a failure."""
         self.calls.reporting = True
         try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +23,8 @@ from gistpoint.core.confirmation.showing import (
 )
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
-from gistpoint.sandbox.payload.code_heard import loads_module, what_runs
+from gistpoint.sandbox.payload import code_heard
+from gistpoint.sandbox.payload.code_heard import what_runs
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
 
@@ -178,8 +181,43 @@ def test_what_is_run_is_told_apart(event: str, arguments: tuple[Any, ...], other
     assert what_runs("open", arguments) == b""
 
 
-def test_what_loads_a_module_is_not_an_answer_that_is_run() -> None:
-    assert not loads_module()
+_HEARD = """
+import ast, os, sys, time
+sys.path[:0] = [{payload!r}, {modules!r}]
+from code_heard import is_of_tools, may_run_text
+began, heard = {began}, []
+def hook(event, arguments):
+    if may_run_text(event) and event in ("compile", "marshal.loads") and not is_of_tools(event, arguments, began):
+        heard.append(event)
+sys.addaudithook(hook)
+{code}
+print(*heard)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "later", "heard"),
+    [
+        ("import known", 0, ""),
+        ("import known; del sys.modules['known']; import known", 0, ""),
+        ("import known", 1, "compile"),  # it may hold an answer
+        ("compile('1 + 1', 'known.py', 'eval')", 0, "compile"),
+        ("ast.parse('1 + 1')", 0, "compile"),  # by the library, which may run the tree
+        ("import marshal; marshal.loads(marshal.dumps(compile('1', 'x', 'eval')))", 0, "compile marshal.loads"),
+    ],
+)
+def test_a_module_that_was_there_before_is_no_answer_that_is_run(
+    tmp_path: Path, code: str, later: int, heard: str
+) -> None:
+    (tmp_path / "known.py").write_text("answer = 'what was answered'\n")
+    payload = Path(code_heard.__file__).parent
+    began = (tmp_path / "known.py").stat().st_ctime + (-5 if later else 5)
+    text = _HEARD.format(payload=str(payload), modules=str(tmp_path), began=began, code=code)
+    script = tmp_path / "elsewhere" / "script.py"
+    script.parent.mkdir()
+    script.write_text(text)
+    ran = subprocess.run([sys.executable, "-B", str(script)], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == heard
 
 
 @pytest.mark.parametrize(
