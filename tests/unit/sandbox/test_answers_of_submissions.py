@@ -181,18 +181,20 @@ def test_what_is_run_is_told_apart(event: str, arguments: tuple[Any, ...], other
     assert what_runs("open", arguments) == b""
 
 
-_HEARD = """
-import ast, os, sys, time
+_HEARD = '''
+import ast, os, sys
 sys.path[:0] = [{payload!r}, {modules!r}]
-from code_heard import is_of_tools, may_run_text
+from code_heard import is_of_tools
 began, heard = {began}, []
-def hook(event, arguments):
-    if may_run_text(event) and event in ("compile", "marshal.loads") and not is_of_tools(event, arguments, began):
+hook = """def hook(event, arguments):
+    if event in ("compile", "marshal.loads") and not is_of_tools(event, arguments, began):
         heard.append(event)
+"""
+exec(compile(hook, os.path.join({payload!r}, "hook.py"), "exec"))
 sys.addaudithook(hook)
 {code}
 print(*heard)
-"""
+'''
 
 
 @pytest.mark.parametrize(
