@@ -183,9 +183,9 @@ def add_metric_by_mode(found: FindingsBuilder, known: Sequence[Pool], scores: Se
         modes = np.array([pool.mode for pool in usable for _ in pool.rows])
         base, *others = (pool.mode for pool in usable)
         columns = {one.metric: np.array(one.values(rows))}
-        for mode in others:
-            columns[mode] = np.asarray(modes == mode, dtype=float)
-            columns[f"{one.metric} x {mode}"] = columns[mode] * columns[one.metric]
+        for other in others:
+            columns[other] = np.asarray(modes == other, dtype=float)
+            columns[f"{one.metric} x {other}"] = columns[other] * columns[one.metric]
         model = regress(rows, columns)
         if model is None:
             continue

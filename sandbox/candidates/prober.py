@@ -24,8 +24,8 @@ from gistpoint.sandbox.candidates.warm import (
     LineSpan,
     Order,
     Orders,
+    ProbeTally,
     ServerGoneError,
-    Tally,
     WarmSuite,
     read_failure,
 )
@@ -256,7 +256,7 @@ class SuiteProber:
             return str(error)
         bounds = self._bounds(tests)
         try:
-            tally = Tally(suite.ids, order.lines)
+            tally = ProbeTally(suite.ids, order.lines)
             tally.take(suite.ask(order, tests, bounds, stop_after=stop_after, cancel=cancel))
             if not tally.unfit and tally.failed:
                 self._check(suite, tally.failed, cancel)
@@ -295,7 +295,7 @@ class SuiteProber:
         """
         if self._checks == _MOST_CHECKS:
             self._checks += 1
-            tally = Tally(suite.ids)
+            tally = ProbeTally(suite.ids)
             bounds = self._bounds(self._passed)
             tally.take(suite.ask(None, self._passed, bounds, backwards=True, cancel=cancel))
             self._sound |= tally.passed
@@ -303,7 +303,7 @@ class SuiteProber:
         if not new:
             return
         self._checks += 1
-        tally = Tally(suite.ids).take(suite.ask(None, new, self._bounds(new), cancel=cancel))
+        tally = ProbeTally(suite.ids).take(suite.ask(None, new, self._bounds(new), cancel=cancel))
         self._sound |= tally.passed
         self._unsound |= set(new) - tally.passed
 

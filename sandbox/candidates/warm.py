@@ -79,7 +79,7 @@ WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 
 
 @dataclass
-class Tally:
+class ProbeTally:
     """The tests of one probe as they end; `unfit` says why the probe is not usable."""
 
     ids: list[str]
@@ -92,7 +92,7 @@ class Tally:
     done: bool = False
     end: _End | None = None
 
-    def take(self, records: Iterable[WarmRecord]) -> Tally:
+    def take(self, records: Iterable[WarmRecord]) -> ProbeTally:
         """Take all records of a probe, and return this tally."""
         for record in records:
             match record:

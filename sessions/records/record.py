@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.values import (
@@ -19,9 +19,6 @@ from gistpoint.sessions.records.values import (
     is_naive,
     when,
 )
-
-if TYPE_CHECKING:
-    from gistpoint.sessions.records.format import Raw
 
 
 class Record:
@@ -136,7 +133,16 @@ def first_in(value: Json) -> Record:
     return Record(first_object(value))
 
 
-def records_of(raws: Iterable[Raw]) -> list[Record]:
+class Decoded(Protocol):
+    """A raw record of a file with its value."""
+
+    @property
+    def value(self) -> Json:
+        """The decoded JSON."""
+        ...
+
+
+def records_of(raws: Iterable[Decoded]) -> list[Record]:
     """Return the raw records of a step."""
     return [Record(raw.value) for raw in raws]
 

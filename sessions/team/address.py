@@ -139,11 +139,11 @@ def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
 
 def _require_verified(address: StoreAddress) -> None:
     """Raise `TeamStoreError` if a server on another machine would not have to prove its identity."""
-    mode = address.options.get("sslmode", _VERIFIED)
-    if not address.local and mode != _VERIFIED:
+    checked = address.options.get("sslmode", _VERIFIED)
+    if not address.local and checked != _VERIFIED:
         raise TeamStoreError(
-            f"The store on {address.host} would be used with sslmode={mode[:20]}, which does not prove that it is the "
-            "server it says it is.",
+            f"The store on {address.host} would be used with sslmode={checked[:20]}, which does not prove that it is "
+            "the server it says it is.",
             hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
             "sslrootcert names the file of your authority.",
         )
