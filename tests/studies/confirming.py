@@ -1,7 +1,8 @@
 """Whether the passes of tasks can be confirmed, and what becomes of right and wrong repairs: `confirming.py TASKS`.
 
-For each repair task in the folder the controls are taken from its answer, or made; then the true function has to be confirmed and the corrupted
-one contradicted. Prints a line for each task and the counts of all reasons. `--sandbox NAME` chooses the backend.
+For each repair task in the folder the controls are taken from its answer, or made; then the true function has to be
+confirmed and the corrupted one contradicted. Prints a line for each task and the counts of all reasons. `--sandbox
+NAME` chooses the backend.
 """
 
 from __future__ import annotations
