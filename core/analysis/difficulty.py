@@ -35,8 +35,8 @@ _COLUMNS = (
 def difficulty(data: StudyData) -> Findings:
     """Regress success on each difficulty metric alone and on all together, per mode (Breakpoint, section 4.1.2).
 
-    Each model is made with and without the solver's mean as a covariate: the paper leaves it out of its text and its
-    published code has it.
+    If there are several solvers, each model is made with and without the solver's mean as a covariate: the paper leaves
+    it out of its text and its published code has it.
     """
     scores = [standard_scores(data, metric) for metric in data.study.report.difficulty]
     groups = measuring(data, FOUND)
@@ -65,7 +65,8 @@ NOTE = (
     "the study. Brackets hold the interval by the two-way jackknife over persons and tasks; beside it Wald's, as the "
     "paper prints it, which takes all attempts as independent. 'p without the term' is the likelihood-ratio test of "
     "leaving the term out. The paper's published code has the solver's mean as a covariate that its text does not "
-    "name: both are shown. Where data are separated the fit has Firth's penalty, and R2 and AIC are not given."
+    "name: where there are several solvers, both are shown. Where the data, or those without one person or task, are "
+    "separated, the fit has Firth's penalty; R2, AIC and 'p without the term' are then not given."
 )
 
 

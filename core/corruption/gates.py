@@ -61,7 +61,6 @@ def gate(
     """Return the first reason to drop a corruption, None if there is none.
 
     With the function's `scope`, names of its module are also known, and names that the file no longer uses are found.
-    `TOLD` comes last, so if it is ignored there is no other reason.
     `most_lines` None lets any number of lines change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
@@ -87,13 +86,13 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        # What the text alone shows comes first, and facts of the original's nodes last: most corruptions are
-        # dropped before most facts are computed (decision 62).
+        # What the text alone shows comes first, and facts of the corrupted text's nodes last: most corruptions
+        # are dropped before most facts are computed (decision 62).
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
-        # The file's own longest line is the measure: a style is seen in the whole file, which a solver may
-        # read.
+        # The file's own longest line is the measure, 79 columns at least: a style is seen in the whole file, which
+        # a solver may read.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
@@ -103,7 +102,10 @@ class Gate:
         return refusal or next((reason for reason, _ in self._shown(before, after, changed)), None)
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
-        """Return in words all rules by which a reader notices a text, where `check` returns the first reason alone."""
+        """Return in words all rules by which a reader notices a text; `check` returns the first reason alone.
+
+        A text that does not parse breaks none of them: `check` names that.
+        """
         # Of a model's text, any number of lines may change, and what shows is reported and not refused.
         before, after = self._before, _facts(corrupted)
         if before is None or after is None:
@@ -137,7 +139,7 @@ class Gate:
         by_name = any(given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around)
         if by_name or _named(before, after):
             yield GateRefusal.NAMED, ""
-        # `TOLD` is the last: a caller may ignore it and then knows that there is no other reason.
+        # `TOLD` is the last, since it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.TOLD, ""
@@ -320,7 +322,8 @@ def comment_explains(
 
     `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
     another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed header
-    of its block, or above the change without a dedent or a new paragraph between, and has a word in common with it.
+    of its block, in the changed lines, or above them without a dedent or a new paragraph between, and has a word in
+    common with them.
     """
     noted = list(remarks)
     for start, end in hunks if noted else ():

@@ -235,7 +235,7 @@ class _Piece:
         return listed or path in self.meaning.modules or self.library.is_module(path)
 
     def _is_tested(self, node: ast.expr) -> bool:
-        """Whether a value is only compared, used as a condition, or looked at by a built-in that returns none of it."""
+        """Whether a value is only compared, used as a condition, or given to a built-in that is marked by itself."""
         match self.above.get(node):
             case ast.Compare() | ast.If() | ast.UnaryOp():
                 return True
@@ -244,7 +244,7 @@ class _Piece:
         return False
 
     def _looks(self, node: ast.AST | None) -> bool:
-        """Whether a node is a call of a built-in that only looks at a value, or at its attribute of some name."""
+        """Whether a node is a call of `hasattr` or of a built-in that gets or sets by name, which `_got` marks."""
         return isinstance(node, ast.Call) and not names.LOOKS.isdisjoint(self.meaning.paths(node.func))
 
     def _is_checked(self, node: ast.AST) -> bool:
@@ -577,11 +577,13 @@ def _own_expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _run(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions that run when an expression is evaluated, without the bodies of lambdas."""
+    """Yield the expressions that run when an expression is evaluated; of a lambda only its defaults do."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()
         if isinstance(inner, _RUN_AT_IMPORT):
             yield inner
-        if not isinstance(inner, ast.Lambda):
+        if isinstance(inner, ast.Lambda):
+            stack.extend(filter(None, [*inner.args.defaults, *inner.args.kw_defaults]))
+        else:
             stack.extend(ast.iter_child_nodes(inner))

@@ -223,7 +223,10 @@ def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield what a statement evaluates itself: a simple one as a whole, of a compound one its expressions."""
+    """Yield what a statement evaluates itself: a simple one as a whole, of a compound one its expressions.
+
+    Those of `except` and `case` are among them: they run like any other.
+    """
     if not _blocks(statement):
         yield statement
         return
@@ -231,6 +234,12 @@ def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
         match part:
             case ast.withitem(context_expr=expression) | (ast.expr() as expression):
                 yield expression
+            case ast.ExceptHandler(type=ast.expr() as raised):
+                yield raised
+            case ast.match_case(pattern=pattern, guard=guard):
+                yield from (inner for inner in ast.walk(pattern) if isinstance(inner, ast.expr))
+                if guard is not None:
+                    yield guard
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -279,6 +279,7 @@ AT_IMPORT = {
     "values, n=(lambda: 1)()": "at import: (lambda: 1)()",
     "values, n=[x for x in print()]": "at import: print()",
     "values, n=object(print())": "at import: print()",
+    "values, n=lambda x=print(): x": "at import: print()",
     "values, m=sys": "sys handed on",
     "values, g=getattr": "getattr handed on",
 }
@@ -401,6 +402,22 @@ def test_what_one_definition_does_excuses_no_other(tree: SourceTree) -> None:
     submitted = given.with_files({"b.py": both.format("sys.modules").encode()})
     assert marks(given, submitted, given) == ("sys.modules",)
     assert marks(given, given, given) == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    x = 1\nexcept {}:\n    x = 2\n",
+        "match 1:\n    case _ if {}:\n        x = 2\n",
+        "import sys as q\nmatch q:\n    case q.modules:\n        x = 2\n",
+        "with {}:\n    x = 1\n",
+        "for x in {}:\n    pass\n",
+        "class A({}):\n    pass\n",
+    ],
+)
+def test_whatever_a_module_evaluates_is_read(tree: SourceTree, code: str) -> None:
+    after = tree.with_files({"b.py": f"import sys\n{code.format('sys.modules')}".encode()})
+    assert "sys.modules" in marks(tree, after, tree)
 
 
 def test_a_new_file_counts_whole(tree: SourceTree) -> None:
