@@ -110,7 +110,7 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
 
 
 def _fault_at_head(kept: Head, found: str, events: int) -> str:
-    """Return why a journal of so many events does not have its head, or has another one; empty if it has it."""
+    """Return how a journal of `events` events contradicts the head kept for it; empty if they agree."""
     expected = kept.sha256 if kept.seq else ""
     if found == expected:
         return ""

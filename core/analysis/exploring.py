@@ -81,8 +81,8 @@ def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str,
     made: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)
-        # The deviation from the task's mean is the effect within tasks, and the mean takes up what tasks
-        # differ in (Mundlak 1978).
+        # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs the
+        # differences between tasks (Mundlak 1978).
         made[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
             made[f"mean {name} of the task"] = means

@@ -133,7 +133,7 @@ def hard_gists(data: StudyData) -> Findings:
 
 
 def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Number, Number]:
-    """Return the rate expected of the subset from those of its repositories, and the subset's rate less it.
+    """Return the subset's expected rate, given the rates of its repositories, and its actual rate minus that.
 
     The expected rate is the sum over repositories of their share of the subset's attempts times their rate.
     """

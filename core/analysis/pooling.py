@@ -108,7 +108,7 @@ def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
 
 
 def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
-    """Return a short name of a key among others: its number, and the budgets if its rows have the same."""
+    """Return a short name for a key: its number among `keys`, preceded by the budgets if all rows share them."""
     number = f"settings {keys.index(key) + 1}"
     budgets = {(row.tool_use_budget, row.submission_budget) for row in rows}
     if len(budgets) == 1 and None not in (only := next(iter(budgets))):

@@ -313,7 +313,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
     y = log_minutes(rows)
     inner = np.linalg.inv(x.T @ x)
     b = inner @ x.T @ y
-    # HC3 divides each residual by what its own attempt leaves of it; at a leverage of 1 nothing is left.
+    # HC3 divides each residual by 1 minus its leverage, so it is undefined at a leverage of 1.
     leverage = np.einsum("ij,jk,ik->i", x, inner, x)
     units = Units.of(rows)
     number = Number(float(np.exp(b[0])), persons=units.person_count, tasks=units.task_count, rows=len(rows), note=note)

@@ -109,7 +109,7 @@ def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def _asked(node: ast.AST) -> Sequence[ast.AST]:
-    """Return the parts of a node that ask for the values they name: conditions, comparisons, what a handler guards."""
+    """Return the parts of a node that test the values they name: conditions, comparisons, what a handler guards."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
             return [test]

@@ -85,7 +85,7 @@ def _against_the_aim(trial: ModelTrial, settings: LoopSettings) -> str:
     return f"That is within the aim of {aim}."
 
 
-def left_text(tool_calls: int, feedback: int, settings: LoopSettings) -> str:
+def remaining_text(tool_calls: int, feedback: int, settings: LoopSettings) -> str:
     """Return the line that ends every answer."""
     kept = "the best hidden of your submissions" if settings.keep is Keep.BEST else "the last submission"
     calls = _counted(tool_calls, "tool call")

@@ -340,7 +340,7 @@ def comment_explains(
 
 
 def _telling(text: str) -> list[str]:
-    """Return the words of the names in a text that are long enough, and not in most code."""
+    """Return the words of the names in a text that are long enough and not common in code."""
     found = chain.from_iterable(map(words, _NAME.findall(text)))
     return [word for word in found if len(word) >= _LEAST and word not in _COMMON]
 

@@ -27,7 +27,7 @@ from gistpoint.core.corruption.feedback import (
     MOST_REPEATS,
     NO_CALL,
     again_text,
-    left_text,
+    remaining_text,
     trial_text,
 )
 from gistpoint.core.corruption.rounds import (
@@ -298,4 +298,4 @@ class ModelLoop:
 
     def _left(self) -> str:
         feedback = max(0, self.settings.feedback_rounds - self._tried)
-        return left_text(self.settings.tool_calls - self._calls, feedback, self.settings)
+        return remaining_text(self.settings.tool_calls - self._calls, feedback, self.settings)

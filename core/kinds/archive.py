@@ -95,7 +95,7 @@ def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> No
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Put a task in the place of another one of its id; the tree is the same, since the id counts it."""
+    """Replace a task by another one with the same id; the tree is the same, since the id covers it."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
             _take_controls(task.folder, here)

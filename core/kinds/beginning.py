@@ -88,8 +88,8 @@ def charged_words(reason: str) -> str:
 
 
 def settled(report: SuiteReport, given_back: int) -> SuiteReport:
-    """Return the report of a submission in an attempt to which `given_back` submissions
-    were given back before it.
+    """Return the final report of a submission, after `given_back` earlier ones of the attempt
+    were given back.
     """
     if report.status is not RunStatus.HARNESS_FAILED:
         return report

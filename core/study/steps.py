@@ -232,8 +232,8 @@ Step: TypeAlias = (
 def next_step(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation) -> Step:
     """Return what a participant does next.
 
-    The same log, in whatever order it was read, the same machine and time give the same step: a session that
-    was killed goes on where it was.
+    The same log, in whatever order it was read, gives the same step on the same machine at the same time, so a
+    session that was killed resumes where it stopped.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())

@@ -295,7 +295,7 @@ def _first_process(reading: int) -> int | None:
 
 def _wait_for(pid: int) -> None:
     """Wait for the end of a process that is not our own child;
-    a first process ends after the rest of its namespace.
+    the first process of a namespace ends after all others in it.
     """
     try:
         handle = os.pidfd_open(pid)

@@ -192,8 +192,8 @@ def _text(data: mmap.mmap, place: int) -> str:
 
 
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
-    """Yield where the loader finds a library:
-    in the first of its folders, else all variants that the system offers.
+    """Yield the paths at which the loader may find a library:
+    the first match in its folders, or else every variant that the system offers.
     """
     if "/" in name:
         if _fits(Path(name), binary):

@@ -469,9 +469,9 @@ class _PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> list[str]:
-        """Return the tests with a call that another process answers otherwise, or with other effects.
+        """Return the tests with a call whose answer or effects are different in another process.
 
-        Whatever the true function writes or logs otherwise each time, such as the time, is no difference.
+        What also varies when the true function runs again, such as a logged time, is not counted as a difference.
         """
         case = self.case
         found = _unlike_tests(case, functions, self.submitted, report, _alike_with_effects)

@@ -526,7 +526,7 @@ class Decoder:
             return self.value(otherwise)
         return None
 
-    def asking(self, number: int, *node: Any) -> object:
+    def stand_in_for(self, number: int, *node: Any) -> object:
         """Return a function that asks, which stands for a callable that may not be taken by its name."""
         if number in self.side.kept:
             return self.side.kept[number]
@@ -570,7 +570,7 @@ class Decoder:
 
 _DECODERS: dict[str, Callable[..., Any]] = {
     "#": Decoder.known,
-    "a": Decoder.asking,
+    "a": Decoder.stand_in_for,
     "i": lambda decoder, text: int(text, 16),
     "f": lambda decoder, text: float("nan") if text == "nan" else float.fromhex(text),
     "c": lambda decoder, real, imaginary: complex(decoder.value(real), decoder.value(imaginary)),

@@ -106,7 +106,7 @@ class Learned:
 
 
 class TestSide(ProcessSide):
-    """The process that holds the tests; it takes from the other nothing but plain data."""
+    """The process that holds the tests; it accepts nothing but plain data from the other one."""
 
     __test__ = False
 

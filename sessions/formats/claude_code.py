@@ -61,9 +61,11 @@ class _Reader(RunReader):
         super().__init__(probe)
         self.in_lines = "loglines" not in probe.object
         self._replies: dict[str, int] = {}
-        self._calls: dict[str, int] = {}
+        """The step of each reply by its message's id."""
         self._steps: dict[str, int] = {}
-        """The steps of all calls; `_calls` has those that are not answered."""
+        """The step of each call by its id."""
+        self._open_calls: dict[str, int] = {}
+        """Those of them that are not answered yet."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
@@ -78,15 +80,21 @@ class _Reader(RunReader):
             name = as_str(message.get("id"))
             # A reply is split over records, between which those of other replies and answers may be.
             step = self._replies.setdefault(name, step_count) if name else step_count
-            for block in blocks:
-                if block.get("type") == "tool_use":
-                    self._calls[as_str(block.get("id"))] = self._steps[as_str(block.get("id"))] = step
+            self._note_calls(blocks, step)
             return step
         # What a call reports while it runs joins its step, even after its result has come.
         if record.get("type") == "progress":
             return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
-        owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
+        # All calls that the record answers are answered now; it joins the step of the first.
+        owners = [self._open_calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
         return next((owner for owner in owners if owner is not None), step_count)
+
+    def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
+        for block in blocks:
+            call = as_str(block.get("id"))
+            # A call without an id can't be answered; under "" it would take any text of the user for its answer.
+            if block.get("type") == "tool_use" and call:
+                self._steps[call] = self._open_calls[call] = step
 
     def had_a_step(self, fields: Json) -> bool:
         return as_dict(fields).get("type") == "progress"

@@ -160,7 +160,7 @@ class _Placing:
 
     def _count(self, info: dict[str, Json], count: int) -> int:
         total, known = info.get("total_token_usage"), self._counted
-        # The same count again belongs to the step that it was written for first.
+        # A repeated count belongs to the step that it was first written for.
         if not isinstance(total, dict) or total == known[0]:
             return known[1] if known[1] >= 0 else max(self._last, 0)
         step = self._of_reply(count)

@@ -133,7 +133,7 @@ def _trace_of(run: dict[str, Json]) -> str:
 
 
 def _merged(values: Sequence[dict[str, Json]]) -> Record:
-    """Return a run that was written when it began and again when it ended; the end may leave out the beginning's."""
+    """Return a run that was written both when it began and when it ended; the second may omit fields of the first."""
     run: dict[str, Json] = {}
     for value in values:
         run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}

@@ -249,7 +249,7 @@ class Opencode(SingleRun):
         whole = Record(probe.object)
         if whole.word("info", "id").startswith("ses_"):
             return 1.0
-        # A session's file of the storage is opened with the files of its messages, which lie in other folders.
+        # A session file in opencode's storage is opened with its message files, which are in other folders.
         if probe.parts and whole.word("id").startswith("ses_"):
             return 1.0
         opening = first_in(whole.get("messages"))

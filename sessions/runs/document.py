@@ -282,7 +282,7 @@ class RunDocument:
 
     @property
     def summed_up(self) -> bool:
-        """Whether the header is complete too, for which a format may read the file again after its index."""
+        """Whether the header is complete too; some formats read the file again for it after the index is built."""
         return self._summed_up
 
     @property

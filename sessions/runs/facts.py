@@ -456,7 +456,7 @@ class Waste:
         return _first_if_all(earlier), _first_if_all(read)
 
     def _last_read(self, look: ViewedPart) -> int | None:
-        """Return the earlier step that showed all of a part of a file."""
+        """Return the first earlier step that already showed this whole part of a file; None if there is none."""
         return next((at for known, at in self._looks if known.covers(look)), None)
 
     def _forget(self, changes: tuple[Change, ...]) -> None:

@@ -30,7 +30,7 @@ def foreign_row(
 ) -> AttemptRow:
     """Return the row of a run of another program; facts missing from its file are None.
 
-    A run that its file calls solved, but whose pass is to be read, does not count as solved. The functions that were
+    A run that its file calls solved does not count as solved while its pass still needs review. The functions that were
     found follow from the edits in the steps.
     """
     document.build()

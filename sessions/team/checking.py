@@ -123,7 +123,7 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
 
 
 def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
-    """Compare the store's columns of an attempt with its first line."""
+    """Compare what the store's columns say about an attempt with the first line that it holds of the attempt."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
         yield StoreDifference("line differs", Conflict(what, 1, words="the store's first line begins another attempt."))

@@ -261,7 +261,7 @@ class TeamStudyStore:
                 wanted = self._take_wanted(failed)
 
     def _take_wanted(self, failed: Collection[str] = ()) -> set[str]:
-        """Return what is to be sent now; if that is nothing, or something failed, the sender ends."""
+        """Return what is to be sent now; if there is nothing to send, or something failed, the sender ends."""
         with self._lock:
             self._wanted |= set(failed)
             wanted: set[str] = set() if failed else self._wanted

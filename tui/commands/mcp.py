@@ -18,7 +18,7 @@ from gistpoint.tui.commands.options import Face, Words, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.mcp.http import Place
+    from gistpoint.tui.mcp.http import ServerAddress
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
@@ -64,9 +64,9 @@ def _over_http(wanted: ServeTools, address: str, given: str) -> int:
     _require_extra()
     host, port = _address(address)
     token = _token(given)
-    from gistpoint.tui.mcp.http import Place, serve_http
+    from gistpoint.tui.mcp.http import ServerAddress, serve_http
 
-    place = Place(host, port, wanted.host_name, wanted.cert or "", wanted.key or "")
+    place = ServerAddress(host, port, wanted.host_name, wanted.cert or "", wanted.key or "")
     _require_safe(place, wanted)
     served = _served(wanted, "http")
     if not given:
@@ -116,7 +116,7 @@ def _token(token: str) -> str:
     return token or secrets.token_urlsafe(32)
 
 
-def _require_safe(place: Place, wanted: ServeTools) -> None:
+def _require_safe(place: ServerAddress, wanted: ServeTools) -> None:
     from gistpoint.tui.mcp.http import is_loopback
 
     if bool(wanted.cert) != bool(wanted.key):

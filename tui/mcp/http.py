@@ -40,7 +40,7 @@ PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """Where the server listens, and under which names."""
 
     host: str
@@ -118,7 +118,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def listen(place: Place) -> socket.socket:
+def listen(place: ServerAddress) -> socket.socket:
     """Return a listening socket. Raises `UserError` if the address is not available."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     try:
@@ -152,7 +152,7 @@ def build_app(
     return Guard(app, token, connections or Connections())
 
 
-def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
+def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
     """Serve until the process is asked to stop."""
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host

@@ -96,7 +96,7 @@ class GramCounts:
 
 
 class StoredCounts(msgspec.Struct, frozen=True):
-    """Counts as they are stored; made of the standard library by tests/studies/standard_library_counts.py."""
+    """Counts as they are stored; tests/studies/standard_library_counts.py makes them from the standard library."""
 
     words: list[str]
     grams: list[list[int]]
@@ -130,7 +130,7 @@ class StandardCounts:
 
 
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
-    """Return the grams of some code that occur `least` times or more, after rare names were made alike."""
+    """Return the n-grams of some code that occur at least `least` times; rare tokens are replaced by `<name>` first."""
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
     often = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()

@@ -28,7 +28,7 @@ def sort_key(subject: CorruptionTarget) -> Iterator[Edits]:
     """The key of a sort left out, or its direction reversed."""
     for node in subject.of(ast.Call):
         name = name_of(node.func)
-        # A key that is the only argument stays, but not that of a method, which orders its own list.
+        # A key that is the only argument stays, except in `list.sort`, which needs no other argument.
         has_more = len(node.args) + len(node.keywords) > 1 or name == "sort"
         for keyword in node.keywords if name in _ORDERING else ():
             if keyword.arg == "reverse" or (keyword.arg == "key" and has_more):

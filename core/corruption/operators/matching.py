@@ -64,7 +64,7 @@ def _alternative_dropped(
         case _, [_, _, *_]:
             yield part_dropped(list(map(subject.span, node.elts)), place)
         case ast.Compare(left=left, ops=[kind]), [value]:
-            # `x in (a,)` would show: one value is compared by `==`.
+            # `x in (a,)` would stand out: a single value is normally compared by `==`.
             span = subject.between(left, node)
             if span:
                 sign = "==" if isinstance(kind, ast.In) else "!="
@@ -83,7 +83,7 @@ def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
     has_name = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)
     gone_through = isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
     kinds = {type(item.value) if isinstance(item, ast.Constant) else type(item) for item in items}
-    # Also lists that have a name or are gone through, whose use is elsewhere (decision 93).
+    # This includes lists that have a name or are iterated over, although they are used elsewhere (decision 93).
     return (has_name or gone_through) and len(kinds) == 1 and all(map(_is_value, items))
 
 

@@ -29,7 +29,7 @@ _SHOWN_FAILURES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class RatedByModel(Rated):
+class RatedModelCorruption(Rated):
     """A corruption that a model submitted, with the conversation."""
 
     made: ModelCorruption
@@ -49,7 +49,7 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
     return trial.kept(proof, {"parts": [item.provenance()]})
 
 
-def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[RatedByModel]:
+def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[RatedModelCorruption]:
     """Return the model's corruptions of a function that may be kept, the one to be kept first.
 
     Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or if the
@@ -118,7 +118,7 @@ class _Probing:
         self._trial, self._band = trial, band
         self._found: dict[str, tuple[ProbeReport, Evidence, Subtlety]] = {}
 
-    def rated(self, made: ModelCorruption) -> RatedByModel:
+    def rated(self, made: ModelCorruption) -> RatedModelCorruption:
         """Return a conversation's kept submission with its results."""
         kept = made.result.kept
         assert kept is not None
@@ -127,7 +127,7 @@ class _Probing:
         assert glance is not None
         report, evidence, rated = self._found[target.corrupted]
         corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
-        return RatedByModel(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
+        return RatedModelCorruption(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
 
     def __call__(self, target: Target) -> ModelTrial:
         self._trial.next(target.name, self._trial.settings.model)

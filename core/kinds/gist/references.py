@@ -124,7 +124,7 @@ class ReferenceMaker:
         return OracleVerdict(holds, trial.executed)
 
     def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
-        """Keep why a text failed, in case that none holds."""
+        """Note why a text failed, in case none holds."""
         error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
         why = trial.reason
         if error is not None:

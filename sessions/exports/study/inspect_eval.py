@@ -111,7 +111,7 @@ def _stats(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass
 class _Times:
-    """When what happened in an attempt, in seconds of wall time and of active time from its start."""
+    """When each event of an attempt happened, in seconds of wall time and of active time since its start."""
 
     calls: dict[int, float] = field(default_factory=dict)
     submissions: dict[int, float] = field(default_factory=dict)

@@ -123,7 +123,7 @@ class GlanceScreen(BaseScreen[None]):
             self._draw()
 
     def action_say(self, answer: str) -> None:
-        """Answer what was seen. For a fault or a doubt, ask for words."""
+        """Record the reader's answer. For a fault or a doubt, ask for an explanation first."""
         if not self._left or self._phase is _Phase.WAITING:
             return
         chosen = BlindAnswer(answer)

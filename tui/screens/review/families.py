@@ -54,6 +54,6 @@ def family_of(step: Step, format: str) -> Family | None:
 
 
 def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Family]:
-    """Return what is initially hidden in a run of `count` steps: those of the harness, if they are many."""
+    """Return what is initially hidden in a run of `count` steps: those of the harness, if there are many."""
     floods = of_harness and (format == OWN_FORMAT or of_harness >= _FLOOD * count)
     return frozenset({Family.HARNESS}) if floods else frozenset()

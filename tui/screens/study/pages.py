@@ -216,7 +216,7 @@ class WithdrawDialog(Dialog[Reasoned]):
         super().__init__("Stop taking part in this study?")
 
     def body(self) -> list[Widget]:
-        """Return the choice and a field for words."""
+        """Return the choice and a text field for the reason."""
         text = "You can stop at any time, without a reason. It ends your part for good, not only for today."
         words = Input(placeholder="If you like, say why in your own words", max_length=2_000)
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]
