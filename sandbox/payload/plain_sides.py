@@ -236,6 +236,10 @@ def _confirmed_name(value: object, module: object, path: str) -> str:
     return f"{module}:{path}" if same else ""
 
 
+_REAL_FILES: dict[str, str] = {}
+"""Paths of modules without links, by the paths that the modules have."""
+
+
 class Singletons:
     """What modules and classes of a tree hold under a name: both sides have such an object, each its own."""
 
@@ -245,7 +249,6 @@ class Singletons:
         self.held: list[object] = []
         """Keeps them alive, so that no other object gets their ids."""
         self.modules = 0
-        self._real_files: dict[str, str] = {}
 
     def name(self, value: object) -> str:
         """Return the name of an object; empty if it has none."""
@@ -267,9 +270,9 @@ class Singletons:
         if type(file) is not str:
             return False
         # Every import makes `look` ask again about all modules, and resolving a path costs a system call for each part.
-        if file not in self._real_files:
-            self._real_files[file] = os.path.realpath(file)
-        return self._real_files[file].startswith(self.root)
+        if file not in _REAL_FILES:
+            _REAL_FILES[file] = os.path.realpath(file)
+        return _REAL_FILES[file].startswith(self.root)
 
     def add(self, prefix: str, held: dict[str, object], module: str) -> None:
         for name, value in held.items():

@@ -44,7 +44,7 @@ class ContainerBackend:
 
     def probe(self) -> BackendProbe:
         """Import pytest as the user that will run the tested code."""
-        # As that user: root reads an interpreter below /root, for example, and every run would fail (decision 77).
+        # As that user: root could read an interpreter in its home, for example, and every run would fail (decision 77).
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)

@@ -117,8 +117,11 @@ class _Texts:
             # Most members are texts: they are taken here, without a call for each.
             if isinstance(item, str):
                 found.append((below, item))
-            else:
+            elif not isinstance(item, dict):
                 self._walk(below, item, shown, found)
+            elif id(item) not in shown:
+                # One call for each level: readers bear as many levels as Python does calls.
+                self._walk_object(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:
         if len(self._known) > _MOST_KEYS:

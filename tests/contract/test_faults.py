@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from examples import sampled
 from tiny_tasks import PINS, Maker
+from working_backends import on_one_backend
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.entrypoints.command import parse_entrypoint
@@ -140,10 +141,20 @@ def made() -> dict[Any, Task]:
     return {}
 
 
+@on_one_backend
 @pytest.mark.parametrize("fault", HARNESS.values(), ids=HARNESS.keys())
 def test_a_harness_that_does_not_begin_is_no_fault_of_the_submission(
     case: Case, fault: Callable[[Command], Command]
 ) -> None:
+    is_given_back(case, fault)
+
+
+@pytest.mark.parametrize("name", sampled(HARNESS, 1))
+def test_one_such_fault_on_each_backend(case: Case, name: str) -> None:
+    is_given_back(case, HARNESS[name])
+
+
+def is_given_back(case: Case, fault: Callable[[Command], Command]) -> None:
     case.backend.fault = fault
     text = case.submit()
     assert case.last == (RunStatus.HARNESS_FAILED, None, 4), text

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import sampled
 from foreign_images import REPO_EXEC, SWE_BENCH, Layout, import_image
 
 from gistpoint.core.kinds.folder import read_answer, read_task
@@ -58,7 +59,7 @@ def remove_images(engine: Engine, *names: str) -> None:
             engine.client.images.remove(name, force=True)
 
 
-@pytest.mark.parametrize("layout", [SWE_BENCH, REPO_EXEC], ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", sampled([SWE_BENCH, REPO_EXEC], 1), ids=lambda layout: layout.name)
 def test_a_task_is_made_of_an_image_scored_and_proven(
     imported: Import, layout: Layout, tmp_path: Path, capsys: Captured
 ) -> None:

@@ -76,7 +76,7 @@ async def test_stopping_and_leaving_write_nothing_and_the_next_time_goes_on(tmp_
     async with case.shown() as until:
         await until("being confirmed")
         await case.press("escape")
-        await until("it was stopped")
+        await until("not asked: stopped")
     assert case.confirmation is None
     async with case.shown() as until:
         await until("being confirmed")

@@ -153,7 +153,7 @@ def test_nobody_else_is_enrolled_while_texts_are_unwritten(say: Say, tmp_path: P
     say("new", "mine", "--tasks", "demo")
     assert "--code ME --role author" in say("open", "mine")
     said = say("enrol", "mine", "--number", "2", code=2)
-    assert "Still to be written before anybody else takes part: texts.consent, privacy.contact." in said
+    assert "Still to be written, before anybody else takes part: texts.consent, privacy.contact." in said
     assert "gistpoint study amend mine --why 'texts'" in said
     assert "--code ME" in say("enrol", "mine", "--code", "ME", "--role", "author")
     for file in (tmp_path / "mine" / "study.toml", tmp_path / "mine" / "texts" / "consent.md"):
@@ -216,7 +216,7 @@ def test_sync_publishes_and_can_be_repeated(say: Say, root: Path, machine: Machi
 
 def test_who_withdraws_keeps_or_deletes(say: Say, root: Path, machine: Machine) -> None:
     say("enrol", "shop", "--code", "P2")
-    assert "is kept" in say("withdraw", "shop", "P2", "--keep", "--words", "no time")
+    assert "are kept" in say("withdraw", "shop", "P2", "--keep", "--words", "no time")
     assert "Nobody in the study" in say("withdraw", "shop", "P9", "--erase", code=2)
     with pytest.raises(SystemExit):
         say("withdraw", "shop", "P2")
