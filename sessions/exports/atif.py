@@ -286,7 +286,9 @@ def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[
     if isinstance(effort, str | float | int) and not isinstance(effort, bool):
         found["reasoning_effort"] = effort
     metrics = {**_metrics(as_dict(recorded.get("metrics"))), **as_dict(written.get("metrics"))}
-    return found | ({"metrics": metrics} if metrics else {})
+    if metrics:
+        found["metrics"] = metrics
+    return found
 
 
 def _may_have(count: int, merged: dict[str, Json]) -> bool:
