@@ -211,7 +211,7 @@ def at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
 
 
 def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the writer and the hash of each operation, by file and uuid; the store computes the hash anew."""
+    """Return the writer and the hash of each operation, by file and uuid; the store computes the hash again."""
     rows = connection.execute(_UUIDS, {"files": list(files)})
     return {(file, op): (writer, sha256) for file, op, writer, sha256 in rows}
 
