@@ -106,6 +106,7 @@ class Pattern:
 def acted(folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str) -> Path:
     """Act an attempt of so many calls and edits, which ends with a submission, or is given up without a `repair`."""
     clock = FakeClock()
+    name = f"acted-{name}"  # copies replace it wherever it occurs, so it must be no word of a journal
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1")
     attempt.start(who, attempt_id=name)
