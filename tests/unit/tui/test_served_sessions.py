@@ -338,4 +338,5 @@ async def test_a_program_keeps_few_messages_of_a_flood_and_ends_in_its_middle(wa
         process.terminate()
     told = await asyncio.wait_for(process.stderr.read(), 60)
     await asyncio.wait_for(process.wait(), 60)
-    assert 0 < int(told.split()[-1]) <= 3 * driver.MOST_WAITING
+    # Of 3,000 keys. On a busy machine the driver asks again after a second, and each question is a message as well.
+    assert 0 < int(told.split()[-1]) <= 4 * driver.MOST_WAITING
