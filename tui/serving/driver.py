@@ -12,12 +12,22 @@ from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver, _ExitInput
 from textual.events import Paste
 from textual.message import Message
+from textual.widget import Widget
 
 MOST_WAITING = 128
 """The number of input messages posted before the app has to catch up."""
 MOST_PASTED = 256 * 1024
 """A paste is dropped if it has not ended after this many characters."""
-_ASK_AGAIN_S = 1.0
+_LOOK_AGAIN_S = 1.0
+
+
+class _Question:
+    """Whether a widget has handled its messages up to this one."""
+
+    def __init__(self) -> None:
+        self.handled = Event()
+        self.target: Widget | None = None
+        """The widget that answers; None until the app has passed the question on."""
 
 
 class ServedDriver(WebDriver):
@@ -46,19 +56,24 @@ class ServedDriver(WebDriver):
 
     def _wait_for_app(self) -> None:
         """Wait until a message posted now has reached the focused widget, or until the app ends."""
-        handled = Event()
-        while not self.exit_event.is_set() and self._app.call_later(self._pass_on, handled):
-            if handled.wait(_ASK_AGAIN_S):
+        question = _Question()
+        asked = self._app.call_later(self._pass_on, question)
+        while asked and self._app.is_running and not self.exit_event.is_set():
+            if question.handled.wait(_LOOK_AGAIN_S):
                 return
+            # A widget that was removed never answers. A busy one does: asking it again would add to its messages.
+            if question.target is not None and not question.target.is_running:
+                question = _Question()
+                asked = self._app.call_later(self._pass_on, question)
 
-    def _pass_on(self, handled: Event) -> None:
+    def _pass_on(self, question: _Question) -> None:
         """Have the widget that gets the keys confirm that it has handled the earlier ones.
 
         Runs in the app's thread.
         """
-        target = self._app.focused or self._app.screen
-        if not target.call_later(handled.set):
-            handled.set()
+        question.target = self._app.focused or self._app.screen
+        if not question.target.call_later(question.handled.set):
+            question.handled.set()
 
     def run_input_thread(self) -> None:
         """Read input and post its messages until the server closes it. Then the program ends."""
