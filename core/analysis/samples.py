@@ -137,7 +137,7 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
-    # Over all tasks, whoever attempted them: a slope is then of the same unit in each group and mode
+    # The scale is that of all tasks, attempted or not, so that a slope has the same unit in each group and mode
     # (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}

@@ -181,7 +181,7 @@ def _check_place(definition: Definition) -> None:
     if not document.is_reversible:
         raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
     if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
-        # A definition in the middle of a logical line has no margin of its own.
+        # A definition in the middle of a logical line has no separate margin.
         raise CodeError(
             f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in place."
         )

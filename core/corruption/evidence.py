@@ -59,7 +59,7 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
     half of the tracebacks lead through the corrupted function.
     """
     failing = evidence.failing
-    # Good is a condition of its own; among good ones the score orders (decision 31).
+    # A corruption must first be good; the score only ranks good ones (decision 31).
     if not least <= failing <= most:
         return False
     return 2 * evidence.by_assertion >= failing and 2 * evidence.through_target <= failing

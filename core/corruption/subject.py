@@ -218,8 +218,8 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        # What is formatted has no places of its own before Python 3.12 (decision 30); a template string is
-        # left alone too.
+        # Before Python 3.12 the parts of a formatted string have no positions (decision 30); template strings are
+        # left alone, too.
         if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
             yield from _walk(_children(node), node, parents)
 

@@ -215,7 +215,7 @@ def write_task(task: Task, answer: Answer) -> None:
 
 
 def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
-    """Add entries to the provenance in a task's answer, which is no part of its id;
+    """Add entries to the provenance in a task's answer, which its id does not cover;
     those that are there stay.
 
     Raises `TaskError` if the answer is absent or broken.

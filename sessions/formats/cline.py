@@ -276,19 +276,25 @@ class Cline(SingleRun):
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
-        found = (records_in(probe.array) or records_in(probe.object.get("messages")))[:8]
-        if not found or not all(message.get("role") in ("user", "assistant") for message in found):
+        messages = (records_in(probe.array) or records_in(probe.object.get("messages")))[:8]
+        roles = {as_str(message.get("role")) for message in messages}
+        if not messages or not roles <= {"user", "assistant"}:
             return 0.0
-        named = Record(probe.object).has_all("sessionId", "system_prompt")
-        if named or any(message.has("modelInfo") for message in found):
+        names_its_session = Record(probe.object).has_all("sessionId", "system_prompt")
+        if names_its_session or any(message.has("modelInfo") for message in messages):
             return 0.95
-        asked = [message for message in found if message.get("role") == "user"]
-        texts = [text for message in asked for text in _texts(message.members)]
-        return 0.92 if any(_AROUND in text or _RESULT.match(text) for text in texts) else 0.0
+        return 0.92 if any(map(_has_its_tags, messages)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the conversation."""
         return _Reader(probe)
+
+
+def _has_its_tags(message: Record) -> bool:
+    """Whether a user's message has the tags that the extension puts around a task or a result."""
+    if message.get("role") != "user":
+        return False
+    return any(_AROUND in text or _RESULT.match(text) for text in _texts(message.members))
 
 
 FORMAT = Cline()

@@ -105,8 +105,9 @@ def parse_address(text: str) -> StoreAddress:
     user = options.pop("user", "") or unquote(url.username or "")
     database = options.pop("dbname", "") or unquote(url.path.strip("/"))
     port = _port(options.pop("port", "")) or port
-    printable = all(part.isprintable() for part in (host, user, database, *options.values()))
-    if not printable or any(mark.isspace() for mark in host) or _HALF_ESCAPE.search(text):
+    is_printable = "".join((host, user, database, *options.values())).isprintable()
+    has_blanks = any(mark.isspace() for mark in host)
+    if not is_printable or has_blanks or _HALF_ESCAPE.search(text):
         raise _not_a_url()
     _require_known(options)
     if not database and "service" not in options:

@@ -130,12 +130,11 @@ class CommandParser(argparse.ArgumentParser):
             if word == "--":
                 return
             name, given, value = word.partition("=")
-            if not word or (given and not value and name.startswith("--")):
-                option = name or before
-                if option not in _MAY_BE_EMPTY:
-                    what = option if option.startswith("-") else "An argument"
-                    raise UserError(f"{what} is empty.", hint="Give it a value, or leave it out.")
-            if word.startswith("--") and " " not in word and not self._means(name):
+            is_unset_option = name.startswith("--") and given and not value
+            if not word or is_unset_option:
+                _require_may_be_empty(name or before)
+            is_option = word.startswith("--") and " " not in word
+            if is_option and not self._means(name):
                 self._refuse([word])
             before = word
 
@@ -203,3 +202,10 @@ def _subparsers(parser: CommandParser, *, required: bool) -> Any:
     made = parser.add_subparsers(title="commands", metavar="COMMAND", required=required)
     parser.names = made.choices.keys()
     return made
+
+
+def _require_may_be_empty(option: str) -> None:
+    """Raise `UserError` for an empty value, unless the option that it belongs to takes one."""
+    if option not in _MAY_BE_EMPTY:
+        what = option if option.startswith("-") else "An argument"
+        raise UserError(f"{what} is empty.", hint="Give it a value, or leave it out.")

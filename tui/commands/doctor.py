@@ -159,20 +159,21 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
 
 
 def _print_backends(found: tuple[Diagnosis, ...]) -> None:
-    rows = []
-    for d in found:
-        word = "works" if d.isolates else "no isolation" if d.probe.works else "does not work"
-        rows.append([d.name + (" (plugin)" if d.plugin else ""), word, d.probe.version, d.probe.why_not])
-    print_table(["backend", "here", "version", "why not"], rows)
+    print_table(["backend", "here", "version", "why not"], [_backend_row(d) for d in found])
     working = [d for d in found if d.probe.works]
     if working:
         print_table(["limit held by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
-    for d in found:
-        if d.probe.warning:
-            print(visible(f"{d.name}: {d.probe.warning}."))
-    for d in found:
-        if not d.probe.works and d.probe.mend:
-            print(visible(f"To fix {d.name}: {d.probe.mend}"))
+    warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
+    fixes = [f"To fix {d.name}: {d.probe.mend}" for d in found if d.probe.mend and not d.probe.works]
+    for sentence in (*warnings, *fixes):
+        print(visible(sentence))
+
+
+def _backend_row(found: Diagnosis) -> list[str]:
+    works = "works" if found.isolates else "no isolation"
+    here = works if found.probe.works else "does not work"
+    name = f"{found.name} (plugin)" if found.plugin else found.name
+    return [name, here, found.probe.version, found.probe.why_not]
 
 
 def _print_plugins() -> None:

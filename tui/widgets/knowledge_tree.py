@@ -193,7 +193,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
             event.prevent_default()
             if at == self.cursor_line and node is not None:
-                self.post_message(Tree.NodeHighlighted(node))  # the price is shown by whoever shows prices
+                self.post_message(Tree.NodeHighlighted(node))  # whose handler shows the price
             self.cursor_line = at
 
     @on(Tree.NodeSelected)

@@ -55,9 +55,7 @@ def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
 
 
 def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether the codebase puts something of its own in the place of a function of a library,
-    or a test does.
-    """
+    """Whether the codebase, or a test, replaces a function of a library."""
     owner, _, own = name.rpartition(".")
     if not owner:
         return _is_bound_there(text, own, existence)
@@ -134,7 +132,7 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
     own = re.escape(f"{owner}.{name}")
     word = re.escape(name)
     is_method = line.block == f"{owner}.{name}"
-    # A class in a function has no block of its own: its lines are those of the function.
+    # A class in a function is not a separate block: its lines belong to the function.
     in_function = _WITHIN in owner and line.block == owner.split(_WITHIN)[0]
     if is_method or in_function:
         return re.match(rf"(?:async )?def {word}\b|{word}\b.*=", text) is not None

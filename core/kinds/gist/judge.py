@@ -152,7 +152,7 @@ class GistHarness(TaskHarness):
         if output.judged is None:
             return CallOutcome(output, step)
         if bound.tool is SUBMIT_GIST:
-            # Written before it is judged: whoever completes the attempt judges the same text (decision 0028).
+            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision 0028).
             number = len(log.state.submissions) + 1
             log.append(SubmissionMade(call.call_id, number, gist=output.judged))
             return self._hand_in(call, output.judged, log, run)
