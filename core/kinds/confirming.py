@@ -22,6 +22,7 @@ from gistpoint.core.confirmation.model import (
 )
 from gistpoint.core.kinds.registry import all_modes, kind_named
 from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.text import plural
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.state import AttemptState, Submission
@@ -135,7 +136,9 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.calls:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
     if confirmation.uncovered:
-        lines.append(f"{confirmation.uncovered} tests that fail with the corrupted function were not run so")
+        lines.append(
+            f"{plural(confirmation.uncovered, 'test')} that the corrupted function fails could not be run this way"
+        )
     return lines
 
 

@@ -19,7 +19,7 @@ _NORMALISING = re.compile(
 _METHODS = frozenset({"strip", "rstrip", "lstrip", "lower", "upper", "casefold", "replace", "expandtabs", "title"})
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
-"""Keywords that `iteration.sort_key` leaves out, and None, which stands for `**`."""
+"""Keywords that `iteration.sort_key` leaves out, and None, for `**`."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
