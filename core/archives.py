@@ -1,7 +1,8 @@
-"""Archives from outside, read within bounds: every tar and zip that gistpoint did not pack itself is opened here.
+"""Archives from outside, read within bounds: every tar and zip that gistpoint did not pack itself is opened
+here.
 
-Bounding the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read whole before
-the member that it describes, and compresses to a thousandth of its size (decision 118).
+Bounding the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read
+whole before the member that it describes, and compresses to a thousandth of its size (decision 118).
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
             return header
 
         def _proc_gnusparse_10(self, *given: object) -> None:
-            # The map of this form is in the content, which tarfile reads without a bound. It has no public hook.
+            # The map of this form is in the content, which tarfile reads without a bound. It has no public
+            # hook.
             raise _sparse()
 
     return Header
@@ -151,7 +153,8 @@ def _sparse() -> ArchiveBoundError:
 
 @contextmanager
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its end.
+    """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its
+    end.
 
     Raises `ArchiveError`, also for damage that is found while it is open.
     """
@@ -169,7 +172,9 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 
 @contextmanager
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
-    """Open a plain tar of at most so many `members`, to be read later at their offsets. Raises as `opened_tar` does."""
+    """Open a plain tar of at most so many `members`, to be read later at their offsets. Raises as
+    `opened_tar` does.
+    """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
 

@@ -21,7 +21,9 @@ class ToolRequest:
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
-    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are not a JSON object."""
+    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are not a JSON
+    object.
+    """
     try:
         values = json.loads(asked.arguments or "{}", parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -36,7 +38,8 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
-    """Return the calls of a reply in the form in which they are added to the conversation, after `made` calls.
+    """Return the calls of a reply in the form in which they are added to the conversation, after `made`
+    calls.
 
     Endpoints refuse a history with ids that repeat, odd names or arguments that are not JSON.
     """
@@ -85,7 +88,9 @@ class Usage(
     """Received tokens that are reasoning."""
     cost_usd: float | None = None
     estimated: bool = False
-    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
+    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report
+    them.
+    """
 
     @property
     def tokens(self) -> int:
@@ -106,7 +111,9 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model samples its replies. What is None is not sent, since models refuse settings that they don't have."""
+    """How a model samples its replies. What is None is not sent, since models refuse settings that they don't
+    have.
+    """
 
     temperature: float | None = None
     top_p: float | None = None

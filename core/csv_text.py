@@ -10,7 +10,8 @@ from collections.abc import Iterable
 Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""Texts that begin like this get a prefix; one that already has it gets another, so that one can be removed."""
+"""Texts that begin like this get a prefix; one that already has it gets another, so that one can be removed.
+"""
 _PREFIXED = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -18,7 +19,8 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     """Return a line of CSV (RFC 4180) with its end; None is an empty cell.
 
-    A text that would begin a formula begins with an apostrophe, as OWASP advises against CSV injection. Numbers stay.
+    A text that would begin a formula begins with an apostrophe, as OWASP advises against CSV injection.
+    Numbers stay.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")  # cells with either character are quoted then

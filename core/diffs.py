@@ -12,7 +12,9 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""Most lines compared exactly; longer parts are left to difflib's heuristic, which treats frequent lines as noise."""
+"""Most lines compared exactly; longer parts are left to difflib's heuristic, which treats frequent lines as
+noise.
+"""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -45,7 +47,9 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that changed and those around them; starts count from 1, or are the line before if there are none."""
+    """Lines that changed and those around them; starts count from 1, or are the line before if there are
+    none.
+    """
 
     old_start: int
     old_count: int
@@ -58,8 +62,9 @@ class Hunk:
     @property
     def header(self) -> str:
         """The hunk's `@@` line."""
-        return f"@@ -{_range(self.old_start, self.old_count)} +{_range(self.new_start, self.new_count)} @@" + (
-            f" {self.section}" if self.section else ""
+        return (
+            f"@@ -{_range(self.old_start, self.old_count)} +{_range(self.new_start, self.new_count)} @@"
+            + (f" {self.section}" if self.section else "")
         )
 
 
@@ -92,7 +97,12 @@ class FileDiff:
 
 
 def compute(
-    before: str, after: str, *, old_path: str | None = "", new_path: str | None = "", context: int | None = CONTEXT
+    before: str,
+    after: str,
+    *,
+    old_path: str | None = "",
+    new_path: str | None = "",
+    context: int | None = CONTEXT,
 ) -> FileDiff:
     """Return how `after` differs from `before`, with `context` unchanged lines around each change.
 
@@ -231,7 +241,9 @@ def apply(before: str, diff: FileDiff) -> str:
 
 
 def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
-    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, surplus ones with None."""
+    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, surplus ones with
+    None.
+    """
     rows: list[tuple[DiffLine | None, DiffLine | None]] = []
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
@@ -269,7 +281,12 @@ def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tupl
         return [], []
     words_old, words_new = _WORDS.findall(old), _WORDS.findall(new)
     matcher = SequenceMatcher(None, words_old, words_new, autojunk=False)
-    same = sum(len(word) for a, _b, n in matcher.get_matching_blocks() for word in words_old[a : a + n] if word.strip())
+    same = sum(
+        len(word)
+        for a, _b, n in matcher.get_matching_blocks()
+        for word in words_old[a : a + n]
+        if word.strip()
+    )
     most = max(len("".join(old.split())), len("".join(new.split())))
     if not most or same / most < _ALIKE:
         return [], []
@@ -289,7 +306,9 @@ def _extent(words: list[str], first: int, last: int) -> list[tuple[int, int]]:
 
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
-_GIT = re.compile(r'diff --git (?:"a/(?P<qo>(?:[^"\\]|\\.)*)"|a/(?P<o>.*)) (?:"b/(?P<qn>(?:[^"\\]|\\.)*)"|b/(?P<n>.*))')
+_GIT = re.compile(
+    r'diff --git (?:"a/(?P<qo>(?:[^"\\]|\\.)*)"|a/(?P<o>.*)) (?:"b/(?P<qn>(?:[^"\\]|\\.)*)"|b/(?P<n>.*))'
+)
 _BINARY = re.compile(r"(?:Binary files .* differ|GIT binary patch)$")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}

@@ -91,6 +91,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest known name was meant, with a space before it; empty without one."""
+    """Return the question whether the nearest known name was meant, with a space before it; empty without
+    one.
+    """
     found = nearest(word, known)
     return f" Did you mean {found!r}?" if found else ""

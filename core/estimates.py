@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from math import sqrt
 
 CHARACTERS_PER_TOKEN = 3
-"""Less than any tokenizer in use gives for English or code, so that estimates are too high rather than too low."""
+"""Less than any tokenizer in use gives for English or code, so that estimates are too high rather than too
+low.
+"""
 _Z_95 = 1.959963984540054
 """The quantile z of the standard normal distribution with 95 % between -z and z."""
 
@@ -25,14 +27,18 @@ class Estimate:
 
 
 def tokens_in(characters: int) -> int:
-    """Return an upper estimate of the tokens of a text, whatever the model: a third of its characters, rounded up."""
+    """Return an upper estimate of the tokens of a text, whatever the model: a third of its characters,
+    rounded up.
+    """
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 def wilson(count: float, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, `count` of `of`, by Wilson's score (1927, JASA 22); (0, 1) of nothing.
+    """Return the 95 % interval of a share, `count` of `of`, by Wilson's score (1927, JASA 22); (0, 1) of
+    nothing.
 
-    Unlike the normal interval it stays within 0 and 1, and it holds for few cases and for shares near the ends.
+    Unlike the normal interval it stays within 0 and 1, and it holds for few cases and for shares near the
+    ends.
     """
     if of <= 0:
         return 0.0, 1.0
@@ -46,10 +52,10 @@ def wilson(count: float, of: int) -> tuple[float, float]:
 def cohen_kappa(pairs: Iterable[tuple[Hashable, Hashable]]) -> float | None:
     """Return Cohen's kappa of two raters' categories for the same units, -1 to 1.
 
-    (p_o - p_e) / (1 - p_e), with p_o the share of units that they agree on and p_e the sum over the categories of the
-    product of both raters' shares. None without units, and if chance agreement is certain (p_e = 1).
-    Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20(1),
-    1960, equation 1.
+    (p_o - p_e) / (1 - p_e), with p_o the share of units that they agree on and p_e the sum over the
+    categories of the product of both raters' shares. None without units, and if chance agreement is certain
+    (p_e = 1). Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological
+    Measurement 20(1), 1960, equation 1.
     """
     units = list(pairs)
     if not units:

@@ -1,7 +1,7 @@
 """Where the program stores files, and how a file that somebody else may have put there is opened.
 
-Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of them, and
-in a shared folder, there may be a pipe, a device or a link in the place of a file.
+Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of
+them, and in a shared folder, there may be a pipe, a device or a link in the place of a file.
 """
 
 from __future__ import annotations
@@ -154,18 +154,22 @@ LARGEST_SETTINGS = 1 << 20
 LARGEST_RECORDS = 1 << 27
 """Most bytes of a file that the program writes, such as a log."""
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""A dotted key of so many parts that `tomllib`, which takes the square of their number, would need hours for a file."""
+"""A dotted key of so many parts that `tomllib`, which takes the square of their number, would need hours for
+a file.
+"""
 
 
 class OddFileError(OSError):
-    """Something is not read or written: a pipe or a device, a link where none belongs, or a file that is too large."""
+    """Something is not read or written: a pipe or a device, a link where none belongs, or a file that is too
+    large.
+    """
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
-    Unless `links`, the last part of the path may be no link, which could lead to any file of the user. Raises OSError,
-    `OddFileError` among them.
+    Unless `links`, the last part of the path may be no link, which could lead to any file of the user. Raises
+    OSError, `OddFileError` among them.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
@@ -198,8 +202,12 @@ def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True)
     return data
 
 
-def read_regular_text(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True, errors: str = "strict") -> str:
-    """Return the text of a regular file in UTF-8, with newlines as Python reads them. Raises OSError and ValueError."""
+def read_regular_text(
+    path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True, errors: str = "strict"
+) -> str:
+    """Return the text of a regular file in UTF-8, with newlines as Python reads them. Raises OSError and
+    ValueError.
+    """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -213,7 +221,9 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return the values of a TOML document; raises `tomllib.TOMLDecodeError` for whatever it can't be read for."""
+    """Return the values of a TOML document; raises `tomllib.TOMLDecodeError` for whatever it can't be read
+    for.
+    """
     import tomllib
 
     if (many := _MANY_PARTS.search(text)) is not None:

@@ -45,7 +45,8 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has such fields; None if they don't fit.
+        """Return the data as a record, with op, reviewer and time if it has such fields; None if they don't
+        fit.
 
         An operation whose data don't fit is kept, but ignored.
         """
@@ -76,5 +77,7 @@ def standing(operations: Iterable[Op]) -> list[Op]:
 
 
 def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, not longer than that."""
+    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, not longer than
+    that.
+    """
     return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

@@ -1,7 +1,7 @@
 """The messages between a command and the workers of a cluster, as JSON, and the part that workers carry out.
 
-Functions are sent by name: a worker imports its own. Code of a repository never enters a worker's process; it runs in
-the worker's sandbox.
+Functions are sent by name: a worker imports its own. Code of a repository never enters a worker's process; it
+runs in the worker's sandbox.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class RunStatus(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     """A run could not be prepared: this costs no attempt."""
     HARNESS_FAILED = "harness_failed"
-    """The harness did not begin, and not because of the submission, or was ended from outside (`formats.md`)."""
+    """The harness did not begin, and not because of the submission, or was ended from outside (`formats.md`).
+    """
     CANCELLED = "cancelled"
 
 
@@ -51,7 +52,8 @@ class TestResult:
     outcome: Outcome
     seconds: float = 0.0
     message: str = ""
-    """The failure in pytest's words, bounded, paths relative to the repository; empty for a test that passed."""
+    """The failure in pytest's words, bounded, paths relative to the repository; empty for a test that passed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,9 @@ class BackendRecord:
 
 @dataclass(frozen=True, slots=True)
 class Writable:
-    """The parts of its tree that a run may change; everything else is protected. Paths are relative to the tree."""
+    """The parts of its tree that a run may change; everything else is protected. Paths are relative to the
+    tree.
+    """
 
     folders: tuple[str, ...] = ()
     """Folders, `.` for the tree itself, in which the run creates and removes its own entries."""

@@ -1,6 +1,8 @@
-"""The pins of an environment, and their permitted values, checked when a task is read and before anything is installed.
+"""The pins of an environment, and their permitted values, checked when a task is read and before anything is
+installed.
 
-They come with tasks from other people, and are used as arguments of uv, as an interpreter's name and as paths.
+They come with tasks from other people, and are used as arguments of uv, as an interpreter's name and as
+paths.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ class ImagePins:
     name: str
     """Its name in a registry, without a tag."""
     digest: str
-    """`sha256:` and 64 hexadecimal digits: the image's digest in a registry, or its id if no registry has it."""
+    """`sha256:` and 64 hexadecimal digits: the image's digest in a registry, or its id if no registry has it.
+    """
     platform: str
     """`linux/amd64` or `linux/arm64`."""
     workdir: str
@@ -37,8 +40,17 @@ class ImagePins:
         return f"{self.name}@{self.digest}"
 
 
-PASSED_ON = ("CONDA_DEFAULT_ENV", "CONDA_PREFIX", "JAVA_HOME", "LD_LIBRARY_PATH", "MPLBACKEND", "OMP_NUM_THREADS")
-"""Variables of an image that its programs may need; none belongs to Python itself or is known to hold secrets."""
+PASSED_ON = (
+    "CONDA_DEFAULT_ENV",
+    "CONDA_PREFIX",
+    "JAVA_HOME",
+    "LD_LIBRARY_PATH",
+    "MPLBACKEND",
+    "OMP_NUM_THREADS",
+)
+"""Variables of an image that its programs may need; none belongs to Python itself or is known to hold
+secrets.
+"""
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
@@ -59,8 +71,8 @@ class EnvironmentPins:
     build_steps: tuple[str, ...] = ()
     """Shell commands that run in the workspace before the tests of every run, in the same isolation."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it, and
-    `entry_points` if it has any."""
+    """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it,
+    and `entry_points` if it has any."""
     image: ImagePins | None = None
     """The image that takes the lock's place; None for an environment that is installed from the lock."""
 
@@ -95,11 +107,15 @@ class LockLine:
 
     def __str__(self) -> str:
         marker = f" ; {self.marker}" if self.marker else ""
-        return f"{self.name}=={self.version}{marker}" + "".join(f" --hash=sha256:{digest}" for digest in self.hashes)
+        return f"{self.name}=={self.version}{marker}" + "".join(
+            f" --hash=sha256:{digest}" for digest in self.hashes
+        )
 
 
 def read_lock_line(text: str) -> LockLine | None:
-    """Return the distribution that a line of a lock pins: `name==version`, markers, hashes; None for anything else."""
+    """Return the distribution that a line of a lock pins: `name==version`, markers, hashes; None for anything
+    else.
+    """
     match = _LINE.fullmatch(text)
     if match is None:
         return None
@@ -108,7 +124,9 @@ def read_lock_line(text: str) -> LockLine | None:
 
 
 def fault_in(pins: EnvironmentPins) -> str:
-    """Return a sentence that names the key of the first unusable value and quotes it; empty if all are usable."""
+    """Return a sentence that names the key of the first unusable value and quotes it; empty if all are
+    usable.
+    """
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     return (
@@ -122,12 +140,20 @@ def fault_in(pins: EnvironmentPins) -> str:
 
 def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
     if pins.lock:
-        return "the keys 'environment.lock' and 'environment.image' exclude each other: an image is the environment."
+        return (
+            "the keys 'environment.lock' and 'environment.image' exclude each other: an image is the"
+            " environment."
+        )
     if not PYTHON.fullmatch(pins.python):
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     checks = (
         ("name", image.name, "no name of an image", bool(IMAGE_NAME.fullmatch(image.name))),
-        ("digest", image.digest, "no digest such as 'sha256:...'", bool(IMAGE_DIGEST.fullmatch(image.digest))),
+        (
+            "digest",
+            image.digest,
+            "no digest such as 'sha256:...'",
+            bool(IMAGE_DIGEST.fullmatch(image.digest)),
+        ),
         ("platform", image.platform, f"none of {', '.join(PLATFORMS)}", image.platform in PLATFORMS),
         ("workdir", image.workdir, "no folder of an image below its root", is_image_path(image.workdir)),
         ("python", image.python, "no path of an interpreter outside of the workdir", is_interpreter(image)),
@@ -144,7 +170,9 @@ def quoted(text: str) -> str:
 
 
 def _first(key: str, values: Iterable[str], what: str, holds: Callable[[str], bool]) -> str:
-    return next((_fault(f"{key}[{n}]", what, value) for n, value in enumerate(values) if not holds(value)), "")
+    return next(
+        (_fault(f"{key}[{n}]", what, value) for n, value in enumerate(values) if not holds(value)), ""
+    )
 
 
 def _fault(key: str, what: str, value: str) -> str:
@@ -157,7 +185,12 @@ def _is_pinned(line: str) -> bool:
 
 def is_inside(root: str) -> bool:
     """Whether `root` is a relative path that never climbs, and can be printed."""
-    return root.isprintable() and not root.startswith("/") and os.pathsep not in root and ".." not in root.split("/")
+    return (
+        root.isprintable()
+        and not root.startswith("/")
+        and os.pathsep not in root
+        and ".." not in root.split("/")
+    )
 
 
 def is_image_path(path: str) -> bool:
@@ -195,7 +228,9 @@ def _values_of(arguments: Iterable[str], options: Iterable[str]) -> Iterator[str
         if following:
             yield argument.strip()
         following = argument in known
-        long = next((name for name in known if name.startswith("--") and argument.startswith(f"{name}=")), None)
+        long = next(
+            (name for name in known if name.startswith("--") and argument.startswith(f"{name}=")), None
+        )
         if long is not None:
             yield argument.removeprefix(f"{long}=").strip()
         elif not argument.startswith("--") and not following:

@@ -44,7 +44,9 @@ def declared(group: str) -> list[metadata.EntryPoint]:
     try:
         found = list(metadata.entry_points(group=group))
     except Exception:  # of any package, one without a plugin included
-        found = [entry for entries in _readable_entries().values() for entry in entries if entry.group == group]
+        found = [
+            entry for entries in _readable_entries().values() for entry in entries if entry.group == group
+        ]
     return sorted(found, key=lambda entry: (entry.name, entry.value))
 
 
@@ -72,7 +74,9 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
         except Exception:
             name = "a package without a name"
         try:
-            found.setdefault(name, list(package.entry_points))  # the first of a name is the one that is imported
+            found.setdefault(
+                name, list(package.entry_points)
+            )  # the first of a name is the one that is imported
         except Exception as error:
             if why_not is not None:
                 why_not[name] = described(error)
@@ -120,8 +124,8 @@ def is_callable(loaded: Any) -> str:
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
     """Return the object that an entry names.
 
-    Raises `PluginError` for whatever its package raises, and if the check fails. That may be no `Exception`: an exit of
-    the program, or what a package in another language raises when it panics.
+    Raises `PluginError` for whatever its package raises, and if the check fails. That may be no `Exception`:
+    an exit of the program, or what a package in another language raises when it panics.
     """
     try:
         loaded = entry.load()
@@ -163,7 +167,9 @@ def pieces_of(
 
 
 def load_all(group: str, check: Check) -> tuple[list[Any], list[PluginError]]:
-    """Return the objects of the plugins of a group, in the order of the names, and why others can't be loaded."""
+    """Return the objects of the plugins of a group, in the order of the names, and why others can't be
+    loaded.
+    """
     found: list[Any] = []
     broken: list[PluginError] = []
     for entry in declared(group):

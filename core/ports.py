@@ -84,7 +84,9 @@ class Runner(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report. Never raises because of the code under test; the report's status shows what happened."""
+        """Run and report. Never raises because of the code under test; the report's status shows what
+        happened.
+        """
         ...
 
 
@@ -99,10 +101,11 @@ class TestMapper(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests named by `ids` once and return the functions that they entered, and the calls between them.
+        """Run the tests named by `ids` once and return the functions that they entered, and the calls between
+        them.
 
-        Outcomes are ignored: some tests fail only because they are watched. Raises `RecordingError` if the run did not
-        end by itself, `CancelledError` if it was stopped.
+        Outcomes are ignored: some tests fail only because they are watched. Raises `RecordingError` if the
+        run did not end by itself, `CancelledError` if it was stopped.
         """
         ...
 
@@ -114,7 +117,8 @@ class ProbeFailure:
     message: str
     """The failure in pytest's words, bounded, paths relative to the repository."""
     assertion: bool = False
-    """Whether an assertion of a test failed; false for any other exception, and for a test that was skipped."""
+    """Whether an assertion of a test failed; false for any other exception, and for a test that was skipped.
+    """
     through_target: bool = False
     """Whether the traceback, or that of its cause, passes through the code of a corrupted function."""
     error_type: str = ""
@@ -123,7 +127,9 @@ class ProbeFailure:
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """The results of some tests on a corrupted tree, which decide if a candidate is worth a run of the whole suite."""
+    """The results of some tests on a corrupted tree, which decide if a candidate is worth a run of the whole
+    suite.
+    """
 
     status: RunStatus
     """As for a run of the suite; also `FINISHED` if the probe stopped after enough failures."""
@@ -153,10 +159,11 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; empty for all tests that can see them by the test map.
+        """Run the tests `select` with `targets` corrupted; empty for all tests that can see them by the test
+        map.
 
-        Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if a target
-        does not fit its file.
+        Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
+        a target does not fit its file.
         """
         ...
 
@@ -185,7 +192,11 @@ class ChatModel(Protocol):
         ...
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         """Send a conversation and return the answer; `tools` are declarations in JSON schema.
 

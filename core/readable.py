@@ -18,7 +18,8 @@ def duration(ms: float, *, rounded: bool = False) -> str:
 def thousands(number: float, *, exact: bool = False) -> str:
     """Return a number in thousands (`12k`) or millions (`1.2M`).
 
-    From 500 on it is rounded to whole thousands; an `exact` one is whole up to a thousand, then has a decimal place.
+    From 500 on it is rounded to whole thousands; an `exact` one is whole up to a thousand, then has a decimal
+    place.
     """
     if number >= (1_000_000 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
@@ -35,7 +36,9 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
     if not utc_ms:
         return ""
     at = _local(utc_ms)
-    return at.strftime("%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M")
+    return at.strftime(
+        "%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M"
+    )
 
 
 def when(utc_ms: int, now_ms: int) -> str:

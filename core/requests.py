@@ -1,7 +1,7 @@
 """Requests from the faces of the program: bounds of their fields, and which fields stay on this machine.
 
-A request is a frozen dataclass, next to the function that carries it out. It is data: types, defaults and bounds. Its
-wording for the command line is in a table of `tui/commands/` (decision 112).
+A request is a frozen dataclass, next to the function that carries it out. It is data: types, defaults and
+bounds. Its wording for the command line is in a table of `tui/commands/` (decision 112).
 """
 
 from __future__ import annotations

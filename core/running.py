@@ -1,4 +1,5 @@
-"""The context of a long operation: a flag that stops it, and a function that receives reports of its progress.
+"""The context of a long operation: a flag that stops it, and a function that receives reports of its
+progress.
 
 Code that reports takes a whole `RunContext`; code that only has to stop takes the `CancelToken` of one.
 """
@@ -41,7 +42,8 @@ class CancelToken:
     def waiting(self) -> Iterator[None]:
         """Surround a wait that is not part of the operation's work, such as one for an endpoint's rate limit.
 
-        Waits may be nested. Here it does nothing; a caller who counts such time passes a token that counts it.
+        Waits may be nested. Here it does nothing; a caller who counts such time passes a token that counts
+        it.
         """
         yield
 
@@ -61,7 +63,8 @@ class RunProgress:
     """The progress of a long operation."""
 
     phase: str = ""
-    """The phase of a run of tests: `preparing`, `collecting`, `running` or `finished`; empty if no tests run."""
+    """The phase of a run of tests: `preparing`, `collecting`, `running` or `finished`; empty if no tests run.
+    """
     done: int = 0
     total: int = 0
     latest: TestResult | None = None
@@ -85,7 +88,9 @@ class WorkStage:
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
-    """Return the stages after a report on one of them; a report without a name is on the last, any other one begins."""
+    """Return the stages after a report on one of them; a report without a name is on the last, any other one
+    begins.
+    """
     *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
         done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)
@@ -93,7 +98,9 @@ def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: floa
 
 
 def time_left(passed: float, done: int, left: int) -> float | None:
-    """Return how long the rest takes at the pace of the part `done` in the time that `passed`; None without a pace."""
+    """Return how long the rest takes at the pace of the part `done` in the time that `passed`; None without a
+    pace.
+    """
     return passed * left / done if done else None
 
 

@@ -25,7 +25,8 @@ _ONE_LINE = {**_GLYPHS, 0x0A: 0x240A, 0x09: 0x2409}
 def visible(text: str) -> str:
     """Return `text` with control, bidi, zero-width and surrogate characters as visible glyphs.
 
-    Newlines and tabs stay. Every other code point maps to exactly one code point, so lengths and ranges agree.
+    Newlines and tabs stay. Every other code point maps to exactly one code point, so lengths and ranges
+    agree.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_GLYPHS)
 

@@ -1,6 +1,7 @@
 """A repository as the tools see it: the files of one tar, with replaced files applied.
 
-The tar is never unpacked to be read, so none of its paths, links or special files can lead a tool outside of it.
+The tar is never unpacked to be read, so none of its paths, links or special files can lead a tool outside of
+it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class SourceTree:
     def open(cls, tar: Path) -> SourceTree:
         """Index `tar` (uncompressed).
 
-        Raises `TaskError` if it is damaged, or has a path that climbs out or is below something that is not a folder.
+        Raises `TaskError` if it is damaged, or has a path that climbs out or is below something that is not a
+        folder.
         """
         members: dict[str, TreeMember] = {}
         try:
@@ -61,7 +63,8 @@ class SourceTree:
                     path = _inside(info.name)
                     if path is None:
                         raise TaskError(
-                            f"{tar.name} holds the path {info.name!r}, which leads out of the tree.", hint=_GET_AGAIN
+                            f"{tar.name} holds the path {info.name!r}, which leads out of the tree.",
+                            hint=_GET_AGAIN,
                         )
                     if info.isfile():
                         members[path] = TreeMember(path, info.offset_data, info.size, bool(info.mode & 0o100))
@@ -74,7 +77,9 @@ class SourceTree:
         below = min((path for path in members if not members.keys().isdisjoint(_above(path))), default=None)
         if below is not None:
             above = next(path for path in _above(below) if path in members)
-            raise TaskError(f"{tar.name} holds {below!r} below {above!r}, which is not a folder.", hint=_GET_AGAIN)
+            raise TaskError(
+                f"{tar.name} holds {below!r} below {above!r}, which is not a folder.", hint=_GET_AGAIN
+            )
         return cls(tar, members)
 
     def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
@@ -209,8 +214,9 @@ def _inside(path: str) -> str | None:
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
-    Sorted by path; no times, owners or group names; mode 0644 or 0755. Left out are caches, bytecode, git folders that
-    could lead back to an answer, every path in `leave_out`, and links that lead out of the folder.
+    Sorted by path; no times, owners or group names; mode 0644 or 0755. Left out are caches, bytecode, git
+    folders that could lead back to an answer, every path in `leave_out`, and links that lead out of the
+    folder.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +260,17 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_CACHES = {".git", ".hg", ".svn", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".eggs"}
+_CACHES = {
+    ".git",
+    ".hg",
+    ".svn",
+    "__pycache__",
+    ".hypothesis",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".eggs",
+}
 _BUILT = {"build", "dist", ".tox", ".nox"}
 
 
@@ -276,7 +292,9 @@ def _walk(folder: Path) -> Iterator[str]:
         links = [name for name in directories if (here / name).is_symlink()]
         # In place: os.walk enters what is left in this list.
         directories[:] = [
-            name for name in directories if name not in links and _is_wanted_folder(here / name, prefix + name)
+            name
+            for name in directories
+            if name not in links and _is_wanted_folder(here / name, prefix + name)
         ]
         for name in [*files, *links]:
             if not name.endswith((".pyc", ".pyo")) and _can_be_packed(here / name, folder):

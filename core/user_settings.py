@@ -1,4 +1,6 @@
-"""The user's own settings: `config.toml` in the config folder, all keys are optional, and unknown keys are refused."""
+"""The user's own settings: `config.toml` in the config folder, all keys are optional, and unknown keys are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from gistpoint.core.locations import SETTINGS_FILE, read_toml
 
 Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
-Amount = Annotated[Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")]
+Amount = Annotated[
+    Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")
+]
 Switch = Annotated[bool, Meta(description="true or false")]
 _HINT = "Correct it, or move it away."
 _PLACE = re.compile(r" \(at line \d+, column \d+\)")
@@ -45,15 +49,16 @@ class UserSettings(msgspec.Struct, frozen=True):
     sandbox: Text = ""
     """The requested backend; empty for the strongest that works."""
     keys: Annotated[dict[str, Key], Meta(description="a table")] = {}
-    """Keys by the id of their binding, such as `attempt.submit = "f9,ctrl+r"`; the ids are checked elsewhere."""
+    """Keys by the id of their binding, such as `attempt.submit = "f9,ctrl+r"`; the ids are checked elsewhere.
+    """
     llm: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
 
 
 def read_user_settings(config: Path) -> UserSettings:
     """Read the settings from a folder.
 
-    Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type: a misspelled
-    setting must not be ignored. Messages never contain values, which may be secret.
+    Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type: a
+    misspelled setting must not be ignored. Messages never contain values, which may be secret.
     """
     path = config / SETTINGS_FILE
     values = _parsed(path)
@@ -62,7 +67,9 @@ def read_user_settings(config: Path) -> UserSettings:
     _check_table(path, "llm.", _table(values, "llm"), EndpointTable)
     _check_table(path, "", values, UserSettings)
     if values.get("sandbox") == "":
-        raise SettingsError(f"{path}: the key 'sandbox' is empty.", hint='Name one, such as sandbox = "bwrap".')
+        raise SettingsError(
+            f"{path}: the key 'sandbox' is empty.", hint='Name one, such as sandbox = "bwrap".'
+        )
     return msgspec.convert(values, UserSettings)
 
 

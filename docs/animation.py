@@ -1,7 +1,8 @@
-"""An animated picture of a terminal program: frames taken from the screen, written as one SVG that moves by itself.
+"""An animated picture of a terminal program: frames taken from the screen, written as one SVG that moves by
+itself.
 
-A row of the screen that several frames have in common is written once. Nothing is loaded from elsewhere: the font is
-the viewer's own monospaced one, stretched to the columns of the terminal.
+A row of the screen that several frames have in common is written once. Nothing is loaded from elsewhere: the
+font is the viewer's own monospaced one, stretched to the columns of the terminal.
 """
 
 from __future__ import annotations
@@ -54,13 +55,17 @@ class Animation:
             fill, ground, more = self._colours(style or Style())
             x, wide = round(column * CELL, 1), round(width * CELL, 1)
             if ground != self._ground:
-                yield f'<rect x="{x}" width="{wide}" height="{LINE}" class="{self._class(f"fill:{ground}")}"/>'
+                yield (
+                    f'<rect x="{x}" width="{wide}" height="{LINE}" class="{self._class(f"fill:{ground}")}"/>'
+                )
             if text.strip():
                 shown = text.strip(" ")
                 blanks = len(text) - len(text.lstrip(" "))
                 x, wide = round((column + blanks) * CELL, 1), round(cell_len(shown) * CELL, 1)
                 css = self._class(f"fill:{fill}{more}")
-                texts.append(f'<text x="{x}" y="{SIZE}" textLength="{wide}" class="{css}">{escape(shown)}</text>')
+                texts.append(
+                    f'<text x="{x}" y="{SIZE}" textLength="{wide}" class="{css}">{escape(shown)}</text>'
+                )
             column += width
         yield from texts
 
@@ -94,14 +99,19 @@ class Animation:
         still = f"@media(prefers-reduced-motion:reduce){{.f{{animation:none!important}}#f{last}{{visibility:visible}}}}"
         known = "".join(f'<g id="r{number}">{row}</g>' for row, number in self._rows.items() if row)
         empty = self._rows.get("")
-        frames = "".join(f'<g class="f" id="f{n}">{_frame(rows, empty)}</g>' for n, (rows, _) in enumerate(self.frames))
+        frames = "".join(
+            f'<g class="f" id="f{n}">{_frame(rows, empty)}</g>' for n, (rows, _) in enumerate(self.frames)
+        )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
-            f"<title>{escape(title)}</title><style>text{{font:{SIZE}px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',"
+            f"<title>{escape(title)}</title><style>text{{font:{SIZE}px ui-monospace,Menlo,Consolas,'DejaVu"
+            " Sans Mono',"
             f"monospace;white-space:pre}}.f{{visibility:hidden}}{styles}{moving}{still}</style><defs>{known}</defs>"
             f'<rect width="{width}" height="{height}" fill="{self._ground}"/>{frames}</svg>'
         )
 
 
 def _frame(rows: Sequence[int], empty: int | None) -> str:
-    return "".join(f'<use href="#r{row}" y="{number * LINE}"/>' for number, row in enumerate(rows) if row != empty)
+    return "".join(
+        f'<use href="#r{row}" y="{number * LINE}"/>' for number, row in enumerate(rows) if row != empty
+    )

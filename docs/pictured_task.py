@@ -25,7 +25,11 @@ LIBRARY = Path(__file__).parent / "pictured"
 FILE, FUNCTION = "orchard/crates.py", "Crate.has_room_for"
 _SOURCE = Source("demo", "orchard", "1.0")
 _GIST = DemoTask(
-    "orchard-gist", "", Mode.GIST, (), entrypoint="tests/test_market.py::test_full_crates_are_cheaper[weights3-2002]"
+    "orchard-gist",
+    "",
+    Mode.GIST,
+    (),
+    entrypoint="tests/test_market.py::test_full_crates_are_cheaper[weights3-2002]",
 )
 
 

@@ -1,6 +1,8 @@
-"""Takes a picture of every screen, at 80x24 and at 160x48, through the real program, and the moving one of an attempt.
+"""Takes a picture of every screen, at 80x24 and at 160x48, through the real program, and the moving one of an
+attempt.
 
-What is solved in the pictures are tasks of a small library of their own: no picture gives an answer of the demo away.
+What is solved in the pictures are tasks of a small library of their own: no picture gives an answer of the
+demo away.
 
 usage: python docs/screenshots.py [FOLDER]   (default: docs/pictures)
 """
@@ -48,7 +50,9 @@ class Camera:
         self.folder, self.size = folder, size
 
     async def take(self, pilot: Pilot[object], name: str) -> None:
-        """Wait until all is drawn and write `NAME-COLUMNSxROWS.svg`, with nothing in it that differs between runs."""
+        """Wait until all is drawn and write `NAME-COLUMNSxROWS.svg`, with nothing in it that differs between
+        runs.
+        """
         await settled(pilot)
         columns, rows = self.size
         picture = pilot.app.export_screenshot(title="gistpoint")
@@ -131,7 +135,9 @@ async def solve(camera: Camera) -> None:
         await camera.take(pilot, "paused")
         await keys(pilot, "enter")
         await settled(pilot)
-        app.screen.query_one("#function-editor", FunctionEditor).text = f"{indent(original().rstrip(), ' ' * 4)}\n"
+        app.screen.query_one(
+            "#function-editor", FunctionEditor
+        ).text = f"{indent(original().rstrip(), ' ' * 4)}\n"
         await keys(pilot, "f6", "f9")
         await camera.take(pilot, "submit")
         await keys(pilot, "enter")
@@ -145,7 +151,9 @@ async def solve(camera: Camera) -> None:
 
 
 async def attempt() -> Animation:
-    """The same task, found and repaired: the brief, a search, a hit opened, the function edited and submitted."""
+    """The same task, found and repaired: the brief, a search, a hit opened, the function edited and
+    submitted.
+    """
     services = _services()
     task = repair_task(services.locations.tasks, services.locations.cache)
     app = GistpointApp(services, open=task.id)
@@ -285,19 +293,34 @@ def write_runs(folder: Path) -> None:
         ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "", 0),
     ]
     found = [("ls", "stats.py\ntests", 0), ("grep -rn mean .", "./stats.py:1:def mean(values):", 0)]
-    for model, turns in (("model-a", [*found, *looks, *fails, *mends]), ("model-b", [*fails, *looks, *looks, *mends])):
-        messages = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean in stats.py."}]
+    for model, turns in (
+        ("model-a", [*found, *looks, *fails, *mends]),
+        ("model-b", [*fails, *looks, *looks, *mends]),
+    ):
+        messages = [
+            {"role": "system", "content": "You fix."},
+            {"role": "user", "content": "Fix the mean in stats.py."},
+        ]
         for command, output, code in turns:
             text = f"THOUGHT: {command.split()[0]} tells more.\n\n```bash\n{command}\n```"
             answer = f"<returncode>{code}</returncode>\n<output>\n{output}\n</output>"
-            messages.append({"role": "assistant", "content": text, "extra": {"actions": [{"command": command}]}})  # type: ignore[dict-item]
-            messages.append({"role": "user", "content": answer, "extra": {"raw_output": output, "returncode": code}})  # type: ignore[dict-item]
+            messages.append(
+                {"role": "assistant", "content": text, "extra": {"actions": [{"command": command}]}}
+            )  # type: ignore[dict-item]
+            messages.append(
+                {"role": "user", "content": answer, "extra": {"raw_output": output, "returncode": code}}
+            )  # type: ignore[dict-item]
         info = {
             "exit_status": "Submitted",
             "model_stats": {"instance_cost": 0.25},
             "config": {"model": {"model_name": model}},
         }
-        run = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1", "instance_id": "stats-mean"}
+        run = {
+            "info": info,
+            "messages": messages,
+            "trajectory_format": "mini-swe-agent-1",
+            "instance_id": "stats-mean",
+        }
         (folder / f"{model}.traj.json").write_text(json.dumps(run, indent=2), encoding="utf-8")
 
 

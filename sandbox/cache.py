@@ -17,10 +17,11 @@ _TICK_S = 0.05
 
 
 def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken = NEVER) -> Path:
-    """Return `folder`. If it is missing, `build` makes it in a temporary folder next to it, which is then moved there.
+    """Return `folder`. If it is missing, `build` makes it in a temporary folder next to it, which is then
+    moved there.
 
-    Other threads and processes that ask in the meantime wait. A build that raises leaves nothing behind. Everybody can
-    read the result, since another user may run the code, and nobody can write to it.
+    Other threads and processes that ask in the meantime wait. A build that raises leaves nothing behind.
+    Everybody can read the result, since another user may run the code, and nobody can write to it.
     """
     if folder.is_dir():
         return folder
@@ -34,7 +35,8 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
             built = temporary / "built"
             build(built)
             _freeze(built)
-            # An ordinary user can't rename a folder without write permission, so the top is frozen after the move.
+            # An ordinary user can't rename a folder without write permission, so the top is frozen after the
+            # move.
             built.chmod(0o755)
             built.rename(folder)
             folder.chmod(0o555)

@@ -1,7 +1,7 @@
 """The workers of a Dask cluster: which of them get jobs, and which of their replies are believed.
 
-Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce themselves
-before they get a job, checks each reply, and gives no more jobs to a worker that lies.
+Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce
+themselves before they get a job, checks each reply, and gives no more jobs to a worker that lies.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def connected(address: str) -> Iterator[Any]:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InfrastructureError(
-            f"There is no Dask scheduler at {address}: {error}.", hint="Start one: dask scheduler; dask worker ADDRESS."
+            f"There is no Dask scheduler at {address}: {error}.",
+            hint="Start one: dask scheduler; dask worker ADDRESS.",
         ) from error
     try:
         yield client
@@ -84,21 +85,26 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def open_to_all(address: str) -> str:
-    """Return a warning if the connection to a scheduler is neither encrypted nor local; otherwise an empty text."""
+    """Return a warning if the connection to a scheduler is neither encrypted nor local; otherwise an empty
+    text.
+    """
     given = urlsplit(address if "://" in address else f"tcp://{address}")
     host = given.hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     if is_local or given.scheme in ("tls", "wss", "inproc"):
         return ""
     return (
-        f"The connection to {given.netloc} is neither encrypted nor guarded: whoever reaches that port can read tasks "
-        "with their answers, and run code on every machine of the cluster and on this one. Dask has TLS for it (tls://)."
+        f"The connection to {given.netloc} is neither encrypted nor guarded: whoever reaches that port can"
+        " read tasks with their answers, and run code on every machine of the cluster and on this one. Dask"
+        " has TLS for it (tls://)."
     )
 
 
 @contextmanager
 def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterWorkerPool]:
-    """Yield the workers of a cluster, after a warning if the connection is open to all. Raises as `connected` does."""
+    """Yield the workers of a cluster, after a warning if the connection is open to all. Raises as `connected`
+    does.
+    """
     with connected(address) as client:
         if warning := open_to_all(address):
             tell(warning)
@@ -106,7 +112,9 @@ def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[Cluste
 
 
 def unfit_workers(client: Any) -> list[str]:
-    """Return a sentence about each worker of a cluster that can't work for this process, such as an older version."""
+    """Return a sentence about each worker of a cluster that can't work for this process, such as an older
+    version.
+    """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
     pool._meet(client.nthreads())
     return [f"{worker.name}: {worker.left_out}." for worker in pool._workers.values() if worker.left_out]
@@ -160,9 +168,9 @@ class ClusterWorkerPool:
     ) -> None:
         """Have jobs done; return when all are done, or after a stop.
 
-        A job whose worker dies is repeated elsewhere by Dask, one whose result can't be true by this method. The first
-        Ctrl+C stops, the second stops at once. `tick` is called several times a second. Raises `InfrastructureError` if
-        the scheduler goes away or no worker is left.
+        A job whose worker dies is repeated elsewhere by Dask, one whose result can't be true by this method.
+        The first Ctrl+C stops, the second stops at once. `tick` is called several times a second. Raises
+        `InfrastructureError` if the scheduler goes away or no worker is left.
         """
         todo = iter(jobs)
         with self._interruptible():
@@ -219,7 +227,9 @@ class ClusterWorkerPool:
         )
 
     def _look(self) -> None:
-        """Every few seconds, update the workers: meet new ones, and take back jobs that no worker can do any more."""
+        """Every few seconds, update the workers: meet new ones, and take back jobs that no worker can do any
+        more.
+        """
         if self.client.status != "running":
             raise self._gone()
         now = time.monotonic()
@@ -243,7 +253,8 @@ class ClusterWorkerPool:
             return
         here, began = WorkerIntroduction(), time.monotonic()
         found: dict[str, Any] = self._ask(self.client.run, introduce, workers=asked, on_error="return")
-        # The answer was written between the call and its return: half of that span, in milliseconds, either way.
+        # The answer was written between the call and its return: half of that span, in milliseconds, either
+        # way.
         within = (time.monotonic() - began) * 500
         for address, answer in found.items():
             worker = self._workers[address] = ClusterWorker(address)
@@ -256,13 +267,15 @@ class ClusterWorkerPool:
             if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            # A wrong clock is reported and no reason to leave a worker out: no event is changed (decision 105).
+            # A wrong clock is reported and no reason to leave a worker out: no event is changed (decision
+            # 105).
             ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)
                 self.tell(
-                    f"The clock of {worker.name} is {abs(ahead) / 1000:.0f} s {'ahead of' if ahead > 0 else 'behind'} "
-                    "this machine's. Durations are right all the same; dates are kept as that clock has them."
+                    f"The clock of {worker.name} is {abs(ahead) / 1000:.0f} s"
+                    f" {'ahead of' if ahead > 0 else 'behind'} this machine's. Durations are right all the"
+                    " same; dates are kept as that clock has them."
                 )
 
     def _require_workers(self, now: float) -> None:
@@ -271,11 +284,15 @@ class ClusterWorkerPool:
             self._alone_since = None
             return
         if self._present:
-            reasons = "; ".join(f"{self._workers[one].name}: {self._workers[one].left_out}" for one in self._present)
+            reasons = "; ".join(
+                f"{self._workers[one].name}: {self._workers[one].left_out}" for one in self._present
+            )
             raise InfrastructureError(f"No worker of the cluster at {self.address} is left: {reasons}.")
         if self._alone_since is None:
             self._alone_since = now
-            self.tell(f"The cluster at {self.address} has no worker. One is waited for, {_WAIT_S:.0f} s long.")
+            self.tell(
+                f"The cluster at {self.address} has no worker. One is waited for, {_WAIT_S:.0f} s long."
+            )
         elif now > self._alone_since + _WAIT_S:
             raise InfrastructureError(
                 f"The scheduler at {self.address} has no worker. What was done is kept.",
@@ -307,7 +324,10 @@ class ClusterWorkerPool:
 
     def _submit(self, work: WorkFunction, sent: _Sent) -> None:
         order = WorkOrder(
-            start=self._start, job=sent.job.key, sender=WorkerIntroduction(), about=msgspec.Raw(sent.job.about())
+            start=self._start,
+            job=sent.job.key,
+            sender=WorkerIntroduction(),
+            about=msgspec.Raw(sent.job.about()),
         )
         future = self._ask(
             self.client.submit,
@@ -323,11 +343,16 @@ class ClusterWorkerPool:
         self._at_work[future] = sent
 
     def _receive(
-        self, work: WorkFunction, future: Any, check: ResultCheck, on_outcome: Callable[[ClusterOutcome], None]
+        self,
+        work: WorkFunction,
+        future: Any,
+        check: ResultCheck,
+        on_outcome: Callable[[ClusterOutcome], None],
     ) -> None:
         sent = self._at_work[future]
         if future.status == "finished":
-            # The scheduler says who holds a result: a reply could name another worker, which would get the strike.
+            # The scheduler says who holds a result: a reply could name another worker, which would get the
+            # strike.
             holders = self._ask(self.client.who_has, [future])
             worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
             try:
@@ -402,7 +427,9 @@ class ClusterWorkerPool:
         self._stop_sent = self._stop
         at_once = self._stop > 1
         self._ends_at = time.monotonic() + (_LAST_S if at_once else GRACE_S)
-        self._ask(self.client.run, stop_jobs, self._start, at_once, workers=[*self._present], on_error="ignore")
+        self._ask(
+            self.client.run, stop_jobs, self._start, at_once, workers=[*self._present], on_error="ignore"
+        )
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

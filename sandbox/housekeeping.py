@@ -48,7 +48,8 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
         if folder.is_dir()
     ]
     found += [
-        StoredItem("leftover", folder.name, _size(folder), str(folder)) for folder in (*leftovers(), *_forgotten())
+        StoredItem("leftover", folder.name, _size(folder), str(folder))
+        for folder in (*leftovers(), *_forgotten())
     ]
     engine = _engine()
     if engine is not None:
@@ -84,7 +85,8 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
 
 def _forgotten() -> list[Path]:
     """Return our temporary folders of other kinds that have not changed for a day."""
-    # Unlike folders of runs, these carry no lock that would show whether their program still lives: only age does.
+    # Unlike folders of runs, these carry no lock that would show whether their program still lives: only age
+    # does.
     found = []
     for prefix in _OURS:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
@@ -108,7 +110,9 @@ def _images(engine: Engine) -> list[StoredItem]:
     from gistpoint.sandbox.backends.docker.images import KIND
 
     return [
-        StoredItem("image", str((image.tags or [image.short_id])[0]), int(image.attrs.get("Size", 0)), str(image.id))
+        StoredItem(
+            "image", str((image.tags or [image.short_id])[0]), int(image.attrs.get("Size", 0)), str(image.id)
+        )
         for image in engine.client.images.list(filters={"label": KIND})
     ]
 

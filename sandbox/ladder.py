@@ -1,4 +1,6 @@
-"""Choosing the backend of a run: the configured one, or the strongest that works; without isolation only by consent."""
+"""Choosing the backend of a run: the configured one, or the strongest that works; without isolation only by
+consent.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,11 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return functions that make the built-in backends, in order of preference; each imports only its own module.
+    """Return functions that make the built-in backends, in order of preference; each imports only its own
+    module.
 
-    Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after both.
+    Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after
+    both.
     """
     return {"bwrap": _bubblewrap, "docker": _docker, "landlock": _landlock, UNSANDBOXED: _plain}
 
@@ -62,7 +66,8 @@ def _plain() -> Backend:
 
 
 def installed_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return the backends of other packages in gistpoint's own environment: entry points of `gistpoint.backends`.
+    """Return the backends of other packages in gistpoint's own environment: entry points of
+    `gistpoint.backends`.
 
     They are used only on request, by name, and can't replace a built-in one.
     """
@@ -84,8 +89,8 @@ def choose(
 ) -> Backend:
     """Return the backend for this machine: `requested`, or the first whose probe works.
 
-    The one without isolation requires `consented`, even if requested by name. Raises `SandboxUnavailableError` with the
-    remedy; a requested backend that fails is never replaced by another.
+    The one without isolation requires `consented`, even if requested by name. Raises
+    `SandboxUnavailableError` with the remedy; a requested backend that fails is never replaced by another.
     """
     available = backends if backends is not None else builtin_backends()
     if requested is not None:
@@ -104,8 +109,10 @@ def choose(
         return available[UNSANDBOXED]()
     raise SandboxUnavailableError(
         "No isolation works on this machine: " + " ".join(complaints),
-        hint="With --allow-unsandboxed the code, and builds of what it needs, run with your own rights, which is safe "
-        "only for code you trust.",
+        hint=(
+            "With --allow-unsandboxed the code, and builds of what it needs, run with your own rights, which"
+            " is safe only for code you trust."
+        ),
     )
 
 
@@ -115,11 +122,16 @@ def _every_backend() -> Mapping[str, Callable[[], Backend]]:
 
 def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consented: bool) -> Backend:
     if name not in available:
-        raise SandboxUnavailableError(f"There is no sandbox {name!r}.", hint=f"Known are: {', '.join(available)}.")
+        raise SandboxUnavailableError(
+            f"There is no sandbox {name!r}.", hint=f"Known are: {', '.join(available)}."
+        )
     if name == UNSANDBOXED and not consented:
         raise SandboxUnavailableError(
             "Running without isolation was asked for, but not agreed to on this machine.",
-            hint="Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own rights.",
+            hint=(
+                "Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own"
+                " rights."
+            ),
         )
     try:
         backend = available[name]()
@@ -133,7 +145,9 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
             f"The sandbox {name} does not work here: {described(error)}.", hint=HINT
         ) from error
     if not probe.works:
-        raise SandboxUnavailableError(f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.mend)
+        raise SandboxUnavailableError(
+            f"The sandbox {name} does not work here: {probe.why_not}.", hint=probe.mend
+        )
     return backend
 
 

@@ -47,7 +47,8 @@ class MountPaths:
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
     """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
-    # The lock ends with the process however it dies, so `leftovers` can tell dead runs from live ones without a list.
+    # The lock ends with the process however it dies, so `leftovers` can tell dead runs from live ones without
+    # a list.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
         try:
@@ -82,7 +83,8 @@ def _unlocked() -> Iterator[Path]:
             is_young = time.time() - stat.st_mtime < _YOUNG_S
             if stat.st_uid != os.geteuid() or is_young or is_held(folder):
                 continue
-            # Whoever made the folder may lock it between the look and this line: only the lock itself decides.
+            # Whoever made the folder may lock it between the look and this line: only the lock itself
+            # decides.
             lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
             if lock is not None:
                 with lock:
@@ -105,8 +107,9 @@ def _remove(folder: Path) -> None:
 def lay_out(tree: SourceTree, folder: Path) -> None:
     """Write the files and inner links of `tree` below `folder`, which must be empty or missing.
 
-    Modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links that lead out
-    of the tree, and special files, are left out. Raises `TaskError` for a path that is file and folder at once.
+    Modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links that
+    lead out of the tree, and special files, are left out. Raises `TaskError` for a path that is file and
+    folder at once.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -115,7 +118,11 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
         # Files before links: a link laid out first could lead a later file out of the folder.
         for path in tree.files():
             _folders(folder, posixpath.dirname(path), made)
-            _write(folder / path, tree.read(path), executable=path in tree.members and tree.members[path].executable)
+            _write(
+                folder / path,
+                tree.read(path),
+                executable=path in tree.members and tree.members[path].executable,
+            )
         links = {path: m.link for path, m in tree.members.items() if m.link and path not in tree.overlay}
         for path in sorted(links):
             _folders(folder, posixpath.dirname(path), made)
@@ -149,7 +156,9 @@ def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
     """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
     root = folder.resolve()
     # Again and again: a link that leads inside may do so through one that has just been removed.
-    while out := [path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)]:
+    while out := [
+        path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)
+    ]:
         for path in out:
             (folder / path).unlink()
 
@@ -166,8 +175,8 @@ def fill_control(
 ) -> None:
     """Fill the control folder that a run is shown.
 
-    `files` maps names in it to files of the payload, `texts` names to contents. The program of the build steps and the
-    task's metadata are added.
+    `files` maps names in it to files of the payload, `texts` names to contents. The program of the build
+    steps and the task's metadata are added.
     """
     folder.mkdir()
     for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
@@ -181,7 +190,9 @@ def fill_control(
 
 
 def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
-    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there, `entry_points`."""
+    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there,
+    `entry_points`.
+    """
     name = _SAFE.sub("_", metadata.get("name", "unknown"))
     version = _SAFE.sub("_", metadata.get("version", "0"))
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"

@@ -12,8 +12,8 @@ _MIB = 1 << 20
 class RunLimits:
     """Bounds of one run: bytes, or a count where the name says so; none is a duration.
 
-    `memory` bounds the sum over all processes of the run, `address_space` each of them alone: the second is larger
-    because thread pools and large maps reserve more than they touch.
+    `memory` bounds the sum over all processes of the run, `address_space` each of them alone: the second is
+    larger because thread pools and large maps reserve more than they touch.
     """
 
     memory: int = 2048 * _MIB
@@ -37,7 +37,8 @@ class RunLimits:
     def of_a_process(self) -> dict[str, int]:
         """Return the limits of each single process, by their names in the module `resource`."""
         # RLIMIT_NPROC is missing on purpose: it counts all processes of a user, not those of a run.
-        # RLIMIT_DATA adds nothing to RLIMIT_AS, but it replaces a limit that gistpoint's own process may have.
+        # RLIMIT_DATA adds nothing to RLIMIT_AS, but it replaces a limit that gistpoint's own process may
+        # have.
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_NOFILE": self.open_files,
@@ -64,7 +65,8 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
     """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's own watching, or not at all.
 
-    A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always watched.
+    A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always
+    watched.
     """
     return {
         "memory": memory,

@@ -71,9 +71,14 @@ class SandboxHarness:
         return key_of(spec, scratch)
 
     def fetch(
-        self, spec: SourceSpec, scratch: Path, run: RunContext, look: Callable[[SourceTree], None] | None = None
+        self,
+        spec: SourceSpec,
+        scratch: Path,
+        run: RunContext,
+        look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin its suite's requirements; `look` sees its files first, and may raise.
+        """Fetch a source below `scratch` and pin its suite's requirements; `look` sees its files first, and
+        may raise.
 
         Raises `SourceError` and `EnvironmentBuildError`.
         """
@@ -100,7 +105,9 @@ class SandboxHarness:
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
     def confirmer(self) -> Confirmer | None:
-        """Return what makes the controls of tasks; inputs that no test uses are left to the confirmation of a pass."""
+        """Return what makes the controls of tasks; inputs that no test uses are left to the confirmation of a
+        pass.
+        """
         return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
@@ -108,7 +115,9 @@ class SandboxHarness:
         return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
-        """Return the chat model of that name; each process reads the key from its own environment or config file."""
+        """Return the chat model of that name; each process reads the key from its own environment or config
+        file.
+        """
         import os
 
         from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
@@ -139,7 +148,9 @@ _GRACE_S = 5.0
 
 @contextmanager
 def local_workers(size: int) -> Iterator[Workers]:
-    """Yield `size` processes of this machine; they end with the context, or when this process dies in any way."""
+    """Yield `size` processes of this machine; they end with the context, or when this process dies in any
+    way.
+    """
     # Spawned, not forked: this process may have threads, and a fork would copy the locks that they hold.
     context = multiprocessing.get_context("spawn")
     listening, telling = context.Pipe(duplex=False)
@@ -179,13 +190,15 @@ def _watch(listening: Connection, parent: int) -> None:
 def cluster_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of the Dask cluster whose scheduler is at `address`.
 
-    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached, has no worker,
-    or has one of another version.
+    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached, has no
+    worker, or has one of another version.
     """
     with connected(address) as client:
         cores: int = sum(client.ncores().values())
         if not cores:
-            raise InfrastructureError(f"The scheduler at {address} has no worker.", hint=f"dask worker {address}")
+            raise InfrastructureError(
+                f"The scheduler at {address} has no worker.", hint=f"dask worker {address}"
+            )
         if unfit := unfit_workers(client):
             raise InfrastructureError(
                 f"Workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
@@ -209,8 +222,8 @@ class _Impure:
         return future
 
 
-# Ruff as the linter of corruptions. It reads only the code, from its standard input: settings of the repository or
-# of the user would make the same change look different on two machines.
+# Ruff as the linter of corruptions. It reads only the code, from its standard input: settings of the
+# repository or of the user would make the same change look different on two machines.
 
 
 RULES = "F,B,SIM,PL,RET,RUF,E7,C4,PERF,PIE,FURB,FLY,UP,TRY,RSE,ASYNC,DTZ"
@@ -233,7 +246,8 @@ class RuffLinter:
         Raises `InfrastructureError` if ruff can't be run.
         """
         whole = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than reading: the texts are joined, and findings sorted by their lines again.
+        # Starting ruff takes longer than reading: the texts are joined, and findings sorted by their lines
+        # again.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(whole):

@@ -1,8 +1,8 @@
 """The secret that a run of tests receives only on standard input, and the tags that authenticate its records.
 
-The tested code shares a process with the reporter. It can't know the key of the records, which no file, environment
-variable or command line holds any more when the repository is first imported. Nor can it know which of the meaningless
-tests (sentinels) have to fail, and how. Both are made for each run.
+The tested code shares a process with the reporter. It can't know the key of the records, which no file,
+environment variable or command line holds any more when the repository is first imported. Nor can it know
+which of the meaningless tests (sentinels) have to fail, and how. Both are made for each run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class RunSecret:
 
     @classmethod
     def new(cls) -> RunSecret:
-        """Make one: each way to judge a test must be seen to fail, and half of them also to pass, in random order."""
+        """Make one: each way to judge a test must be seen to fail, and half of them also to pass, in random
+        order.
+        """
         # SystemRandom: what earlier runs showed must not predict this one.
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
@@ -50,7 +52,8 @@ class RunSecret:
         names = [f"test_{os.urandom(6).hex()}" for _ in chosen]
         parts = [kind.text(name, wrong=wrong) for (kind, wrong), name in zip(chosen, names, strict=True)]
         outcomes = {
-            name: kind.wrong if wrong else kind.right for (kind, wrong), name in zip(chosen, names, strict=True)
+            name: kind.wrong if wrong else kind.right
+            for (kind, wrong), name in zip(chosen, names, strict=True)
         }
         return cls(os.urandom(32), "\n\n".join((_HEAD, *parts)), outcomes)
 
@@ -70,7 +73,9 @@ class ResultSeal:
         self._key = key
 
     def opened(self, line: bytes) -> bytes:
-        """Return a line without its tag. Raises `SealError` if the tag is wrong for this line in this position."""
+        """Return a line without its tag. Raises `SealError` if the tag is wrong for this line in this
+        position.
+        """
         tag, separator, record = line[:_TAG], line[_TAG : _TAG + 1], line[_TAG + 1 :]
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":
@@ -95,7 +100,8 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:
             pipe.write(packed(order))
 
-    # By a thread: an order longer than the pipe's buffer would block until the run reads, which has not started yet.
+    # By a thread: an order longer than the pipe's buffer would block until the run reads, which has not
+    # started yet.
     writer = threading.Thread(target=write, name="order", daemon=True)
     writer.start()
     try:
@@ -108,7 +114,9 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to judge a test: lines with two values, `{0}` and `{1}`, which are equal if it is to end as `right`."""
+    """One way to judge a test: lines with two values, `{0}` and `{1}`, which are equal if it is to end as
+    `right`.
+    """
 
     lines: Sequence[str]
     right: Shown

@@ -36,7 +36,10 @@ _MARK, _MOST_MARKS = 200, 100
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The tests were stopped at their time limit of {timeout:g} s."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "The tests were stopped at your request."),
-    Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The tests were stopped at their memory limit of {memory} MiB."),
+    Stop.OUT_OF_MEMORY: (
+        RunStatus.OUT_OF_MEMORY,
+        "The tests were stopped at their memory limit of {memory} MiB.",
+    ),
     Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "The run was stopped at its limit of {disk} MiB of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
     Stop.NOT_STARTED: (RunStatus.HARNESS_FAILED, "The isolation could not be started; its output says why."),
@@ -64,7 +67,9 @@ class EnvironmentSource(Protocol):
 class SuiteRunner:
     """Runs suites on one backend; implements `gistpoint.core.ports.Runner`."""
 
-    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
+    def __init__(
+        self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
+    ) -> None:
         self._backend = backend
         self._environments = environments
         self._limits = limits or RunLimits()
@@ -121,7 +126,8 @@ class SuiteRunner:
                 run.progress(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
         run.progress(RunProgress("collecting"))
-        # Over a pipe and never as a file: the tested code could read its own order and sentinels there (decision 42).
+        # Over a pipe and never as a file: the tested code could read its own order and sentinels there
+        # (decision 42).
         with handed_over(_order(request, secret)) as order:
             command = Command(
                 tree=base / "tree",
@@ -141,7 +147,8 @@ class SuiteRunner:
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
         altered = list(ended.altered)
-        # Before the records are judged: in a tree that was changed they say nothing of the task's tests (decision 41).
+        # Before the records are judged: in a tree that was changed they say nothing of the task's tests
+        # (decision 41).
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
             first = "the top folder of its tree" if altered[0] == "." else altered[0]
@@ -186,7 +193,8 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
     """Return what the hook saw in a finished run, or that it did not report."""
-    # Silence is a mark as well: the hook lives in the tested process, which may have removed it (decision 116).
+    # Silence is a mark as well: the hook lives in the tested process, which may have removed it (decision
+    # 116).
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]
@@ -211,7 +219,8 @@ def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
 def pytest_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]) -> str:
     """Fill the control folder of a pytest run with `files`; return the name of the module that starts it.
 
-    The name can't be guessed: the folder is first on the path, so the name must not hide a module of the repository.
+    The name can't be guessed: the folder is first on the path, so the name must not hide a module of the
+    repository.
     """
     program = f"run_{os.urandom(8).hex()}"
     fill_control(folder, pins, {**files, f"{program}.py": "run_pytest.py"})
@@ -223,11 +232,12 @@ def invoke_pytest(
 ) -> Invocation:
     """Return the command line and the whole environment of pytest for one run.
 
-    `program` is the module that starts pytest, `plugin` the file that reports; both are in the control folder.
+    `program` is the module that starts pytest, `plugin` the file that reports; both are in the control
+    folder.
     """
     control = places.folders["control"]
-    # By a module of ours, not `-m pytest`: plugins named on the command line are imported after those that the
-    # repository's own settings name (decision 42).
+    # By a module of ours, not `-m pytest`: plugins named on the command line are imported after those that
+    # the repository's own settings name (decision 42).
     arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
     for name in pins.plugins:
         arguments += ["-p", name]

@@ -1,9 +1,10 @@
-"""Turns the records of a run into a report that can be trusted, or refuses them: any doubt counts against the run.
+"""Turns the records of a run into a report that can be trusted, or refuses them: any doubt counts against the
+run.
 
-The code under test shares its process with the reporter. So a test passes only if it raised nothing, as seen before any
-other plugin could look, and was reported as passed exactly once. A run counts only if its records carry the tags of its
-own reporter and are complete and in order, if its sentinels had the required outcomes, and if its last record agrees
-with the exit status of the process.
+The code under test shares its process with the reporter. So a test passes only if it raised nothing, as seen
+before any other plugin could look, and was reported as passed exactly once. A run counts only if its records
+carry the tags of its own reporter and are complete and in order, if its sentinels had the required outcomes,
+and if its last record agrees with the exit status of the process.
 """
 
 from __future__ import annotations
@@ -142,14 +143,19 @@ class Transcript:
 
     def _take(self, line: bytes) -> TestResult | None:
         try:
-            fields = json.loads(line)  # texts may hold halves of surrogate pairs, which msgspec refuses to decode
+            fields = json.loads(
+                line
+            )  # texts may hold halves of surrogate pairs, which msgspec refuses to decode
             record = msgspec.convert(fields, _Record)
         except (ValueError, RecursionError) as error:
-            raise ForgedRecordError(f"A line of the result pipe is not a record: {str(error)[:200]}.") from None
+            raise ForgedRecordError(
+                f"A line of the result pipe is not a record: {str(error)[:200]}."
+            ) from None
         self._number += 1
         if record.n != self._number:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.n}.")
-        # `finish` agrees with the exit status only while it is the last word: code that runs at exit could add more.
+        # `finish` agrees with the exit status only while it is the last word: code that runs at exit could
+        # add more.
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
         if isinstance(record, _Begin) is not (self._number == 1):
@@ -234,12 +240,15 @@ class Transcript:
         if name in self._sentinels_seen:
             raise ForgedRecordError(f"The sentinel {name} was reported more than once.")
         if self._sentinels[name] != (outcome, raised):
-            raise ForgedRecordError(f"The sentinel {name} came out {outcome}: how tests are judged was tampered with.")
+            raise ForgedRecordError(
+                f"The sentinel {name} came out {outcome}: how tests are judged was tampered with."
+            )
         self._sentinels_seen.add(name)
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
         """Judge the run by its records and the exit status of its process, which ended by itself."""
-        # Forgery first: every later check reads records, which mean nothing once one of them is not the reporter's.
+        # Forgery first: every later check reads records, which mean nothing once one of them is not the
+        # reporter's.
         if self.forged:
             return Conclusion(RunStatus.INVALID, self.forged)
         if self.finish is None:
@@ -248,7 +257,9 @@ class Transcript:
             reason = f"The run reported exit status {self.finish} and its process left with {exit_code}."
             return Conclusion(RunStatus.INVALID, reason)
         if self.collected is None:
-            return Conclusion(RunStatus.COULD_NOT_RUN, f"pytest stopped before the tests were collected ({exit_code}).")
+            return Conclusion(
+                RunStatus.COULD_NOT_RUN, f"pytest stopped before the tests were collected ({exit_code})."
+            )
         if not self.collected:
             if self.collection_errors:
                 return Conclusion(RunStatus.FINISHED)
@@ -258,10 +269,14 @@ class Transcript:
             return Conclusion(RunStatus.INVALID, f"The run ended early: {missing} collected tests never ran.")
         # Sentinels fail in every honest run, so pytest never leaves with 0 (decision 42).
         if exit_code != _TESTS_FAILED:
-            return Conclusion(RunStatus.INVALID, f"The exit status is {exit_code} although tests must have failed.")
+            return Conclusion(
+                RunStatus.INVALID, f"The exit status is {exit_code} although tests must have failed."
+            )
         extra = sorted(frozenset(self.ids) - expected) if expected is not None else []
         if extra:
-            return Conclusion(RunStatus.INVALID, f"{len(extra)} tests were collected that do not belong: {extra[0]}.")
+            return Conclusion(
+                RunStatus.INVALID, f"{len(extra)} tests were collected that do not belong: {extra[0]}."
+            )
         return Conclusion(RunStatus.FINISHED)
 
     def _unfinished(self, exit_code: int | None) -> Conclusion:
@@ -269,17 +284,21 @@ class Transcript:
         if exit_code is not None and exit_code < 0:
             return Conclusion(RunStatus.CRASHED, f"The process was ended by signal {-exit_code}{early}.")
         if self.collected is None and exit_code in (2, 3, 4, 5):
-            return Conclusion(RunStatus.COULD_NOT_RUN, f"pytest could not start the run (exit status {exit_code}).")
+            return Conclusion(
+                RunStatus.COULD_NOT_RUN, f"pytest could not start the run (exit status {exit_code})."
+            )
         if early:
             return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code}{early}.")
-        return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code} in the middle of the run.")
+        return Conclusion(
+            RunStatus.CRASHED, f"The process left with status {exit_code} in the middle of the run."
+        )
 
 
 def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     """Fold the phases, subtests and reruns of one test into its outcome and the exception of its call.
 
-    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or for one
-    that was not observed.
+    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or
+    for one that was not observed.
     """
     if not isinstance(reports, list) or not all(_is_report(report) for report in reports):
         raise ForgedRecordError(f"{name} came with broken reports.")

@@ -98,7 +98,9 @@ def _started(summary: AttemptSummary) -> str:
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts in the form of lists and exports, with the numbers of solved ones and of those to be read."""
+    """Return attempts in the form of lists and exports, with the numbers of solved ones and of those to be
+    read.
+    """
     results = Counter(summary.result for summary in summaries)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
@@ -177,7 +179,9 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 
 
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Pack the journals reproducibly, whole lines only; heads are left out, since they prove something only here."""
+    """Pack the journals reproducibly, whole lines only; heads are left out, since they prove something only
+    here.
+    """
     import zstandard
 
     buffer = io.BytesIO()

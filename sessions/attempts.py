@@ -76,8 +76,14 @@ class AttemptSummary:
         return self.state.header.participant or ""
 
     def is_of(self, participant: str) -> bool:
-        """Whether it is by a person: the one with the pseudonym, or without a pseudonym anybody at this machine."""
-        return self.actor == PERSON and self.participant == participant and bool(participant or not self.elsewhere)
+        """Whether it is by a person: the one with the pseudonym, or without a pseudonym anybody at this
+        machine.
+        """
+        return (
+            self.actor == PERSON
+            and self.participant == participant
+            and bool(participant or not self.elsewhere)
+        )
 
     @property
     def branch(self) -> str:
@@ -144,8 +150,9 @@ class AttemptStore:
     ) -> OpenAttempt:
         """Begin a new attempt, with the task's budgets unless others are given.
 
-        `attempt_id` is an id that was promised earlier: a folder of that name without a whole event is used. Raises
-        `AttemptError` if the same person has another attempt at this task open, since two clocks must not run at once.
+        `attempt_id` is an id that was promised earlier: a folder of that name without a whole event is used.
+        Raises `AttemptError` if the same person has another attempt at this task open, since two clocks must
+        not run at once.
         """
         with self._starting():
             self._refuse_second(task.id, enrolment)
@@ -186,7 +193,9 @@ class AttemptStore:
         with self._starting():
             journal = JournalWriter(self.folder(attempt_id), self._clock)
             try:
-                attempt = Attempt(task, judge, journal, self._clock, events=journal.events, version=self._version)
+                attempt = Attempt(
+                    task, judge, journal, self._clock, events=journal.events, version=self._version
+                )
                 self._refuse_second(task.id, attempt.state.header, journal.path.parent.name)
                 attempt.resume_process()
             except BaseException:
@@ -203,8 +212,8 @@ class AttemptStore:
     def adopt(self, attempt_id: str, data: bytes) -> None:
         """Store the journal of an attempt that was made or continued elsewhere; it is on the disk on return.
 
-        Raises `AttemptError` if it is not whole, if it does not continue the journal that is here, or if the attempt is
-        open.
+        Raises `AttemptError` if it is not whole, if it does not continue the journal that is here, or if the
+        attempt is open.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -230,8 +239,8 @@ class AttemptStore:
     def add_after_end(self, attempt_id: str, data: EventData) -> AttemptState:
         """Append an event to the journal of an attempt that has ended, and return the state after it.
 
-        It is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another machine, or
-        can't be opened for writing.
+        It is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another
+        machine, or can't be opened for writing.
         """
         folder = self.folder(attempt_id)
         if (self.root / ELSEWHERE / folder.name).exists():
@@ -259,8 +268,12 @@ class AttemptStore:
         if len(exact or found) == 1:
             return (exact or found)[0]
         if found:
-            raise AttemptError(f"{attempt_id} is the beginning of {len(found)} attempts.", hint="Give more of the id.")
-        raise AttemptError(f"There is no attempt {attempt_id!r}.", hint="`gistpoint attempt list` shows them.")
+            raise AttemptError(
+                f"{attempt_id} is the beginning of {len(found)} attempts.", hint="Give more of the id."
+            )
+        raise AttemptError(
+            f"There is no attempt {attempt_id!r}.", hint="`gistpoint attempt list` shows them."
+        )
 
     def summary(self, attempt_id: str) -> AttemptSummary:
         """Read one attempt."""
@@ -288,14 +301,20 @@ class AttemptStore:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
     def outlines(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts as `summaries` does, but with only the part of the state that lists show, and no head.
+        """Yield all attempts as `summaries` does, but with only the part of the state that lists show, and no
+        head.
 
-        Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not changed
-        since the last call is the same object.
+        Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not
+        changed since the last call is the same object.
         """
         if not self.root.is_dir():
             return
-        book, kept, saved, elsewhere = self._book(), self._outlines_kept(), monotonic(), from_elsewhere(self.root)
+        book, kept, saved, elsewhere = (
+            self._book(),
+            self._outlines_kept(),
+            monotonic(),
+            from_elsewhere(self.root),
+        )
         present = []
         try:
             for name in sorted((entry.name for entry in os.scandir(self.root)), reverse=True):
@@ -321,7 +340,9 @@ class AttemptStore:
             self._outlines = Outlines(self.root, self._version)
         return self._outlines
 
-    def _outline(self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]) -> AttemptSummary | None:
+    def _outline(
+        self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]
+    ) -> AttemptSummary | None:
         """Return an attempt with what lists show of it; None if the folder contains none."""
         folder = self.root / name
         versions = _versions(folder)
@@ -394,7 +415,9 @@ def _summary(folder: Path) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
     state, problem = folded_state(content.events)
     header = state.header
-    problem = content.fault or problem or ("" if state.started else f"Its {JOURNAL} holds no start of an attempt.")
+    problem = (
+        content.fault or problem or ("" if state.started else f"Its {JOURNAL} holds no start of an attempt.")
+    )
     return AttemptSummary(
         attempt_id=folder.name,
         task_id=header.task_id,

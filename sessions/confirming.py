@@ -1,4 +1,6 @@
-"""The confirmation of a pass: a separate step after the end of the attempt, written to its journal (decision 114)."""
+"""The confirmation of a pass: a separate step after the end of the attempt, written to its journal (decision
+114).
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def confirm_attempt(
 ) -> AskedPass:
     """Confirm the pass of an attempt that has ended, and write the outcome to the journal.
 
-    `attempts` and `task` replace those of the services. Raises `UserError` if the attempt, its task or a sandbox is
-    missing, or if the attempt is open, and `CancelledError` when stopped: nothing is then written.
+    `attempts` and `task` replace those of the services. Raises `UserError` if the attempt, its task or a
+    sandbox is missing, or if the attempt is open, and `CancelledError` when stopped: nothing is then written.
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)
@@ -56,7 +58,9 @@ def confirm_attempt(
     task = task or services.tasks.find(summary.task_id)
     controls = known_controls(task)
     if controls is None:
-        return AskedPass(identity, state, why_not=f"{NOT_CONTROLLED.detail} `gistpoint task control {task.short_id}`")
+        return AskedPass(
+            identity, state, why_not=f"{NOT_CONTROLLED.detail} `gistpoint task control {task.short_id}`"
+        )
     confirmer = services.confirmer_for(task)
     if confirmer is None:
         return AskedPass(identity, state, why_not=NO_ENGINE)
@@ -74,10 +78,11 @@ def after_the_end(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass | None:
-    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; None if that is impossible.
+    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; None if that is
+    impossible.
 
-    The attempt is valid without it: `gistpoint attempt confirm` tries again, and reports what is wrong. Raises
-    `CancelledError` when stopped.
+    The attempt is valid without it: `gistpoint attempt confirm` tries again, and reports what is wrong.
+    Raises `CancelledError` when stopped.
     """
     try:
         return confirm_attempt(services, attempt_id, attempts=attempts, task=task, run=run)
@@ -99,7 +104,8 @@ def not_asked(attempts: AttemptStore) -> list[AttemptSummary]:
 def confirm_attempts(
     services: Services, attempt_ids: Sequence[str], run: RunContext = UNATTENDED
 ) -> Iterator[AskedPass]:
-    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; each result names its fault.
+    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; each result names its
+    fault.
 
     Raises `CancelledError` when stopped; what was written before stays.
     """
@@ -123,7 +129,8 @@ class ObjectToVerdict(Request):
 
 
 def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerdict) -> AttemptSummary:
-    """Write a solver's objection as a comment on the run, where reviewers read it; it decides nothing by itself.
+    """Write a solver's objection as a comment on the run, where reviewers read it; it decides nothing by
+    itself.
 
     Raises `UserError` without a reason, or for a pass that counts.
     """

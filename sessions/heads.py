@@ -1,11 +1,13 @@
-"""The heads of journals: the last event of each, stored in a file of its own to detect a shortened or changed journal.
+"""The heads of journals: the last event of each, stored in a file of its own to detect a shortened or changed
+journal.
 
-A head is written after its event, so a journal may have later events than its head, but never fewer. A journal from
-elsewhere has no head until its attempt is resumed on this machine; the head then names the first event since.
+A head is written after its event, so a journal may have later events than its head, but never fewer. A
+journal from elsewhere has no head until its attempt is resumed on this machine; the head then names the first
+event since.
 
-A head carries a tag that needs the key of this machine. The key is outside the data folder, together with a copy of
-each head of the user's attempts: whoever can write only to the data folder can neither make a head, nor put an older
-one back, nor remove it. Decision 120 says what is believed.
+A head carries a tag that needs the key of this machine. The key is outside the data folder, together with a
+copy of each head of the user's attempts: whoever can write only to the data folder can neither make a head,
+nor put an older one back, nor remove it. Decision 120 says what is believed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from gistpoint.core.logs import create_file, sync_folder
 HEADS = "heads"
 """The folder, next to those of the attempts, with a file for each."""
 ELSEWHERE = "elsewhere"
-"""The folder, next to those of the attempts, with an empty file for each that was only fetched from other machines."""
+"""The folder, next to those of the attempts, with an empty file for each that was only fetched from other
+machines.
+"""
 KEY = "key"
 """The file with the key of this machine, in `Locations.proofs`."""
 COPIES = "last"
@@ -54,7 +58,9 @@ class HeadOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Number and hash of a journal's last event that is known to be on the disk; `seq` is 0 if there is no event."""
+    """Number and hash of a journal's last event that is known to be on the disk; `seq` is 0 if there is no
+    event.
+    """
 
     seq: int
     sha256: str
@@ -193,14 +199,18 @@ def _read(path: Path, attempt: str) -> Head | None:
 
 
 def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
-    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key but has a wrong tag."""
+    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key but has a wrong
+    tag.
+    """
     if not key_id and not tag:
         return HeadOrigin.UNSIGNED
     key = _key()
     if key is None or key_id != _key_id(key):
         return HeadOrigin.OTHER
     if not hmac.compare_digest(tag.encode(), _tag(key, attempt, head).encode()):
-        raise BrokenHeadError(f"The head kept of {attempt} was changed: it does not have the tag of this machine.")
+        raise BrokenHeadError(
+            f"The head kept of {attempt} was changed: it does not have the tag of this machine."
+        )
     return HeadOrigin.HERE
 
 
@@ -236,6 +246,8 @@ def _key_for_writing() -> bytes | None:
     if key is None and path.exists():
         raise UserError(
             f"{path} does not hold the key of this machine.",
-            hint="Restore it from a backup. If you delete it, attempts made before count as another machine's.",
+            hint=(
+                "Restore it from a backup. If you delete it, attempts made before count as another machine's."
+            ),
         )
     return key

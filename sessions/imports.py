@@ -56,7 +56,9 @@ class PendingRecord:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The records of one data set: ids of those imported with the ids of their tasks, and those pending, by id."""
+    """The records of one data set: ids of those imported with the ids of their tasks, and those pending, by
+    id.
+    """
 
     imported: Mapping[str, str]
     pending: Mapping[str, PendingRecord]
@@ -75,12 +77,16 @@ class ImportLedger:
         except FileNotFoundError:
             return Imports({}, {})
         except (OSError, ValueError, RecursionError) as error:
-            raise TaskError(f"{self.path} can't be read: {error}.", hint="Correct it, or move it away.") from error
+            raise TaskError(
+                f"{self.path} can't be read: {error}.", hint="Correct it, or move it away."
+            ) from error
         if not isinstance(values, dict):
             raise TaskError(f"{self.path} holds no table.", hint="Correct it, or move it away.")
         fields = Fields(values, str(self.path))
         if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
-            raise TaskError(f"{self.path} is of another format or of a newer gistpoint.", hint="Install a newer one.")
+            raise TaskError(
+                f"{self.path} is of another format or of a newer gistpoint.", hint="Install a newer one."
+            )
         pending = fields.get("pending", tuple[PendingRecord, ...])
         return Imports(fields.get("imported", dict[str, str]), {item.id: item for item in pending})
 
@@ -282,7 +288,9 @@ class Importer:
 
 
 def _pending(record: BreakpointRecord, reason: str, now: str) -> PendingRecord:
-    return PendingRecord(record.id, record.url, record.commit, _function(record), record.line, reason, now, record.text)
+    return PendingRecord(
+        record.id, record.url, record.commit, _function(record), record.line, reason, now, record.text
+    )
 
 
 def _function(record: BreakpointRecord) -> str:

@@ -1,8 +1,9 @@
-"""The journal of an attempt: one event per line, each with the hash of the previous line, synced before it counts.
+"""The journal of an attempt: one event per line, each with the hash of the previous line, synced before it
+counts.
 
-A journal is an append log (`core/logs`) whose lines are chained. A last line that was torn by a crash is moved to
-`journal.torn` when the attempt is opened for writing, and left in place when it is only read. A journal that was
-changed or cut back is never written to again.
+A journal is an append log (`core/logs`) whose lines are chained. A last line that was torn by a crash is
+moved to `journal.torn` when the attempt is opened for writing, and left in place when it is only read. A
+journal that was changed or cut back is never written to again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class JournalContent:
     torn: int
     """Bytes after the last whole line."""
     broken_at: int | None
-    """Number of the first line that is not an event, or whose hash of the previous line is wrong; None without one."""
+    """Number of the first line that is not an event, or whose hash of the previous line is wrong; None
+    without one.
+    """
     fault: str = ""
     """Why it can't be resumed, in a sentence; empty if it is intact."""
     kept: Head | None = None
@@ -96,7 +99,11 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
         continues = event is not None and event.prev == head and event.seq == number
         if broken_at is None and not continues:
             broken_at = number
-            fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is not an event."
+            fault = (
+                f"Its chain of hashes breaks at line {number}."
+                if event
+                else f"Line {number} is not an event."
+            )
         if event is None:
             break
         head = line_hash(line)
@@ -126,7 +133,9 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
     except AttemptError as error:
         return str(error)
     match event and event.data:
-        case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if schema > SCHEMA_VERSION:
+        case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if (
+            schema > SCHEMA_VERSION
+        ):
             return f"Its events are of version {schema}, and this gistpoint knows version {SCHEMA_VERSION}."
     return ""
 
@@ -263,7 +272,9 @@ class JournalWriter:
         if content.fault:
             raise AttemptError(
                 f"The attempt {attempt} can be read, but not resumed. {content.fault}",
-                hint=f"`gistpoint attempt show {attempt}` and `gistpoint review {attempt}` show what there is.",
+                hint=(
+                    f"`gistpoint attempt show {attempt}` and `gistpoint review {attempt}` show what there is."
+                ),
             )
         self.events = content.events
         self._head, self._seq = content.head, len(content.events)

@@ -1,4 +1,6 @@
-"""The part of attempts that lists show, kept in one file, so that unchanged journals need not be read at each start."""
+"""The part of attempts that lists show, kept in one file, so that unchanged journals need not be read at each
+start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Results of other harnesses, judged again by gistpoint's own judge and kept in the file of whoever requested it."""
+"""Results of other harnesses, judged again by gistpoint's own judge and kept in the file of whoever requested
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,15 @@ class RescoredResult:
 
     @property
     def differs(self) -> bool:
-        """Whether the harness says otherwise; also true of a patch that does not apply, and a pass to be read."""
+        """Whether the harness says otherwise; also true of a patch that does not apply, and a pass to be
+        read.
+        """
         claimed = self.result is not None and self.result.their_solved is True
         refused = (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
         unfit = self.result is not None and self.result.comparison in refused
-        return (claimed and unfit) or (self.result is not None and self.result.comparison is Comparison.DIFFERS)
+        return (claimed and unfit) or (
+            self.result is not None and self.result.comparison is Comparison.DIFFERS
+        )
 
     @property
     def words(self) -> str:
@@ -52,7 +58,11 @@ class RescoredResult:
         if self.differs:
             theirs = figure(self.result.their_solved, self.result.their_score)
             unfit = self.result.comparison is Comparison.DOES_NOT_APPLY
-            ours = "the patch does not apply" if unfit else f"it is {figure(self.result.solved, self.result.score)}"
+            ours = (
+                "the patch does not apply"
+                if unfit
+                else f"it is {figure(self.result.solved, self.result.score)}"
+            )
             return f"DIFFERS: they say {theirs}, {ours}"
         return self.result.comparison.value.replace("_", " ")
 
@@ -105,13 +115,19 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
     if one.attempt:
         return RescoredResult(task, one, None, _own_attempt(task, one, services))
     if one.patch is None and one.files is None:
-        return RescoredResult(task, one, None, "could not be judged: the harness kept nothing that the solver left")
+        return RescoredResult(
+            task, one, None, "could not be judged: the harness kept nothing that the solver left"
+        )
     judge: Any = services.judge_for(task)
     tree = SourceTree.open(task.tree_path)
     try:
-        files: Mapping[str, bytes | None] = (one.files or {}) if one.patch is None else patched(tree, one.patch)
+        files: Mapping[str, bytes | None] = (
+            (one.files or {}) if one.patch is None else patched(tree, one.patch)
+        )
     except DiffError as error:
-        return RescoredResult(task, one, _result(one, judge, solved=False, score=0.0, fits=False, reason=str(error)))
+        return RescoredResult(
+            task, one, _result(one, judge, solved=False, score=0.0, fits=False, reason=str(error))
+        )
     try:
         found = kind_of(task).rejudged(judge, files)
     except InfrastructureError as error:

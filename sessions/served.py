@@ -27,7 +27,9 @@ from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.sessions.confirming import after_the_end
 from gistpoint.sessions.services import Services, is_our_demo
 
-FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
+FAILED = (
+    "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
+)
 KIND = "mcp"
 """The kind of a solver that uses the protocol, in the header of an attempt."""
 
@@ -92,7 +94,9 @@ class ServedAttempt:
         self._closed = self._hurried = False
 
     def prepare(self) -> None:
-        """Begin to make the judge, which takes seconds, so that the first call need not wait; errors are left to it."""
+        """Begin to make the judge, which takes seconds, so that the first call need not wait; errors are left
+        to it.
+        """
         if self._preparing is None:
             self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
             self._preparing.start()
@@ -102,7 +106,9 @@ class ServedAttempt:
             self._services.judge_for(self.task)
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now; after the end, and before the beginning, those of the attempt."""
+        """Return the tools that can be called now; after the end, and before the beginning, those of the
+        attempt.
+        """
         if self._opened is None:
             return self._tools
         attempt = self._opened.attempt
@@ -113,7 +119,12 @@ class ServedAttempt:
         return self._answered(self._brief, client)
 
     def call(
-        self, name: str, arguments: Mapping[str, Any] | None, raw: str, client: Mapping[str, Any], run: RunContext
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        raw: str,
+        client: Mapping[str, Any],
+        run: RunContext,
     ) -> Answered:
         """Make a call; blocks until it is answered. `raw` is the text of arguments that are not an object.
 
@@ -134,7 +145,10 @@ class ServedAttempt:
         return attempt.state.header.brief, False
 
     def _answered(
-        self, do: Callable[[Attempt], tuple[str, bool]], client: Mapping[str, Any], run: RunContext | None = None
+        self,
+        do: Callable[[Attempt], tuple[str, bool]],
+        client: Mapping[str, Any],
+        run: RunContext | None = None,
     ) -> Answered:
         try:
             attempt = self._open(client, run or RunContext())
@@ -193,7 +207,8 @@ class ServedAttempt:
     def close(self, *, at_once: bool = False) -> None:
         """Close the journal, confirm the pass of an attempt that has ended, and report how to continue.
 
-        `at_once` confirms nothing: `gistpoint attempt confirm` does it later. Only the first call does anything.
+        `at_once` confirms nothing: `gistpoint attempt confirm` does it later. Only the first call does
+        anything.
         """
         if self._closed:
             return
@@ -203,7 +218,11 @@ class ServedAttempt:
         state = self._opened.attempt.state
         self._opened.close()
         self._confirm(state)
-        how = state.ending.reason if state.ending else f"unfinished; --attempt {state.attempt_id} goes on with it"
+        how = (
+            state.ending.reason
+            if state.ending
+            else f"unfinished; --attempt {state.attempt_id} goes on with it"
+        )
         self._tell(f"attempt {state.attempt_id}: {visible(how)}")
 
 
@@ -212,8 +231,8 @@ def served_attempt(
 ) -> ServedAttempt:
     """Return the requested attempt, to be served over a transport (`stdio` or `http`).
 
-    Raises `UserError` for one that can't be resumed, for invalid budgets, and for a baseline whose client may read the
-    answer.
+    Raises `UserError` for one that can't be resumed, for invalid budgets, and for a baseline whose client may
+    read the answer.
     """
     task = services.tasks.find(wanted.task)
     resumed = _resumed(services, task, wanted)
@@ -221,7 +240,8 @@ def served_attempt(
         services.enrolment.role if resumed is None else Role(resumed.role)
     ) is Role.BASELINE and not wanted.trust_client:
         raise UserError(
-            "An attempt over MCP does not count: a client with a shell of its own can read the task's answer.",
+            "An attempt over MCP does not count: a client with a shell of its own can read the task's"
+            " answer.",
             hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
         )
     budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
@@ -236,7 +256,11 @@ def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSum
     """Return the attempt to resume, which can be neither a person's nor that of an agent's run."""
     if not wanted.attempt:
         return None
-    for given, name in ((wanted.budgets, "--budgets"), (wanted.role, "--role"), (wanted.participant, "--participant")):
+    for given, name in (
+        (wanted.budgets, "--budgets"),
+        (wanted.role, "--role"),
+        (wanted.participant, "--participant"),
+    ):
         if given:
             raise UserError(f"An attempt keeps what it began with: {name} can't be given with --attempt.")
     found = services.attempts.summary(wanted.attempt)
@@ -246,12 +270,15 @@ def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSum
         raise UserError(f"The attempt {found.attempt_id} is one at another task.", hint="Name that task.")
     if (found.state.header.solver or {}).get("kind") != KIND:
         raise UserError(
-            f"The attempt {found.attempt_id} did not begin over MCP.", hint="Leave --attempt out to begin one."
+            f"The attempt {found.attempt_id} did not begin over MCP.",
+            hint="Leave --attempt out to begin one.",
         )
     if found.state.ending is not None:
         raise UserError(f"The attempt {found.attempt_id} has ended: {found.state.ending.reason}.")
     if found.open:
-        raise UserError(f"The attempt {found.attempt_id} is open in another process.", hint="Close that one first.")
+        raise UserError(
+            f"The attempt {found.attempt_id} is open in another process.", hint="Close that one first."
+        )
     return found
 
 

@@ -42,7 +42,9 @@ def read_gist_settings(file: str) -> dict[str, Any]:
         with Path(file).open("rb") as opened:
             data = opened.read(MOST_SETTINGS_BYTES + 1)
     except OSError as error:
-        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+        raise UserError(
+            f"{file} can't be read: {error.strerror}.", hint="Name a file of settings."
+        ) from error
     if len(data) > MOST_SETTINGS_BYTES:
         raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a file of settings.")
     return kind_with_settings().read_settings(data, file)
@@ -114,7 +116,9 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
     solver: Callable[[str, str], AgentSolver] = _no_solver
-    """Finds a model by its name, at the server with this address or the one of the settings. Raises `EndpointError`."""
+    """Finds a model by its name, at the server with this address or the one of the settings. Raises
+    `EndpointError`.
+    """
     mirror: AttemptMirror | None = None
     """Sends attempts to the team's store while they are written; None without one."""
 
@@ -128,11 +132,12 @@ class Services:
         replay: bool = False,
         attempt_id: str = "",
     ) -> OpenAttempt:
-        """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
+        """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are
+        given.
 
-        `enrolment` is that of a solver other than the person at the keyboard, or of a participant in a study. A
-        `replay` belongs to no participant. For `attempt_id` see `AttemptStore.start`.
-        `opening` may raise `CancelledError`.
+        `enrolment` is that of a solver other than the person at the keyboard, or of a participant in a study.
+        A `replay` belongs to no participant. For `attempt_id` see `AttemptStore.start`. `opening` may raise
+        `CancelledError`.
         """
         opening = opening or Opening()
         task = self.as_given(task)
@@ -146,7 +151,8 @@ class Services:
         return self.attempts.start(task, judge, enrolment, budgets=budgets, attempt_id=attempt_id)
 
     def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
-        """Return the enrolment for an attempt of a task: attempts of the demo, whose answers are public, don't count.
+        """Return the enrolment for an attempt of a task: attempts of the demo, whose answers are public,
+        don't count.
 
         Studies are exempt: their organisers know the tasks, and their declarations say what counts.
         """
@@ -178,8 +184,12 @@ class Services:
             if (summary.state.budgets.tool_uses, kind.settings_in(summary.state.header.extra, task)) == wanted
         ]
 
-    def resume(self, attempt_id: str, *, task: Task | None = None, opening: Opening | None = None) -> OpenAttempt:
-        """Resume an attempt; `task` is its task if that is not in the store. `opening` may raise `CancelledError`."""
+    def resume(
+        self, attempt_id: str, *, task: Task | None = None, opening: Opening | None = None
+    ) -> OpenAttempt:
+        """Resume an attempt; `task` is its task if that is not in the store. `opening` may raise
+        `CancelledError`.
+        """
         opening = opening or Opening()
         opening.step("reading the attempt")
         summary = self.attempts.summary(attempt_id)
@@ -202,7 +212,8 @@ class Services:
     def replay_of(self, document: RunDocument, name: str, task_name: str = "") -> Replay:
         """Return a replay of a run on its task, or on the named one; `name` is that of the run in messages.
 
-        Raises `UserError` if the run names no task, the task is not in the store or differs, or no isolation works.
+        Raises `UserError` if the run names no task, the task is not in the store or differs, or no isolation
+        works.
         """
         from gistpoint.sessions.replay.recorded import origin_of
         from gistpoint.sessions.replay.replaying import Replay, require_task

@@ -31,7 +31,9 @@ class BrokenTask:
 class TaskStore:
     """The tasks below some folders; new ones go into the first. `demo` is where the demo's are unpacked."""
 
-    def __init__(self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None
+    ) -> None:
         """`note` receives the differences between a task that is opened and the one already here."""
         self.note = note
         self.roots = roots if demo is None else (*roots, demo)
@@ -65,8 +67,8 @@ class TaskStore:
         return known[1]
 
     def find(self, name: str) -> Task:
-        """Return a task by id, an unambiguous prefix of it, the path of its folder or `.tar.zst` archive, or its
-        name in the demo.
+        """Return a task by id, an unambiguous prefix of it, the path of its folder or `.tar.zst` archive, or
+        its name in the demo.
         """
         path = path_of(name)
         if path.name.endswith(".tar.zst") and path.is_file():
@@ -80,12 +82,15 @@ class TaskStore:
         if len(found) == 1:
             return read_task(next(iter(found.values())).folder)
         if found:
-            raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id.")
+            raise TaskError(
+                f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id."
+            )
         named = [demo.name for demo in demo_tasks()] if self._demo is not None else []
         if self._demo is not None and name in named:
             return demo_task(name, self._demo)
         raise TaskError(
-            f"There is no task {name!r}.{did_you_mean(name, named)}", hint="`gistpoint task list` shows all tasks."
+            f"There is no task {name!r}.{did_you_mean(name, named)}",
+            hint="`gistpoint task list` shows all tasks.",
         )
 
     def remove(self, task: Task) -> None:
@@ -93,7 +98,8 @@ class TaskStore:
         folder = task.folder.absolute()
         if folder.parent != self.roots[0].absolute() or folder.is_symlink():
             raise TaskError(
-                f"{task.short_id} is not one of your own tasks.", hint="The tasks of the demo can't be deleted."
+                f"{task.short_id} is not one of your own tasks.",
+                hint="The tasks of the demo can't be deleted.",
             )
         with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
             folder.rename(Path(gone) / "task")
@@ -116,31 +122,39 @@ class TaskStore:
     def add(self, archive: Path) -> Task:
         """Unpack an archive into the first folder and return its task; an existing task of the same id stays.
 
-        A task of the same content under another id is reported. Raises `TaskError` for an archive that can't be used,
-        and if the existing task has other conditions.
+        A task of the same content under another id is reported. Raises `TaskError` for an archive that can't
+        be used, and if the existing task has other conditions.
         """
         task = unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
         if other := self._of_same_content(task):
-            self.note(f"{archive.name}: {task.short_id} is the same as {other[:12]}, which is here under another id.")
+            self.note(
+                f"{archive.name}: {task.short_id} is the same as {other[:12]}, which is here under"
+                " another id."
+            )
         return task
 
     def _of_same_content(self, task: Task) -> str:
         """Return the id of another task here that has the content of this one; empty if there is none."""
         content = content_sha256(task)
-        found = (folder.name for root in self.roots for folder in folders_of_content(root, content) if content)
+        found = (
+            folder.name for root in self.roots for folder in folders_of_content(root, content) if content
+        )
         return next((name for name in found if name != task.id), "")
 
     def _opened(self, folder: Path) -> Task:
         """Return the task of any folder, or the one already here under its id."""
         task = read_task(folder)
         here = (root / task.id for root in self.roots)
-        known = next((place for place in here if (place / TASK_FILE).is_file() and not place.samefile(folder)), None)
+        known = next(
+            (place for place in here if (place / TASK_FILE).is_file() and not place.samefile(folder)), None
+        )
         if known is None:
             return task
         mine = read_task(known)
         if differing := compare(mine, task):
             self.note(
-                f"{folder}: {mine.short_id} is here already, and counts. This one differs in {', '.join(differing)}."
+                f"{folder}: {mine.short_id} is here already, and counts. This one differs in"
+                f" {', '.join(differing)}."
             )
             return mine
         return task
@@ -173,11 +187,12 @@ def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
 def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) -> TaskSet:
     """Return the tasks that the names select; without a name, all tasks of the store.
 
-    With `distinct`, only the first of tasks with the same content is returned, and a sentence for each other one.
+    With `distinct`, only the first of tasks with the same content is returned, and a sentence for each other
+    one.
 
-    A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file with one of
-    these per line; in the file `#` begins a comment, and paths are relative to the file. Raises `TaskError` for a name
-    that selects nothing.
+    A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file
+    with one of these per line; in the file `#` begins a comment, and paths are relative to the file. Raises
+    `TaskError` for a name that selects nothing.
     """
     wanted = list(names)
     found: list[Task | str] = []
@@ -233,16 +248,21 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
 
 
 _OTHERS = frozenset({"tasks", "campaigns", "attempts", "imports"})
-"""Folders whose files may name tasks that nobody worked on, and the attempts, which are examined separately."""
+"""Folders whose files may name tasks that nobody worked on, and the attempts, which are examined separately.
+"""
 
 
 def is_in_use(task_id: str, locations: Locations) -> bool:
-    """Whether somebody has worked on a task: it has an attempt, or a record of a run, a reader or a validator."""
+    """Whether somebody has worked on a task: it has an attempt, or a record of a run, a reader or a
+    validator.
+    """
     for journal in locations.attempts.glob(f"*/{JOURNAL}"):
         first = first_event(journal)
         if first is not None and isinstance(first.data, AttemptStarted) and first.data.task_id == task_id:
             return True
-    folders = [folder for folder in locations.data.glob("*") if folder.is_dir() and folder.name not in _OTHERS]
+    folders = [
+        folder for folder in locations.data.glob("*") if folder.is_dir() and folder.name not in _OTHERS
+    ]
     return any(_names(file, task_id.encode()) for folder in folders for file in folder.rglob("*.jsonl"))
 
 

@@ -1,4 +1,6 @@
-"""Attempts in which everything happens that a journal records, each acted on a fake clock into a real journal."""
+"""Attempts in which everything happens that a journal records, each acted on a fake clock into a real
+journal.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def repair(attempt: Attempt, clock: FakeClock) -> None:
 
 def discovery(attempt: Attempt, clock: FakeClock) -> None:
     """Replace a function for good, and give up."""
-    attempt.call("replace_function", {"file_path": "shop/prices.py", "func_name": "discount", "func_code": WRONG})
+    attempt.call(
+        "replace_function", {"file_path": "shop/prices.py", "func_name": "discount", "func_code": WRONG}
+    )
     attempt.give_up(GiveUpCode.TOO_HARD, "no idea")
 
 
@@ -106,7 +110,10 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
     """Be a model that replies, waits for its endpoint, is taken over and given back, and talks itself out."""
     attempt.view(Pane.MODEL)
     clock.advance(2_000)
-    calls = (RequestedCall("a", "read_file", '{"file_path": "shop/prices.py"}'), RequestedCall("b", "grep", "{"))
+    calls = (
+        RequestedCall("a", "read_file", '{"file_path": "shop/prices.py"}'),
+        RequestedCall("b", "grep", "{"),
+    )
     usage = Usage(900, 30, 800, 12, cost_usd=0.01)
     attempt.model_turn(
         ModelTurn(
@@ -129,7 +136,9 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
 
 def assisted(attempt: Attempt, clock: FakeClock) -> None:
     """Ask the assistant, put its code into the editor, ask in vain, and give up."""
-    said = ChatReply(ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1")
+    said = ChatReply(
+        ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1"
+    )
     model = ScriptedModel([said, ChatFailure(ChatProblem.TIMED_OUT, "late")])
     assistant = Assistant(attempt, model, ChatSettings(model="m"))
     attempt.view(Pane.ASSIST)

@@ -80,7 +80,9 @@ def repair_at_work(
 
 def gist_at_work(folder: Path, *, budgets: Budgets | None = None, fails: bool = False) -> AtWork:
     task = build_gist_task(folder)
-    return _begun(task, FakeGistJudge(task, gist_answer(read_answer(task)), FakeEntrypoints(fails=fails)), budgets)
+    return _begun(
+        task, FakeGistJudge(task, gist_answer(read_answer(task)), FakeEntrypoints(fails=fails)), budgets
+    )
 
 
 def _begun(task: Task, judge: TaskJudge, budgets: Budgets | None) -> AtWork:
@@ -101,7 +103,9 @@ def resumed(task: Task, judge: TaskJudge, events: Sequence[JournalEvent]) -> AtW
 
 @dataclass
 class ByTurn(ScriptedModel):
-    """A model whose reply depends on the conversation alone: how many replies are in it; the last one comes again."""
+    """A model whose reply depends on the conversation alone: how many replies are in it; the last one comes
+    again.
+    """
 
     name: str = "by-turn"
 

@@ -54,15 +54,21 @@ class KilledRuns:
     def sound(self) -> bool:
         """Whether nothing was lost, nothing was done twice, and the figures are those of a run left alone."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
-        return not self.lost and not self.orphans and not self.twice and self.same_figures and self.requests <= most
+        return (
+            not self.lost
+            and not self.orphans
+            and not self.twice
+            and self.same_figures
+            and self.requests <= most
+        )
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and operations,"
-            f" {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls, {self.twice} made twice;"
-            f" {self.requests} requests,"
-            f" {self.requests_undisturbed} undisturbed; figures {'equal' if self.same_figures else 'NOT equal'};"
-            f" last acknowledged before a kill: {dict(self.after.most_common())}"
+            f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and"
+            f" operations, {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls,"
+            f" {self.twice} made twice; {self.requests} requests, {self.requests_undisturbed} undisturbed;"
+            f" figures {'equal' if self.same_figures else 'NOT equal'}; last acknowledged before a kill:"
+            f" {dict(self.after.most_common())}"
         )
 
 
@@ -70,7 +76,9 @@ AT_ONCE = 4
 
 
 def scripted(tasks: Sequence[Path]) -> Any:
-    """A step of an endpoint whose reply depends on the conversation alone: two calls a reply, some of them wrong."""
+    """A step of an endpoint whose reply depends on the conversation alone: two calls a reply, some of them
+    wrong.
+    """
     scripts = {}
     for place in tasks:
         task = read_task(place)
@@ -81,7 +89,9 @@ def scripted(tasks: Sequence[Path]) -> Any:
         messages = request["messages"]
         brief = next(message["content"] for message in messages if message["role"] == "user")
         removed = "submit_attempt" in str(request["tools"])
-        calls = next(found for (test, target), found in scripts.items() if target is removed and test in brief)
+        calls = next(
+            found for (test, target), found in scripts.items() if target is removed and test in brief
+        )
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn == 1:
             return completion("Let me think.")  # no call: it is asked to go on

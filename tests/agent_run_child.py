@@ -1,8 +1,8 @@
 """A run of an agent, made to be killed: queues its jobs, or goes on with what is left of them.
 
-Usage: agent_run_child.py FOLDER URL TASKS REPEATS AT_ONCE. TASKS are folders of tasks, separated by colons; the model
-behind URL is asked without the package `openai`, which takes longer to load than a process lives here. Every event and
-every operation is told on standard output once it was acknowledged.
+Usage: agent_run_child.py FOLDER URL TASKS REPEATS AT_ONCE. TASKS are folders of tasks, separated by colons;
+the model behind URL is asked without the package `openai`, which takes longer to load than a process lives
+here. Every event and every operation is told on standard output once it was acknowledged.
 """
 
 from __future__ import annotations
@@ -54,15 +54,23 @@ class PlainModel:
     name: str = "scripted"
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         cancel.check()
         place = urlsplit(self.url)
         rows = [{"role": message.role, "content": message.content} for message in messages]
-        body = json.dumps({"model": self.name, "messages": rows, "tools": [openai_tool(tool) for tool in tools]})
+        body = json.dumps(
+            {"model": self.name, "messages": rows, "tools": [openai_tool(tool) for tool in tools]}
+        )
         connection = http.client.HTTPConnection(place.netloc, timeout=60)
         try:
-            connection.request("POST", f"{place.path}/chat/completions", body, {"Content-Type": "application/json"})
+            connection.request(
+                "POST", f"{place.path}/chat/completions", body, {"Content-Type": "application/json"}
+            )
             response = connection.getresponse()
             return reply_of(json.loads(response.read()), None, len(body))
         except (OSError, ValueError) as error:
@@ -87,7 +95,14 @@ def _told(opened: OpenAttempt) -> OpenAttempt:
     folder = opened.journal.path.parent.name
 
     def tell(event: JournalEvent, state: AttemptState) -> None:
-        say("event", folder, event.seq, event.type, sha256_of_json(event.data.written()), int(event.data.durable))
+        say(
+            "event",
+            folder,
+            event.seq,
+            event.type,
+            sha256_of_json(event.data.written()),
+            int(event.data.durable),
+        )
 
     opened.attempt.subscribe(tell)
     return opened

@@ -40,7 +40,9 @@ class Home:
     script: Sequence[ChatReply | ChatFailure] = SOLVES
     runner: Runner = field(default_factory=lambda: FakeRunner(CHECKS))
     model_of: Callable[[AgentSettings], ChatModel] | None = None
-    settings: RunSettings = field(default_factory=lambda: RunSettings(model="m-1", host="", agent=AgentSettings()))
+    settings: RunSettings = field(
+        default_factory=lambda: RunSettings(model="m-1", host="", agent=AgentSettings())
+    )
     asked: list[ScriptedModel] = field(default_factory=list)
     """The models that were made, one for each attempt."""
 
@@ -105,7 +107,11 @@ class WaitingModel:
     name: str = "waits"
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply:
         self.asked.set()
         while not self.let.wait(0.01):

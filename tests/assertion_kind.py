@@ -1,6 +1,7 @@
 """A third kind of task, defined here alone: "make this assertion true by editing one file".
 
-Tests that take the fixture `assertion_kind` have it as an installed package would bring it, by one entry point.
+Tests that take the fixture `assertion_kind` have it as an installed package would bring it, by one entry
+point.
 """
 
 from __future__ import annotations
@@ -202,7 +203,9 @@ class AssertionKind(TaskKind[AssertionJudge]):
         Measure("tries", "How many texts were tried.", unit="texts"),
         Measure("last_text", "The text that was tried last.", MeasureType.TEXT),
     )
-    task_measures = (Measure("assertion_length", "How long the assertion is.", unit="characters", metric="length"),)
+    task_measures = (
+        Measure("assertion_length", "How long the assertion is.", unit="characters", metric="length"),
+    )
     analyses = (Analysis("as-tries", "Texts until it holds", "", f"{__name__}:tries"),)
     prompts: Mapping[str, str] = {"assertion-1": "Make this true: {{text}}\n\n{{file}}"}
 
@@ -269,7 +272,9 @@ def holds(names: Mapping[str, object]) -> None:
 def assertion_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Declare the kind as an installed package does: by one entry point."""
     entry = EntryPoint("assertion", f"{__name__}:ASSERTION", registry.GROUP)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == registry.GROUP else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [entry] if group == registry.GROUP else []
+    )
     known = (registry.all_kinds, all_tools, code_arguments)
     for cached in known:
         cached.cache_clear()

@@ -19,7 +19,8 @@ def record_of(
     change: tuple[str, str] | None = None,
     failed: int = 9,
 ) -> dict[str, Any]:
-    """A record as the data set has it: remove without a change, else the function with `change` made in its text.
+    """A record as the data set has it: remove without a change, else the function with `change` made in its
+    text.
 
     Like the data's own, the corrupted function is indented as in its file and lacks its decorators.
     """

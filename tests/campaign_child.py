@@ -37,7 +37,9 @@ def main() -> None:
 
     def make() -> Repository:
         write_tree(options.library, folder / "source.tar")
-        return Repository(Source("folder", options.library.name, "1"), SourceTree.open(folder / "source.tar"), PINS)
+        return Repository(
+            Source("folder", options.library.name, "1"), SourceTree.open(folder / "source.tar"), PINS
+        )
 
     library = learn_library(folder / "library", make, bench.runner(), bench.mapper)
     settings = CampaignSettings(CampaignMode(options.mode), seed=1, min_failing=3)

@@ -17,7 +17,9 @@ STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
 def python_files(folder: Path) -> list[Path]:
     """All Python files below a folder, sorted, installed packages left out."""
-    return [path for path in sorted(folder.rglob("*.py")) if "site-packages" not in path.parts and path.is_file()]
+    return [
+        path for path in sorted(folder.rglob("*.py")) if "site-packages" not in path.parts and path.is_file()
+    ]
 
 
 def indexed(folder: Path) -> Iterator[tuple[FileIndex, bytes]]:
@@ -31,7 +33,9 @@ def indexed(folder: Path) -> Iterator[tuple[FileIndex, bytes]]:
 
 
 def round_trip_problem(index: FileIndex, definition: Definition) -> str:
-    """What is wrong with replacing a definition by itself, in each form in which it is shown; empty if nothing is."""
+    """What is wrong with replacing a definition by itself, in each form in which it is shown; empty if
+    nothing is.
+    """
     try:
         forms = {"dedented": definition.dedented, "exact": definition.source}
         if definition.source.isascii():

@@ -14,11 +14,18 @@ CALL = AnsweredCall("shop.py::price", "price(11, 10)", "99", "110", test="test_s
 BEYOND = AnsweredCall("shop.py::price", "price(-1, 10)", "-10", "10")
 CONFIRMED = Confirmation(Confirmed.CONFIRMED, calls=7, tests=3, beyond=BEYOND, varied=20, seconds=0.2)
 CONTRADICTED = Confirmation(Confirmed.CONTRADICTED, calls=4, tests=2, contradiction=CALL, seconds=0.1)
-UNCONFIRMED = Confirmation(Confirmed.UNCONFIRMED, Unconfirmable.NOT_PLAIN_DATA, "price was given a generator.")
-MARKED = Confirmation(
-    Confirmed.UNCONFIRMED, Unconfirmable.STATE_OUTSIDE, marks=("answers differ when asked again",), seconds=0.1
+UNCONFIRMED = Confirmation(
+    Confirmed.UNCONFIRMED, Unconfirmable.NOT_PLAIN_DATA, "price was given a generator."
 )
-CONTROLLED = Controls(True, tests=("t1", "t2"), telling=("t1",), entering=3, calls=9, reasons={"not_plain_data": 1})
+MARKED = Confirmation(
+    Confirmed.UNCONFIRMED,
+    Unconfirmable.STATE_OUTSIDE,
+    marks=("answers differ when asked again",),
+    seconds=0.1,
+)
+CONTROLLED = Controls(
+    True, tests=("t1", "t2"), telling=("t1",), entering=3, calls=9, reasons={"not_plain_data": 1}
+)
 
 
 class ScriptedConfirmer:

@@ -17,17 +17,22 @@ load_profile()
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-"""Compiled files are kept: without them, compiling is most of what a worker and each program under test do."""
+"""Compiled files are kept: without them, compiling is most of what a worker and each program under test do.
+"""
 
 os.environ["TZ"] = "UTC"
 time.tzset()
 """Screens show local time, and pictures of them are the same everywhere."""
 
 os.environ["GISTPOINT_CONFIRM"] = "no"
-"""Making a task or passing one costs a few runs more; tests of the confirmation make what confirms themselves."""
+"""Making a task or passing one costs a few runs more; tests of the confirmation make what confirms
+themselves.
+"""
 
 RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards")
-"""Folders of what only a release needs: each sandbox, whole libraries, whole programs. The gate runs them too."""
+"""Folders of what only a release needs: each sandbox, whole libraries, whole programs. The gate runs them
+too.
+"""
 
 _TESTS = Path(__file__).parent
 _LONG_ID = 200
@@ -44,7 +49,9 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option by which the gate runs everything."""
-    parser.addoption("--whole", action="store_true", help=f"run what only a release needs too: {', '.join(RELEASE)}")
+    parser.addoption(
+        "--whole", action="store_true", help=f"run what only a release needs too: {', '.join(RELEASE)}"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -73,6 +80,10 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say which backends the contract's tests ran on."""
-    ran = {found[1] for report in terminalreporter.stats.get("passed", []) if (found := _CONTRACT.match(report.nodeid))}
+    ran = {
+        found[1]
+        for report in terminalreporter.stats.get("passed", [])
+        if (found := _CONTRACT.match(report.nodeid))
+    }
     if ran:
         terminalreporter.write_line(f"sandbox contract ran against: {', '.join(sorted(ran))}")

@@ -40,7 +40,9 @@ class Inked:
 
 def _luminance(color: str) -> float:
     """Relative luminance, WCAG 2.2."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in Color.parse(color).normalized]
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in Color.parse(color).normalized
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -63,6 +65,8 @@ def inked(svg: str) -> set[Inked]:
             continue
         x, y = float(text.get("x", 0)), float(text.get("y", 0))
         row = lines[max(0, bisect_right(lines, y) - 1)]
-        ground = next((fill for left, right, fill in reversed(grounds[row]) if left <= x + 1 < right), terminal)
+        ground = next(
+            (fill for left, right, fill in reversed(grounds[row]) if left <= x + 1 < right), terminal
+        )
         found.add(Inked(words.strip(), rules.group(1), ground))
     return found

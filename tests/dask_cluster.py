@@ -39,7 +39,9 @@ class DaskCluster:
         return child
 
     def add(self, *, odd: str = "", home: Path | None = None) -> subprocess.Popen[bytes]:
-        """Add a worker: an odd one as `odd_worker.py` has it, or one with a home of its own, as another machine has."""
+        """Add a worker: an odd one as `odd_worker.py` has it, or one with a home of its own, as another
+        machine has.
+        """
         before = len(self.present())
         preload = ["--preload", str(ODD)] if odd else []
         worker = self.run(
@@ -72,7 +74,16 @@ def scheduler(folder: Path) -> Iterator[DaskCluster]:
     known.unlink(missing_ok=True)
     with ExitStack() as stack:
         found = DaskCluster(folder, stack)
-        found.run("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(known))
+        found.run(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(known),
+        )
         deadline = time.monotonic() + LIMIT_S
         while not known.is_file() or not known.read_text().strip():
             assert time.monotonic() < deadline

@@ -1,9 +1,10 @@
-"""Writes the recorded runs of `gistpoint review --demo`: scripted agents on its tasks, their commands really run.
+"""Writes the recorded runs of `gistpoint review --demo`: scripted agents on its tasks, their commands really
+run.
 
 usage: python tests/demo_runs.py [FOLDER OF A PLAYED ATTEMPT]
 
-Run it when the demo's library or tasks change. Thoughts, commands, times, tokens and costs are made up; outputs,
-verdicts and patches are what the commands gave. Names of models begin with `scripted`.
+Run it when the demo's library or tasks change. Thoughts, commands, times, tokens and costs are made up;
+outputs, verdicts and patches are what the commands gave. Names of models begin with `scripted`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ RUNS = Path(__file__).parents[1] / "core" / "demo" / "runs"
 SYSTEM = "You repair Python code. Answer with one thought and one command for bash."
 START = datetime(2026, 1, 12, 9, 0, tzinfo=UTC)
 BRIEF = {
-    "dear-tickets": "One function of this repository is wrong: tickets cost too much. Find it and repair it; change no "
-    "test.",
-    "missed-trains": "Two functions of this repository are wrong: trains are missed, or leave early. Find and repair "
-    "both; change no test.",
+    "dear-tickets": (
+        "One function of this repository is wrong: tickets cost too much. Find it and repair it; change no "
+        "test."
+    ),
+    "missed-trains": (
+        "Two functions of this repository are wrong: trains are missed, or leave early. Find and repair "
+        "both; change no test."
+    ),
 }
 _TESTS = "python -m pytest -q --tb=no -p no:cacheprovider"
 
@@ -117,7 +122,9 @@ SCRIPTED = (
 
 
 def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]], str, bool]:
-    """Run a script in a copy of its task; return its turns with output and code, the patch, whether all tests pass."""
+    """Run a script in a copy of its task; return its turns with output and code, the patch, whether all tests
+    pass.
+    """
     task = demo_task(scripted.task, demo)
     with tempfile.TemporaryDirectory() as scratch:
         repository = Path(scratch) / "repository"
@@ -128,7 +135,11 @@ def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]]
         python.symlink_to(sys.executable)
 
         def bash(command: str) -> tuple[str, int]:
-            environment = {"PATH": f"{scratch}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+            environment = {
+                "PATH": f"{scratch}:/usr/bin:/bin",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "LC_ALL": "C.UTF-8",
+            }
             done = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", command],
                 cwd=repository,
@@ -138,9 +149,15 @@ def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]]
                 check=False,
             )
             said = (done.stdout + done.stderr).replace(str(repository), "/repository")
-            return re.sub(r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", said)), done.returncode
+            return (
+                re.sub(r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", said)),
+                done.returncode,
+            )
 
-        bash("git init -q . && git add -A && git -c user.name=demo -c user.email=demo@localhost commit -qm start")
+        bash(
+            "git init -q . && git add -A && git -c user.name=demo -c user.email=demo@localhost commit -qm"
+            " start"
+        )
         turns = [(thought, command, *bash(command)) for thought, command in scripted.turns]
         patch, _ = bash("git diff")
         _, failed = bash(_TESTS)
@@ -202,7 +219,9 @@ def atif(scripted: Scripted, task: str, demo: Path) -> Any:
         "steps": steps,
         "final_metrics": {
             "total_prompt_tokens": sum(step.get("metrics", {}).get("prompt_tokens", 0) for step in steps),
-            "total_completion_tokens": sum(step.get("metrics", {}).get("completion_tokens", 0) for step in steps),
+            "total_completion_tokens": sum(
+                step.get("metrics", {}).get("completion_tokens", 0) for step in steps
+            ),
         },
         "extra": {"task": task, "verdict": "solved" if solved else "unsolved", "submission": patch},
     }
@@ -214,7 +233,9 @@ def main() -> None:
         demo = Path(scratch)
         for scripted in SCRIPTED:
             task = demo_task(scripted.task, demo).id
-            write, end = (mini_swe_agent, "traj.json") if scripted.task == "dear-tickets" else (atif, "atif.json")
+            write, end = (
+                (mini_swe_agent, "traj.json") if scripted.task == "dear-tickets" else (atif, "atif.json")
+            )
             text = json.dumps(write(scripted, task, demo), ensure_ascii=False, indent=1)
             (RUNS / f"{scripted.name}.{end}").write_text(text + "\n", encoding="utf-8")
             print(scripted.name, len(text))

@@ -71,7 +71,8 @@ class OwnEngine:
         assert self.process is not None
         self.process.send_signal(how)
         self.process.wait(30)
-        # A killed engine leaves a note of its containerd, which dies with it; a new one would wait for the old.
+        # A killed engine leaves a note of its containerd, which dies with it; a new one would wait for the
+        # old.
         note = self.place / "exec" / "containerd" / "containerd.pid"
         if how is signal.SIGKILL and note.exists():
             deadline = time.monotonic() + 300

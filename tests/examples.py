@@ -10,7 +10,9 @@ from hypothesis import settings
 
 Case = TypeVar("Case")
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
-"""Of a property that asks for no number of its own: for the quick loop, for the gate, and for finding new cases."""
+"""Of a property that asks for no number of its own: for the quick loop, for the gate, and for finding new
+cases.
+"""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
 
 
@@ -18,7 +20,9 @@ def load_profile() -> None:
     """Try the same examples every time, unless they are to explore; judge none by how long it takes."""
     for name, number in EXAMPLES.items():
         fixed = name != "explore"
-        settings.register_profile(name, deadline=None, derandomize=fixed, max_examples=number, print_blob=not fixed)
+        settings.register_profile(
+            name, deadline=None, derandomize=fixed, max_examples=number, print_blob=not fixed
+        )
     settings.load_profile(CHOSEN)
 
 
@@ -33,7 +37,9 @@ def examples(number: int) -> Any:
 
 
 def sampled(cases: Collection[Case], most: int) -> list[Case]:
-    """Return at most `most` of the cases that each start a sandbox, evenly spread; all of them with `explore`."""
+    """Return at most `most` of the cases that each start a sandbox, evenly spread; all of them with
+    `explore`.
+    """
     ordered = [*cases]
     if CHOSEN == "explore" or len(ordered) <= most:
         return ordered

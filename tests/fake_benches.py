@@ -1,4 +1,6 @@
-"""A bench whose suites are functions of the test, run in this process; and a little library with such a suite."""
+"""A bench whose suites are functions of the test, run in this process; and a little library with such a
+suite.
+"""
 
 from __future__ import annotations
 
@@ -77,9 +79,14 @@ CHECKS: dict[str, Check] = {
     **{f"tests/test_shop.py::test_price[{n}]": _check("price", n * 10, n, 10) for n in range(6)},
     **{f"tests/test_shop.py::test_price_limit[{n}]": _check("price", 100, n, 100 // n) for n in (10, 20, 50)},
     "tests/test_shop.py::test_rebate": _check("price", 180, 20, 10),
-    **{f"tests/test_shop.py::test_stock[{n}]": _check("stock", {"a": n + 1}, [("a", 1), ("a", n)]) for n in range(6)},
     **{
-        f"tests/test_shop.py::test_bill[{n}]": _check("bill", [("a", n * 5), ("b", 5)], [("b", 1), ("a", n)], 5)
+        f"tests/test_shop.py::test_stock[{n}]": _check("stock", {"a": n + 1}, [("a", 1), ("a", n)])
+        for n in range(6)
+    },
+    **{
+        f"tests/test_shop.py::test_bill[{n}]": _check(
+            "bill", [("a", n * 5), ("b", 5)], [("b", 1), ("a", n)], 5
+        )
         for n in range(1, 7)
     },
 }
@@ -226,7 +233,9 @@ class Shop:
         def make() -> Repository:
             (self.folder / "files").mkdir(exist_ok=True)
             files = {"shop.py": self.source, "tests/test_shop.py": self.tests}
-            return Repository(Source("folder", "shop", "1"), tree_of(files, self.folder / "files"), EnvironmentPins())
+            return Repository(
+                Source("folder", "shop", "1"), tree_of(files, self.folder / "files"), EnvironmentPins()
+            )
 
         return learn_library(self.folder / "library", make, self.bench.runner(), self.bench.mapper)
 
@@ -247,7 +256,13 @@ class Shop:
                 planned = plan(library, settings)
                 place = self.place(settings, terms)
                 counts = run_campaign(
-                    place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
+                    place,
+                    planned.candidates,
+                    count,
+                    Workers(pool, workers),
+                    state,
+                    tasks,
+                    strata=planned.strata,
                 )
         finally:
             close_contexts()

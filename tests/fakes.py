@@ -21,7 +21,9 @@ Check = Callable[[Mapping[str, object]], None]
 class FakeClock:
     """A clock that stands still until it is moved."""
 
-    def __init__(self, utc_ms: int = 1_790_000_000_000, mono_ms: int = 5_000_000, boot: str = "boot-1") -> None:
+    def __init__(
+        self, utc_ms: int = 1_790_000_000_000, mono_ms: int = 5_000_000, boot: str = "boot-1"
+    ) -> None:
         self._utc, self._mono, self.boot = utc_ms, mono_ms, boot
 
     def utc_ms(self) -> int:

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.docker.engine import Engine
-from gistpoint.sandbox.backends.docker.layers import Entry, folder_entries, root_entries, with_parents, write_layer
+from gistpoint.sandbox.backends.docker.layers import (
+    Entry,
+    folder_entries,
+    root_entries,
+    with_parents,
+    write_layer,
+)
 from gistpoint.sandbox.backends.runtime import RuntimeCache
 
 _OURS = ("gistpoint", "sandbox", "etc/passwd", "etc/group")
@@ -28,8 +34,12 @@ class Layout:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-SWE_BENCH = Layout("swe-bench", "opt/miniconda3/envs/testbed", "/testbed", True, {"PATH": "/opt/miniconda3/bin:/bin"})
-REPO_EXEC = Layout("repo-exec", "usr/local", "/repo", False, {"PATH": "/usr/local/bin:/bin", "API_TOKEN": "hidden"})
+SWE_BENCH = Layout(
+    "swe-bench", "opt/miniconda3/envs/testbed", "/testbed", True, {"PATH": "/opt/miniconda3/bin:/bin"}
+)
+REPO_EXEC = Layout(
+    "repo-exec", "usr/local", "/repo", False, {"PATH": "/usr/local/bin:/bin", "API_TOKEN": "hidden"}
+)
 
 
 def import_image(
@@ -46,8 +56,8 @@ def import_image(
 ) -> str:
     """Import an image with the interpreter and packages of `environment` and the repository in `folder`.
 
-    `root` is the folder of the repository that holds `package`; `more` has the texts of further files, by path.
-    Returns its name, which has a tag.
+    `root` is the folder of the repository that holds `package`; `more` has the texts of further files, by
+    path. Returns its name, which has a tag.
     """
     site = f"{layout.prefix}/lib/python{environment.version}/site-packages"
     where = layout.workdir if root == "." else f"{layout.workdir}/{root}"
@@ -59,7 +69,9 @@ def import_image(
         for entry in root_entries(environment, RuntimeCache().of(environment))
         if entry.path not in _OURS and not (entry.path == "usr/local" and entry.is_folder)
     ]
-    entries += folder_entries(environment.folder / "lib" / f"python{environment.version}" / "site-packages", site)
+    entries += folder_entries(
+        environment.folder / "lib" / f"python{environment.version}" / "site-packages", site
+    )
     entries += folder_entries(folder, layout.workdir[1:])
     entries += [Entry(path, data=text.encode()) for path, text in texts.items()]
     name = f"localhost/gistpoint-foreign/{layout.name}:{project}"
@@ -84,7 +96,9 @@ def _installed(layout: Layout, where: str, project: str, package: str) -> dict[s
         f"__editable__.{project}-1.0.pth": f"import {finder}; {finder}.install()\n",
         f"{finder}.py": _FINDER.replace("MAPPED", repr({package: f"{where}/{package}"})),
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n",
-        f"{info}/direct_url.json": json.dumps({"url": f"file://{layout.workdir}", "dir_info": {"editable": True}}),
+        f"{info}/direct_url.json": json.dumps(
+            {"url": f"file://{layout.workdir}", "dir_info": {"editable": True}}
+        ),
     }
 
 

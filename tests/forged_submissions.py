@@ -38,16 +38,22 @@ GETTERS = {
     "object": "got = object.__getattribute__(t, c)",
     "optparse": "import optparse\ngot = optparse.Values.ensure_value(t, c, None)",
     "codecs": "import codecs\ngot = codecs.StreamWriter(t).__getattr__(c)",
-    "wrapper": "import functools\ndef w(): pass\nfunctools.update_wrapper(w, t, assigned=[c], updated=())\ngot = w",
+    "wrapper": (
+        "import functools\ndef w(): pass\nfunctools.update_wrapper(w, t, assigned=[c], updated=())\ngot = w"
+    ),
     "wraps": "import functools\ndef w(): pass\nfunctools.wraps(t, [c], ())(w)\ngot = w",
-    "pattern": "import abc\nclass M(abc.ABC): __match_args__ = (c,)\nM.register(type(t))\n"
-    "match t:\n    case M(x): got = x",
+    "pattern": (
+        "import abc\nclass M(abc.ABC): __match_args__ = (c,)\nM.register(type(t))\n"
+        "match t:\n    case M(x): got = x"
+    ),
     "format": "got = ('{0.' + c + '}').format(t)",
     "vars": "got = vars(type(t))[c].__get__(t)",
     "inspect": "import inspect\ngot = inspect.getattr_static(t, c)",
     "reduce": "import functools\ngot = functools.reduce(getattr, [c], t)",
-    "fields": "import dataclasses\n@dataclasses.dataclass\nclass D: a: int\n"
-    "dataclasses.fields(D)[0].name = c\ngot = dataclasses.asdict(t)",
+    "fields": (
+        "import dataclasses\n@dataclasses.dataclass\nclass D: a: int\n"
+        "dataclasses.fields(D)[0].name = c\ngot = dataclasses.asdict(t)"
+    ),
 }
 TARGETS = {
     "traceback": ("try: 1 / 0\nexcept ZeroDivisionError as e: t = e.__traceback__", "tb_frame"),
@@ -65,7 +71,7 @@ SPELLED = {
     "codecs open": "import codecs\nreturn codecs.open('a').read()",
     "logging": "import logging\nlogging.basicConfig(filename='a', filemode='r')\n"
     "return logging.root.handlers[0].stream.read()",
-    "warnings": "import warnings\nreturn warnings._formatwarnmsg_impl(warnings.WarningMessage('m', UserWarning, 'a', 1))",  # noqa: E501
+    "warnings": "import warnings\nreturn warnings._formatwarnmsg_impl(warnings.WarningMessage('m', UserWarning, 'a', 1))",
     "traceback": "import traceback\nreturn traceback.StackSummary.from_list([('a', n, 'x', None)])[0].line",
     "linecache": "import linecache\nreturn linecache.getline('a', n)",
     "fileinput": "import fileinput\nreturn list(fileinput.input('a'))",
@@ -79,7 +85,7 @@ SPELLED = {
     "type in list": "class A: pass\nz = [type(A)]\nreturn z[0]('V', (), {(1).__eq__.__name__: print})()",
     "type by group": "import itertools\nclass A: pass\nt = [k for k, _ in itertools.groupby([A], type)][0]\n"
     "return t('V', (), {(1).__eq__.__name__: print})()",
-    "type returned": "class A: pass\ndef g(x): return x.__class__\nreturn g(A)('V', (), {(1).__eq__.__name__: print})()",  # noqa: E501
+    "type returned": "class A: pass\ndef g(x): return x.__class__\nreturn g(A)('V', (), {(1).__eq__.__name__: print})()",
     "namespace of class": "class A:\n    vars()[(1).__eq__.__name__] = lambda s, o: True\nreturn A()",
     "set by object": "class A: pass\ntype.__setattr__(A, (1).__eq__.__name__, lambda s, o: True)\nreturn A()",
     "optparse": "import optparse\nclass A: pass\noptparse.OptionParser().parse_args(['-x'], values=A)\nreturn A()",
@@ -101,7 +107,7 @@ SPELLED = {
     "logging.getLogger().addHandler(H())",
     "factory": "import logging\nlogging.setLogRecordFactory(values)",
     "filter": "import logging\nlogging.getLogger().addFilter(lambda r: values.append(r.lineno))",
-    "shown warnings": "import warnings\nwarnings.showwarning = lambda *a: values.append(a)\nwarnings.warn('x', stacklevel=2)",  # noqa: E501
+    "shown warnings": "import warnings\nwarnings.showwarning = lambda *a: values.append(a)\nwarnings.warn('x', stacklevel=2)",
     "method's globals": "import sys\nreturn sys.stdin.read.__func__.__globals__",
     "own globals": "return f.__globals__['x']",
     "builtin's module": "return print.__self__",
@@ -134,7 +140,9 @@ def composed() -> Iterator[tuple[str, str]]:
         pieces = _spelled(hidden)
         for source, carrier, getter in itertools.product(SOURCES, CARRIERS, GETTERS):
             effect = EFFECTS[(len(source) + len(carrier) + len(getter)) % len(EFFECTS)]
-            body = "\n".join((lines, SOURCES[source].format(*pieces), CARRIERS[carrier], GETTERS[getter], effect))
+            body = "\n".join(
+                (lines, SOURCES[source].format(*pieces), CARRIERS[carrier], GETTERS[getter], effect)
+            )
             yield f"{target} {source} {carrier} {getter}", body
 
 

@@ -17,7 +17,15 @@ from recorders import Memory
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.entrypoints.command import Entrypoint
-from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
+from gistpoint.core.entrypoints.runs import (
+    CommandOutput,
+    GistTrial,
+    Isolation,
+    OriginalRun,
+    Raised,
+    TestRun,
+    TestsRun,
+)
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
@@ -84,7 +92,9 @@ TRACE: Mapping[str, Any] = {
     "lines": {"tests/test_prices.py": [1, 4, 5], "shop/prices.py": [4, 6, 12]},
     "order": [["shop/prices.py", 4], ["shop/prices.py", 0]],
 }
-ORIGINAL = TestsRun(RunStatus.FINISHED, {"tests/test_prices.py::test_total": TestRun(Outcome.PASSED, "done\n")})
+ORIGINAL = TestsRun(
+    RunStatus.FINISHED, {"tests/test_prices.py::test_total": TestRun(Outcome.PASSED, "done\n")}
+)
 
 
 def build_gist_task(
@@ -235,7 +245,9 @@ def _run(text: str, entrypoint: Entrypoint) -> TestsRun:
         with contextlib.redirect_stdout(printed):
             test()
     except Exception as error:
-        failed = TestRun(Outcome.FAILED, printed.getvalue(), "", Raised(type(error).__name__, str(error)), "call")
+        failed = TestRun(
+            Outcome.FAILED, printed.getvalue(), "", Raised(type(error).__name__, str(error)), "call"
+        )
         return TestsRun(RunStatus.FINISHED, {id: failed})
     return TestsRun(RunStatus.FINISHED, {id: TestRun(Outcome.PASSED, printed.getvalue())})
 

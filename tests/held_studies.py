@@ -1,4 +1,6 @@
-"""Studies that are held: people have attempted tasks, models' runs are in the folder, all through the real stores."""
+"""Studies that are held: people have attempted tasks, models' runs are in the folder, all through the real
+stores.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A scripted attempt of a task, made to be killed: begins or goes on with the one attempt below a folder.
 
-Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Every event is told on standard output
-after it was acknowledged.
+Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Every event is told on
+standard output after it was acknowledged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Kills a scripted attempt with SIGKILL at random moments, goes on with it, and checks what must hold each time."""
+"""Kills a scripted attempt with SIGKILL at random moments, goes on with it, and checks what must hold each
+time.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ class Figures:
     def __str__(self) -> str:
         worst = max(self.lost_ms, default=0)
         return (
-            f"{self.kills} kills in {self.attempts} attempts; {self.acknowledged} acknowledged events, none lost; "
-            f"{self.torn} torn lines; {self.pending} kills during a tool call; at most {worst} ms of clock lost; "
-            f"last events before a kill: {dict(self.after.most_common())}"
+            f"{self.kills} kills in {self.attempts} attempts; {self.acknowledged} acknowledged events, none"
+            f" lost; {self.torn} torn lines; {self.pending} kills during a tool call; at most {worst} ms of"
+            f" clock lost; last events before a kill: {dict(self.after.most_common())}"
         )
 
 
@@ -51,7 +53,9 @@ def result_of(state: AttemptState) -> dict[str, object]:
         "ending": state.ending.reason if state.ending else None,
         "remaining": state.remaining,
         "calls": [(c.tool, c.text, c.refused, c.remaining) for c in state.calls],
-        "submissions": [(s.number, s.score, s.solved, s.changed, s.counts, s.failing) for s in state.submissions],
+        "submissions": [
+            (s.number, s.score, s.solved, s.changed, s.counts, s.failing) for s in state.submissions
+        ],
         "notes": state.notes,
         "buffers": state.buffers,
         "knowledge": state.knowledge,
@@ -73,7 +77,9 @@ def kill_often(folder: Path, task: Path, kills: int, *, runner: str, seed: int) 
 
 
 def _without_kills(attempt: Path, task: Path, runner: str) -> dict[str, object]:
-    subprocess.run([sys.executable, str(CHILD), str(attempt), str(task), runner], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, str(CHILD), str(attempt), str(task), runner], check=True, stdout=subprocess.DEVNULL
+    )
     return result_of(_state(attempt))
 
 
@@ -81,7 +87,9 @@ def _state(attempt: Path) -> AttemptState:
     return fold(read_journal(attempt / JOURNAL).events) if (attempt / JOURNAL).exists() else AttemptState()
 
 
-def _one_process(attempt: Path, task: Path, runner: str, chance: random.Random | None, figures: Figures) -> None:
+def _one_process(
+    attempt: Path, task: Path, runner: str, chance: random.Random | None, figures: Figures
+) -> None:
     before = _state(attempt)
     process = subprocess.Popen(
         [sys.executable, str(CHILD), str(attempt), str(task), runner], stdout=subprocess.PIPE, text=True
@@ -103,7 +111,13 @@ def _one_process(attempt: Path, task: Path, runner: str, chance: random.Random |
     else:
         assert status == -signal.SIGKILL
         figures.kills += 1
-    _check(attempt, before, [line for line in lines if line.endswith("\n")], killed_ms if status else None, figures)
+    _check(
+        attempt,
+        before,
+        [line for line in lines if line.endswith("\n")],
+        killed_ms if status else None,
+        figures,
+    )
 
 
 def _check(

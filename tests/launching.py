@@ -70,7 +70,9 @@ for number, order in enumerate(json.load(sys.stdin)):
 """
 
 
-def launch_programs(folder: Path, orders: Mapping[str, Mapping[str, Any]], *, python: str) -> Mapping[str, Records]:
+def launch_programs(
+    folder: Path, orders: Mapping[str, Mapping[str, Any]], *, python: str
+) -> Mapping[str, Records]:
     """Run the launcher for many programs, `gist.py` with the text in `source`, each in a fork of one process.
 
     Returns the records of each by its name. A program that fails ends with its traceback in an assertion.

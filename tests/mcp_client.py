@@ -1,4 +1,6 @@
-"""A server of one attempt in this process, and the SDK's own client at it: over streams, or over HTTP on loopback."""
+"""A server of one attempt in this process, and the SDK's own client at it: over streams, or over HTTP on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Case:
 
     def served(self, resumed: AttemptSummary | None = None) -> ServedAttempt:
         tell = partial(print, file=sys.stderr, flush=True)
-        return ServedAttempt(self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed, tell=tell)
+        return ServedAttempt(
+            self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed, tell=tell
+        )
 
     def summaries(self) -> list[AttemptSummary]:
         return list(self.services.attempts.summaries())
@@ -87,7 +91,9 @@ async def connected(
             heard(message)
 
     try:
-        async with Client(AttemptServer(served), mode="legacy", client_info=info, message_handler=hear) as client:
+        async with Client(
+            AttemptServer(served), mode="legacy", client_info=info, message_handler=hear
+        ) as client:
             yield client
     finally:
         served.close()
@@ -98,7 +104,9 @@ async def listening(served: ServedAttempt) -> AsyncIterator[str]:
     """The URL of a server on loopback, in this event loop."""
     app = build_app(AttemptServer(served), ("127.0.0.1",), TOKEN)
     place = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none")
+    )
     serving = asyncio.create_task(server.serve(sockets=[place]))
     try:
         yield f"http://127.0.0.1:{place.getsockname()[1]}{PATH}"

@@ -39,7 +39,9 @@ def flip(data: bytes, chance: random.Random) -> bytes:
 
 def swap_types(data: bytes, chance: random.Random) -> bytes:
     found = list(_LITERAL.finditer(data))
-    for match in sorted(chance.sample(found, min(len(found), chance.choice((1, 3, 20)))), key=lambda m: -m.start()):
+    for match in sorted(
+        chance.sample(found, min(len(found), chance.choice((1, 3, 20)))), key=lambda m: -m.start()
+    ):
         other = json.dumps(chance.choice(_OTHERS)).encode()
         data = data[: match.start(1)] + other + data[match.end(1) :]
     return data
@@ -88,7 +90,9 @@ def lengthen(data: bytes, chance: random.Random) -> bytes:
 
 
 def deepened(data: bytes) -> Iterator[bytes]:
-    """Yield the text of a JSON object once for each member near its top, with a value there that is nested deep."""
+    """Yield the text of a JSON object once for each member near its top, with a value there that is nested
+    deep.
+    """
     try:
         whole = json.loads(data.decode("utf-8", "replace"))
     except ValueError:
@@ -124,7 +128,9 @@ def mutants(sources: list[bytes], count: int, seed: int = 6) -> Iterator[tuple[s
 
 
 def read_all(path: Path, steps: int = 60) -> float:
-    """Read a file as every screen and command would, letting user errors pass; return the CPU seconds it took."""
+    """Read a file as every screen and command would, letting user errors pass; return the CPU seconds it
+    took.
+    """
     started = time.process_time()
     try:
         entries = [entry for _, entry in zip(range(4), list_runs([path]), strict=False)]

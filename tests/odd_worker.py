@@ -1,8 +1,9 @@
-"""Makes a Dask worker an odd machine, as the environment variable ODD_WORKER says; loaded with `dask worker --preload`.
+"""Makes a Dask worker an odd machine, as the environment variable ODD_WORKER says; loaded with `dask worker
+--preload`.
 
-`old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` takes its time, `dying` is
-killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what is not true, and of
-a replay none of its calls.
+`old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` takes its time,
+`dying` is killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what
+is not true, and of a replay none of its calls.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def rewritten(journal: bytes, change: Callable[[int, Any], Any]) -> bytes:
 
 
 def other_bytes(number: int, data: Any) -> Any:
-    return type(data)(**{**fields(data), "tree_sha256": "0" * 64}) if isinstance(data, AttemptStarted) else data
+    return (
+        type(data)(**{**fields(data), "tree_sha256": "0" * 64}) if isinstance(data, AttemptStarted) else data
+    )
 
 
 def other_job(number: int, data: Any) -> Any:

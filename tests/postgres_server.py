@@ -1,4 +1,6 @@
-"""A PostgreSQL server of the tests: its own folder and socket, started by a user without rights, killed at will."""
+"""A PostgreSQL server of the tests: its own folder and socket, started by a user without rights, killed at
+will.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def programs() -> Path | None:
 
 @dataclass
 class PostgresServer:
-    """A server in a folder, which only its socket reaches; `start` it, and `stop` or `kill` it as often as needed."""
+    """A server in a folder, which only its socket reaches; `start` it, and `stop` or `kill` it as often as
+    needed.
+    """
 
     root: Path
     port: int = 5432
@@ -61,7 +65,9 @@ class PostgresServer:
                 for place in (self.root, *self.root.parents):
                     with suppress(OSError):
                         place.chmod(place.stat().st_mode | 0o111)
-            self.run("initdb", "-D", str(data), "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+            self.run(
+                "initdb", "-D", str(data), "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"
+            )
         log = (self.root / "log").open("ab")
         self._process = subprocess.Popen(
             [
@@ -79,7 +85,14 @@ class PostgresServer:
         until = time.monotonic() + _WAIT_S
         while (
             subprocess.call(
-                [str(self._program("pg_isready")), "-q", "-h", str(self.root / "socket"), "-p", str(self.port)]
+                [
+                    str(self._program("pg_isready")),
+                    "-q",
+                    "-h",
+                    str(self.root / "socket"),
+                    "-p",
+                    str(self.port),
+                ]
             )
             != 0
         ):
@@ -112,7 +125,10 @@ class PostgresServer:
     def run(self, program: str, *arguments: str) -> None:
         """Run one of the server's programs as its user."""
         done = subprocess.run(
-            [*self._as_nobody(), str(self._program(program)), *arguments], capture_output=True, cwd="/", check=False
+            [*self._as_nobody(), str(self._program(program)), *arguments],
+            capture_output=True,
+            cwd="/",
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"{program}: {done.stderr.decode(errors='replace')}")
@@ -132,7 +148,9 @@ class PostgresServer:
 
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
-    """Start a server in a folder of its own: pytest closes its folders to other users whenever another run begins."""
+    """Start a server in a folder of its own: pytest closes its folders to other users whenever another run
+    begins.
+    """
     root = Path(tempfile.mkdtemp(prefix="gistpoint-postgres-"))
     server = PostgresServer(root)
     try:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def wants_to_run(process: int | str) -> bool:
-    """Whether a thread of the process runs or waits for a processor at this moment; False if the kernel doesn't say."""
+    """Whether a thread of the process runs or waits for a processor at this moment; False if the kernel
+    doesn't say.
+    """
     with suppress(OSError):  # it has ended
         for thread in Path(f"/proc/{process}/task").iterdir():
             with suppress(OSError):

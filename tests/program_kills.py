@@ -1,7 +1,8 @@
-"""Kills the real program with SIGKILL in the middle of an attempt, in a terminal or by lines, and goes on with it.
+"""Kills the real program with SIGKILL in the middle of an attempt, in a terminal or by lines, and goes on
+with it.
 
-What was acknowledged is what the program has shown: an answer on standard output, budgets on the screen, and what was
-typed longer ago than drafts may take to be written.
+What was acknowledged is what the program has shown: an answer on standard output, budgets on the screen, and
+what was typed longer ago than drafts may take to be written.
 """
 
 from __future__ import annotations
@@ -54,10 +55,13 @@ class Killed:
     solved: int = 0
 
     def __str__(self) -> str:
-        drafts = f"; {self.drafts} drafts, {len(self.drafts_lost)} lost {self.drafts_lost}" if self.drafts else ""
+        drafts = (
+            f"; {self.drafts} drafts, {len(self.drafts_lost)} lost {self.drafts_lost}" if self.drafts else ""
+        )
         return (
-            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved), {self.pending} of "
-            f"them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost {self.lost}{drafts}"
+            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved),"
+            f" {self.pending} of them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost"
+            f" {self.lost}{drafts}"
         )
 
 
@@ -65,7 +69,12 @@ def environment(home: Path) -> dict[str, str]:
     """The environment of the program, with a home of its own."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     source = str(Path(__file__).parents[1] / "src")
-    more = {"GISTPOINT_HOME": str(home), "PYTHONPATH": source, "TEXTUAL_ANIMATIONS": "none", "LANG": "C.UTF-8"}
+    more = {
+        "GISTPOINT_HOME": str(home),
+        "PYTHONPATH": source,
+        "TEXTUAL_ANIMATIONS": "none",
+        "LANG": "C.UTF-8",
+    }
     return {**kept, **more}
 
 
@@ -85,7 +94,9 @@ def script(task: Task) -> list[tuple[str, dict[str, str]]]:
 
 
 def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -> Killed:
-    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`; each is brought to its end."""
+    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`; each is brought to its
+    end.
+    """
     chance, killed = random.Random(seed), Killed(mode)
     run = _by_lines if mode == "lines" else _in_terminal
     while killed.kills < kills:
@@ -113,7 +124,9 @@ def _names(home: Path) -> frozenset[str]:
     return frozenset(path.parent.name for path in (home / "data" / "attempts").glob(f"*/{JOURNAL}"))
 
 
-def _died(home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool) -> tuple[str, AttemptState]:
+def _died(
+    home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool
+) -> tuple[str, AttemptState]:
     """The attempt that a process leaves: the one before, else the one that it began, if it came so far."""
     attempt = before or next((name for name in _names(home) - known if _state(home, name).events), "")
     state = _state(home, attempt)
@@ -138,7 +151,11 @@ def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None
         *([] if attempt else ["--new"]),
     ]
     process = subprocess.Popen(
-        command, env=environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -204,7 +221,9 @@ def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | N
     left = (state.remaining.tool_uses, state.remaining.submissions)
     killed.acknowledged += len(person.seen)
     killed.lost += [
-        f"{attempt}: {shown} was shown, {left} is there" for shown in person.seen if not state.events or left > shown
+        f"{attempt}: {shown} was shown, {left} is there"
+        for shown in person.seen
+        if not state.events or left > shown
     ]
     old = [word for at, word in person.typed if died - at >= DRAFT_S]
     killed.drafts += len(old)

@@ -52,5 +52,7 @@ def module_name(path: str) -> str:
 
 def packages() -> dict[str, str]:
     """Import name to folder of every package, as the folders say."""
-    folders = {path.removesuffix("/__init__.py") for path in source_files(*TOPS) if path.endswith("/__init__.py")}
+    folders = {
+        path.removesuffix("/__init__.py") for path in source_files(*TOPS) if path.endswith("/__init__.py")
+    }
     return {"gistpoint": "src/gistpoint", **{f"gistpoint.{f.replace('/', '.')}": f for f in sorted(folders)}}

@@ -1,4 +1,6 @@
-"""An OpenAI-compatible endpoint on loopback that answers from a script, and a model that is one without any server."""
+"""An OpenAI-compatible endpoint on loopback that answers from a script, and a model that is one without any
+server.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,12 @@ def completion(
     if tool_calls:
         said["tool_calls"] = tool_calls
     choice = {"index": 0, "message": said, "finish_reason": finish or ("tool_calls" if calls else "stop")}
-    used = usage if usage is not None else {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    return Answer({"id": "c", "object": "chat.completion", "model": "scripted-1", "choices": [choice], "usage": used})
+    used = (
+        usage if usage is not None else {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    )
+    return Answer(
+        {"id": "c", "object": "chat.completion", "model": "scripted-1", "choices": [choice], "usage": used}
+    )
 
 
 @dataclass
@@ -125,12 +131,16 @@ def reply(
     """A reply as the port has it."""
     requests = tuple(
         ToolRequest(
-            ids[number] if ids else f"id-{number}", name, value if isinstance(value, str) else json.dumps(value)
+            ids[number] if ids else f"id-{number}",
+            name,
+            value if isinstance(value, str) else json.dumps(value),
         )
         for number, (name, value) in enumerate(calls)
     )
     message = ChatMessage("assistant", content, requests)
-    return ChatReply(message, finish or ("tool_calls" if calls else "stop"), usage or Usage(100, 10), "m-1", refusal)
+    return ChatReply(
+        message, finish or ("tool_calls" if calls else "stop"), usage or Usage(100, 10), "m-1", refusal
+    )
 
 
 @dataclass
@@ -143,7 +153,11 @@ class ScriptedModel:
     offered: list[list[str]] = field(default_factory=list)
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         cancel.check()
         self.asked.append(list(messages))

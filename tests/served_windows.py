@@ -1,4 +1,6 @@
-"""`gistpoint serve` as a process, and windows on it without a browser: sockets, and what stands on their screens."""
+"""`gistpoint serve` as a process, and windows on it without a browser: sockets, and what stands on their
+screens.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ class ServedPrograms:
 
 
 @asynccontextmanager
-async def serving(home: Path, people: int, *arguments: str, **environment: str) -> AsyncIterator[ServedPrograms]:
+async def serving(
+    home: Path, people: int, *arguments: str, **environment: str
+) -> AsyncIterator[ServedPrograms]:
     """Start the server for so many people with a home of its own, on a free port."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gistpoint", "serve", "--port", "0", *arguments,
@@ -119,7 +123,9 @@ async def serving(home: Path, people: int, *arguments: str, **environment: str) 
         url = first.split()[2].rstrip(";")
         links: dict[str, str] = {}
         while len(links) < people:
-            who, _, told = (await asyncio.wait_for(process.stdout.readline(), UNTIL_S)).decode().strip().partition("  ")
+            who, _, told = (
+                (await asyncio.wait_for(process.stdout.readline(), UNTIL_S)).decode().strip().partition("  ")
+            )
             links[who] = told
         yield ServedPrograms(process, url, links)
     finally:

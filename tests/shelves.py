@@ -38,7 +38,8 @@ def built_by_itself(
     requires: tuple[str, ...] = (),
     after: str = "",
 ) -> dict[str, str]:
-    """Return a source tree whose build backend lies in it; `before` runs as that is imported, `after` at its end.
+    """Return a source tree whose build backend lies in it; `before` runs as that is imported, `after` at its
+    end.
 
     `needs` are requirements of what is built, `requires` those of the build.
     """
@@ -78,7 +79,9 @@ class Shelf:
         files = {
             f"{name}.py": f"version = {version!r}\n",
             f"{info}/METADATA": metadata,
-            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            f"{info}/WHEEL": (
+                "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            ),
             **(more or {}),
         }
         if entry_points:

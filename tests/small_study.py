@@ -1,4 +1,6 @@
-"""A small study that is open: four tiny tasks, forms at each moment, and people who take part without a screen."""
+"""A small study that is open: four tiny tasks, forms at each moment, and people who take part without a
+screen.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.study.declaration import Question, QuestionKind
-from gistpoint.core.study.operations import ORGANISER, STUDY, Enrolled, StudyOpened, StudyOperationKind, person
+from gistpoint.core.study.operations import (
+    ORGANISER,
+    STUDY,
+    Enrolled,
+    StudyOpened,
+    StudyOperationKind,
+    person,
+)
 from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.steps import (
     AttemptStep,
@@ -34,7 +43,12 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 
 CODE = "P07"
-SCALE = {"id": "ease", "text": "Overall, this task was", "kind": "likert", "labels": ["very difficult", "very easy"]}
+SCALE = {
+    "id": "ease",
+    "text": "Overall, this task was",
+    "kind": "likert",
+    "labels": ["very difficult", "very easy"],
+}
 SEEN = {"id": "seen", "text": "Had you seen it before?", "kind": "choice", "options": ["no", "maybe", "yes"]}
 FORMS: list[dict[str, Any]] = [
     {"id": "before", "at": "before", "item": [
@@ -126,7 +140,9 @@ def solve(attempt: Attempt) -> None:
     if not attempt.state.calls:
         attempt.call("read_file", {"file_path": "shop/prices.py"})
     tool = attempt.offered()[-1]
-    place = {"file_path": "shop/prices.py", "func_name": "discount"} if tool.name == "replace_function" else {}
+    place = (
+        {"file_path": "shop/prices.py", "func_name": "discount"} if tool.name == "replace_function" else {}
+    )
     attempt.call(tool.name, {"func_code": REPAIR, **place})
 
 

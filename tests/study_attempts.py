@@ -40,7 +40,9 @@ from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.model import Mode, Task
 
 AIDS = Question(id="aids_ai", text="Did you use one?", kind=QuestionKind.CHOICE, options=("no", "yes"))
-SEEN = Question(id="seen_before", text="Had you seen it?", kind=QuestionKind.CHOICE, options=("no", "maybe", "yes"))
+SEEN = Question(
+    id="seen_before", text="Had you seen it?", kind=QuestionKind.CHOICE, options=("no", "maybe", "yes")
+)
 AFTER = Questionnaire(id="after", at=Moment.AFTER_TASK, item=(SEEN, AIDS))
 ATTEMPT, PROTOCOL = "attempt-1", "f" * 64
 DISCOUNT = "shop/prices.py::discount"

@@ -82,7 +82,9 @@ class Machine:
     def attempts(self) -> AttemptStore:
         return AttemptStore(self.locations.attempts, self.clock, "test")
 
-    def attempt(self, task: Task, code: str, study: str = "shop-2026", calls: int = 1, assignment: str = "a") -> Path:
+    def attempt(
+        self, task: Task, code: str, study: str = "shop-2026", calls: int = 1, assignment: str = "a"
+    ) -> Path:
         """Make an attempt with some calls, which has not ended, and return its folder."""
         enrolment = Enrolment(participant=code, study=study, condition="alone", assignment=assignment)
         opened = self.attempts.start(task, judge_of(task), enrolment)

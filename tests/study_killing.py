@@ -1,4 +1,6 @@
-"""Kills a participant's process at random moments, goes on, and checks each time that nothing acknowledged is lost."""
+"""Kills a participant's process at random moments, goes on, and checks each time that nothing acknowledged is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ from gistpoint.sessions.studies.taking import Participation
 STEP_S = 0.002
 """A participant's least time for a step; a kill falls into it as well as into what is written."""
 MOST_LINES, LATER_S = 12, 0.03
-"""A process is killed at most so many told lines after its start, and so many seconds after the last of them."""
+"""A process is killed at most so many told lines after its start, and so many seconds after the last of them.
+"""
 
 
 @dataclass
@@ -57,10 +60,10 @@ class StudyKills:
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills of {self.people} people; {self.acknowledged} acknowledged operations, "
-            f"{len(self.lost)} lost; {len(self.asked_again)} forms asked again; {len(self.twice)} tasks shown twice; "
-            f"{len(self.other_steps)} other next steps; {self.drafts} drafts, {len(self.drafts_lost)} lost; "
-            f"killed during: {dict(self.at.most_common())}"
+            f"{self.kills} kills of {self.people} people; {self.acknowledged} acknowledged operations,"
+            f" {len(self.lost)} lost; {len(self.asked_again)} forms asked again; {len(self.twice)} tasks"
+            f" shown twice; {len(self.other_steps)} other next steps; {self.drafts} drafts,"
+            f" {len(self.drafts_lost)} lost; killed during: {dict(self.at.most_common())}"
         )
 
 
@@ -95,8 +98,12 @@ def _sits_down(root: Path, machine: Machine, code: str) -> Participation:
     return Participation(folder, code, machine.attempts, judge_for, drafts)
 
 
-def _one_process(root: Path, machine: Machine, code: str, chance: random.Random | None, killed: StudyKills) -> bool:
-    """Run one process of a participant, and kill it some time after something it told; return whether it was done."""
+def _one_process(
+    root: Path, machine: Machine, code: str, chance: random.Random | None, killed: StudyKills
+) -> bool:
+    """Run one process of a participant, and kill it some time after something it told; return whether it was
+    done.
+    """
     expected = described(_sits_down(root, machine, code).next())
     word = chance.randrange(10**9) if chance is not None else 0
     reading, writing = os.pipe()
@@ -189,9 +196,13 @@ def _take_part(root: Path, machine: Machine, code: str, word: int, told: int) ->
     for step in _steps(part):
         tell(step=described(step))
         time.sleep(STEP_S)
-        forms = step.forecasts if isinstance(step, AttemptStep) else [step] if isinstance(step, FormStep) else []
+        forms = (
+            step.forecasts if isinstance(step, AttemptStep) else [step] if isinstance(step, FormStep) else []
+        )
         for form in forms:
-            part.drafts.write(form.form.id, form.assignment, FormDraft(values={**answers_of(form), "word": str(word)}))
+            part.drafts.write(
+                form.form.id, form.assignment, FormDraft(values={**answers_of(form), "word": str(word)})
+            )
             tell(draft=form.form.id, of=form.assignment, word=str(word))
             time.sleep(STEP_S)
         do(part, step)

@@ -33,7 +33,10 @@ DESIGN = {
     "condition": [{"id": "alone"}, {"id": "assisted"}],
 }
 TASKS = StudyTasks(
-    {f"{n:064x}": StudyTask(id=f"{n:064x}", mode="remove", source=f"lib{n % 3}", targets=(f"f{n}",)) for n in range(9)}
+    {
+        f"{n:064x}": StudyTask(id=f"{n:064x}", mode="remove", source=f"lib{n % 3}", targets=(f"f{n}",))
+        for n in range(9)
+    }
 )
 
 
@@ -81,7 +84,9 @@ def wrong(study: StudyFolder) -> list[AuditFinding]:
 
 
 def merge_two(base: Path, seed: int, share: float, people: int = 40) -> None:
-    """Let people take part on two machines, with a merge after a share of the steps, and compare what both have."""
+    """Let people take part on two machines, with a merge after a share of the steps, and compare what both
+    have.
+    """
     chance = random.Random(seed)
     root, clock = declare(base / "a", DESIGN, tasks=False), FakeClock()
     first = opened(root, base / "home-a", "aaaaaa", clock)

@@ -26,11 +26,16 @@ rules = "file:rules.md"
 [privacy]
 contact = "lab@example.org"
 """
-TEXTS = {"consent.md": "What this is: small programs to repair.\n", "rules.md": "Paper is allowed, AI is not.\n"}
+TEXTS = {
+    "consent.md": "What this is: small programs to repair.\n",
+    "rules.md": "Paper is allowed, AI is not.\n",
+}
 MINUTE = 60_000
 
 
-def declared(*more: str, changes: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None) -> Study:
+def declared(
+    *more: str, changes: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+) -> Study:
     """Return the study of the declaration with `changes` of its text, and `more` at its end."""
     text = "\n".join((DECLARATION, *more))
     for old, new in (changes or {}).items():
@@ -64,7 +69,9 @@ class StudyLog:
         self.operations: list[StudyOperation] = []
         self.now_ms = 1_800_000_000_000
 
-    def record(self, subject: str, kind: str, *, writer: str = "organiser@000000", **data: Any) -> StudyOperation:
+    def record(
+        self, subject: str, kind: str, *, writer: str = "organiser@000000", **data: Any
+    ) -> StudyOperation:
         """Append an operation."""
         self.now_ms += 1000
         op = f"{len(self.operations):032x}"
@@ -78,7 +85,9 @@ class StudyLog:
 
     def open(self) -> None:
         """Open the study."""
-        self.record(STUDY, "opened", protocol=protocol_sha256(self.study, self.tasks), tasks=tuple(self.tasks))
+        self.record(
+            STUDY, "opened", protocol=protocol_sha256(self.study, self.tasks), tasks=tuple(self.tasks)
+        )
 
     def enrol(self, code: str, stratum: str = "") -> None:
         """Enrol a person."""

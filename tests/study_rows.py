@@ -55,12 +55,20 @@ def attempt_row(person: str = "", task: str = "t1", solved: bool = True, **chang
         "role": "" if solver else "baseline",
         "end": "solved" if solved else "submissions_exhausted",
         "solved": solved,
-        "censored": "" if solved else "competing" if changes.get("end") in ("gave_up", "skipped") else "censored",
+        "censored": ""
+        if solved
+        else "competing"
+        if changes.get("end") in ("gave_up", "skipped")
+        else "censored",
         "tool_use_budget": 16,
         "submission_budget": 4,
     }
     if minutes is not None:
-        settings |= {"primary_s": 60.0 * minutes, "active_s": 60.0 * minutes, "active_corrected_s": 60.0 * minutes}
+        settings |= {
+            "primary_s": 60.0 * minutes,
+            "active_s": 60.0 * minutes,
+            "active_corrected_s": 60.0 * minutes,
+        }
     return row_of(settings | changes)
 
 
@@ -76,17 +84,24 @@ def study_data(
     made = tuple(rows)
     known = metrics or {}
     tasks = {
-        row.task: StudyTask(id=row.task, mode=row.mode, source=row.source, metrics=dict(known.get(row.task, {})))
+        row.task: StudyTask(
+            id=row.task, mode=row.mode, source=row.source, metrics=dict(known.get(row.task, {}))
+        )
         for row in made
     }
     return StudyData(
-        **({"study": study or declared(), "ledger": Ledger(operations), "tasks": tasks, "rows": made} | changes)
+        **(
+            {"study": study or declared(), "ledger": Ledger(operations), "tasks": tasks, "rows": made}
+            | changes
+        )
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """People and tasks that differ: ln minutes = middle + person + task + effect + noise, of who doesn't give up."""
+    """People and tasks that differ: ln minutes = middle + person + task + effect + noise, of who doesn't give
+    up.
+    """
 
     people: int = 12
     tasks: int = 16
@@ -122,7 +137,9 @@ class World:
             start = draw.randrange(2)
             for position, task in enumerate(draw.sample(chosen, len(chosen)), start=1):
                 helped = self.assisted and (position + start) % 2 == 0
-                minutes = exp(self.middle + skill + hardness[task] + self.effect * helped + draw.gauss(0, self.sigma))
+                minutes = exp(
+                    self.middle + skill + hardness[task] + self.effect * helped + draw.gauss(0, self.sigma)
+                )
                 solved = minutes <= self.cap
                 end = "solved" if solved else "time_cap"
                 taken = min(minutes, self.cap)

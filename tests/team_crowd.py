@@ -1,7 +1,8 @@
 """A crowd on several machines in one team's study, while the server is killed; and what there is in the end.
 
-Each machine is a process with a home of its own. Its people go through the study in turns, a step at a time, by the
-code that the program runs. What a step has recorded is acknowledged when it returns, and is written into a list then.
+Each machine is a process with a home of its own. Its people go through the study in turns, a step at a time,
+by the code that the program runs. What a step has recorded is acknowledged when it returns, and is written
+into a list then.
 """
 
 from __future__ import annotations
@@ -72,11 +73,12 @@ class CrowdFigures:
     def __str__(self) -> str:
         fewest, most = self.attempts_per_task
         return (
-            f"{self.machines} machines, {self.people} people, {self.attempts} attempts, {self.kills} kills of the "
-            f"server; {self.acknowledged} acknowledged operations, {len(self.lost)} lost; {len(self.twice)} tasks met "
-            f"twice; {len(self.unfinished)} people without an end; told to wait {self.waited} times, {self.taken_back} "
-            f"plans and beginnings taken back; {fewest} to {most} attempts a task; {len(self.wrong)} findings of "
-            f"audits; {len(self.unlike)} folders that differ; {self.seconds:.0f} s"
+            f"{self.machines} machines, {self.people} people, {self.attempts} attempts, {self.kills} kills of"
+            f" the server; {self.acknowledged} acknowledged operations, {len(self.lost)} lost;"
+            f" {len(self.twice)} tasks met twice; {len(self.unfinished)} people without an end; told to wait"
+            f" {self.waited} times, {self.taken_back} plans and beginnings taken back; {fewest} to {most}"
+            f" attempts a task; {len(self.wrong)} findings of audits; {len(self.unlike)} folders that differ;"
+            f" {self.seconds:.0f} s"
         )
 
 
@@ -117,7 +119,9 @@ class Crowd:
 
     @contextmanager
     def at_work(self, kills: int) -> Iterator[None]:
-        """Let all machines work, and kill the server at even distances; at the end everybody has come to the end."""
+        """Let all machines work, and kill the server at even distances; at the end everybody has come to the
+        end.
+        """
         began, context = time.monotonic(), multiprocessing.get_context("spawn")
         groups = [self.codes[number :: self.machines] for number in range(self.machines)]
         workers = [
@@ -137,7 +141,9 @@ class Crowd:
             for worker in workers:
                 if worker.is_alive():
                     worker.kill()
-        self.figures.unfinished += [f"machine {n}: {w.exitcode}" for n, w in enumerate(workers) if w.exitcode != 0]
+        self.figures.unfinished += [
+            f"machine {n}: {w.exitcode}" for n, w in enumerate(workers) if w.exitcode != 0
+        ]
         self.figures.seconds = time.monotonic() - began
 
     def _kill(self, kills: int) -> None:
@@ -164,7 +170,11 @@ class Crowd:
         for _ in range(2):  # the first time sends what others fetch the second time
             for folder in folders:
                 synchronise(folder)
-        told = [json.loads(line) for path in sorted(self.base.glob("told-*")) for line in path.read_text().splitlines()]
+        told = [
+            json.loads(line)
+            for path in sorted(self.base.glob("told-*"))
+            for line in path.read_text().splitlines()
+        ]
         found.waited = sum("waited" in line for line in told)
         acknowledged = {line["op"] for line in told if "op" in line}
         found.acknowledged = len(acknowledged)

@@ -56,7 +56,9 @@ class TeamMachine:
         if mirrored and self.pusher is None:
             self.pusher = Pusher(self.locations, self.clock, lambda failures: 0.1)
         places = self.locations
-        return AttemptStore(places.attempts, self.clock, "test", places.reviews, self.pusher if mirrored else None)
+        return AttemptStore(
+            places.attempts, self.clock, "test", places.reviews, self.pusher if mirrored else None
+        )
 
     def task(self) -> Task:
         return build_task(self.locations.tasks)
@@ -115,6 +117,8 @@ def ask(server: PostgresServer, statement: str, user: str = "owner") -> list[tup
     """Execute a statement on the server by itself and return its rows, if it has any."""
     import psycopg
 
-    with psycopg.connect(f"host={server.root / 'socket'} dbname=team user={user}", autocommit=True) as connection:
+    with psycopg.connect(
+        f"host={server.root / 'socket'} dbname=team user={user}", autocommit=True
+    ) as connection:
         found = connection.execute(statement.encode())
         return found.fetchall() if found.description else []

@@ -90,7 +90,9 @@ class Maker:
     def attempt(self, task: Task, *, timeout_s: float | None = None) -> Attempt:
         if timeout_s is not None:
             task = replace(task, suite=replace(task.suite, timeout_s=timeout_s))
-        attempt = Attempt(task, RepairJudge(task, read_answer(task), self.runner), Memory(SystemTime()), SystemTime())
+        attempt = Attempt(
+            task, RepairJudge(task, read_answer(task), self.runner), Memory(SystemTime()), SystemTime()
+        )
         attempt.start(Enrolment())
         return attempt
 

@@ -1,4 +1,5 @@
-"""Recorded runs that lie beside the checkout and that the readers don't read whole yet, by the name of the file.
+"""Recorded runs that lie beside the checkout and that the readers don't read whole yet, by the name of the
+file.
 
 Each is an expected failure, and the suite fails as soon as one is read: then its line goes.
 """
@@ -46,5 +47,6 @@ def samples(paths: Iterable[Path], failing: Collection[str]) -> list[Any]:
     """
     marks = pytest.mark.xfail(strict=True, reason="its readers do not read it whole yet")
     return [
-        pytest.param(path, marks=marks if path.name in failing else (), id=path.name) for path in sampled([*paths], 50)
+        pytest.param(path, marks=marks if path.name in failing else (), id=path.name)
+        for path in sampled([*paths], 50)
     ]

@@ -1,4 +1,6 @@
-"""Trees and gists on which a verdict is formed twice: by gistpoint itself, and by the bundle for other harnesses."""
+"""Trees and gists on which a verdict is formed twice: by gistpoint itself, and by the bundle for other
+harnesses.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Elsewhere:
     """The interpreter that runs the bundle, and options of the bundle after it."""
 
     @classmethod
-    def of(cls, task: Task, answer: Answer, backend: str, folder: Path, python: Sequence[str] = ()) -> Elsewhere:
+    def of(
+        cls, task: Task, answer: Answer, backend: str, folder: Path, python: Sequence[str] = ()
+    ) -> Elsewhere:
         """Lay the bundle and its files out in `folder`. Without `python`, this one runs it, as the same user."""
         folder.mkdir()
         (folder / NAME).write_bytes(bundle())
@@ -80,7 +84,9 @@ def as_taken(task: Task, place: Path) -> SourceTree:
 
 
 def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[str, SourceTree]]:
-    """Yield trees as solvers leave them: repaired, half repaired, otherwise broken, tampered with, forging reports."""
+    """Yield trees as solvers leave them: repaired, half repaired, otherwise broken, tampered with, forging
+    reports.
+    """
     chance = random.Random(seed)
     given = SourceTree.open(task.tree_path)
     right = repaired_tree(given, answer.targets)
@@ -91,25 +97,37 @@ def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[s
         "repaired": right,
         "tests emptied": given.with_files(dict.fromkeys(task.suite.test_files, b"")),
         "a conftest that passes everything": given.with_files({"conftest.py": _PASSING.encode()}),
-        "tests changed, repaired": right.with_files({test: right.read(test) + b"\n\ndef test_more():\n    assert 0\n"}),
+        "tests changed, repaired": right.with_files(
+            {test: right.read(test) + b"\n\ndef test_more():\n    assert 0\n"}
+        ),
         "does not parse": right.with_files({target.path: right.read(target.path) + b"\ndef (:\n"}),
         "leaves": given.with_files({target.path: b"import os\nos._exit(0)\n" + given.read(target.path)}),
-        "only commented": given.with_files({target.path: given.read(target.path) + b"\n# It is right now.\n"}),
+        "only commented": given.with_files(
+            {target.path: given.read(target.path) + b"\n# It is right now.\n"}
+        ),
     }
     if len(answer.targets) > 1:
         always["half repaired"] = repaired_tree(given, answer.targets[:1])
     yield from list(always.items())[:count]
-    forging = sorted(files("gistpoint.sandbox.attacks").joinpath("reports").iterdir(), key=lambda file: file.name)
+    forging = sorted(
+        files("gistpoint.sandbox.attacks").joinpath("reports").iterdir(), key=lambda file: file.name
+    )
     for number in range(count - len(always)):
         if number % 4 == 0:
             text = forging[number // 4 % len(forging)]
             called = b"\n\ntry:\n    f()\nexcept NameError:\n    pass\n"
             name = f"forging: {text.name}"
-            yield name, given.with_files({target.path: given.read(target.path) + b"\n\n" + _body(text) + called})
+            yield (
+                name,
+                given.with_files({target.path: given.read(target.path) + b"\n\n" + _body(text) + called}),
+            )
         else:
             base = right if number % 4 < 3 else given
             path = chance.choice([path for path in base.files(".py") if path not in task.suite.test_files])
-            yield f"changed: {path}", base.with_files({path: changed(base.read(path).decode(), chance).encode()})
+            yield (
+                f"changed: {path}",
+                base.with_files({path: changed(base.read(path).decode(), chance).encode()}),
+            )
 
 
 def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
@@ -129,7 +147,9 @@ def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
         "padded": padded(right, "pass"),
         "folded": folded(right),
         "leaves": "import os\nos._exit(0)\n" + right,
-        "swallows": f"import pytest\npytest.raises = lambda *a, **k: __import__('contextlib').suppress(*a)\n{right}",
+        "swallows": (
+            f"import pytest\npytest.raises = lambda *a, **k: __import__('contextlib').suppress(*a)\n{right}"
+        ),
     }
     yield from list(always.items())[:count]
     tricks = list(fakes(right, known.test.source, known.modules).items())

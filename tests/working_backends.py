@@ -10,7 +10,9 @@ MADE = {name: make() for name, make in builtin_backends().items()}
 WORKING = [name for name, backend in MADE.items() if backend.probe().works]
 
 PARAMETERS = [
-    pytest.param(name, marks=[pytest.mark.xdist_group(name), *([pytest.mark.docker] if name == "docker" else [])])
+    pytest.param(
+        name, marks=[pytest.mark.xdist_group(name), *([pytest.mark.docker] if name == "docker" else [])]
+    )
     for name in WORKING
 ]
 """The tests of a backend share a worker, and with it what is made once: environments, images, tasks."""

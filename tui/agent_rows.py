@@ -88,7 +88,9 @@ def _ended(state: AttemptState) -> str:
 
 def _style(row: JobRow) -> str:
     words = doing(row)
-    return {"✔": "$text-success", "✘": "$text-error", "?": "$text-warning", "!": "$text-warning"}.get(words[0], "")
+    return {"✔": "$text-success", "✘": "$text-error", "?": "$text-warning", "!": "$text-warning"}.get(
+        words[0], ""
+    )
 
 
 def _number(text: str) -> str:
@@ -101,7 +103,12 @@ COLUMNS: tuple[Column[JobRow], ...] = (
     Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
     Column("state", doing, width=24, style=_style, rank=3),
     Column(
-        "turn", lambda r: _number(str(len(r.state.turns))), lambda r: len(r.state.turns), width=4, right=True, rank=5
+        "turn",
+        lambda r: _number(str(len(r.state.turns))),
+        lambda r: len(r.state.turns),
+        width=4,
+        right=True,
+        rank=5,
     ),
     Column("tool", _tool, width=19, rank=6),
     Column("left", _budgets, lambda r: r.state.remaining.tool_uses, width=6, right=True, rank=4),

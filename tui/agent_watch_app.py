@@ -89,7 +89,11 @@ class AgentWatchApp(BaseApp):
     def _give(self, attempt: str, note: str) -> None:
         state = self._hand_over(attempt, MODEL, note=note)
         run = run_to_take_from(state, self._runs, live=False)
-        words = "continues it when a slot is free" if run.worked_on else "is not running: `agent resume` continues it"
+        words = (
+            "continues it when a slot is free"
+            if run.worked_on
+            else "is not running: `agent resume` continues it"
+        )
         self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
 
     def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:

@@ -58,13 +58,15 @@ class GistpointApp(BaseApp):
     ) -> None:
         """`services` may be a function that makes them, called off the event loop after the first drawing.
 
-        `open` is the id of a task or attempt to open at once, or a function that finds a task or attempt id; what it
-        raises ends the program. `play` are recorded steps, and how fast.
+        `open` is the id of a task or attempt to open at once, or a function that finds a task or attempt id;
+        what it raises ends the program. `play` are recorded steps, and how fast.
 
-        With `new`, another attempt of the task begins even if one is unfinished. With `alone`, the program closes
-        when it is left, instead of showing home.
+        With `new`, another attempt of the task begins even if one is unfinished. With `alone`, the program
+        closes when it is left, instead of showing home.
         """
-        super().__init__(services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss")
+        super().__init__(
+            services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss"
+        )
         self._services = services
         self._making = Lock()
         self._open = open
@@ -114,7 +116,9 @@ class GistpointApp(BaseApp):
             self._services.consent.asker = ConsentPrompt(self).ask
         wanted, self._open = self._open, None
         if wanted is not None:
-            self._begin(partial(self._find_named, wanted) if isinstance(wanted, str) else partial(self._find, wanted))
+            self._begin(
+                partial(self._find_named, wanted) if isinstance(wanted, str) else partial(self._find, wanted)
+            )
             self.call_later(_load_solve_screen)
 
     # Opening

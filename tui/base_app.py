@@ -17,9 +17,13 @@ from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import actions, events, work
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the meaning of a terminal's bytes; there is no public way
+from textual._ansi_sequences import (
+    ANSI_SEQUENCES_KEYS,
+)  # the meaning of a terminal's bytes; there is no public way
 from textual._callback import invoke
-from textual._context import active_message_pump  # names the widget whose handler raised; there is no public way
+from textual._context import (
+    active_message_pump,
+)  # names the widget whose handler raised; there is no public way
 from textual._time import get_time  # the clock of the events' own times
 from textual.actions import ActionParseResult
 from textual.app import App
@@ -61,7 +65,9 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     path = logs / f"crash-{stamp}.log"
     head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
-    path.write_text(head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
+    path.write_text(
+        head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
+    )
     return path
 
 
@@ -129,7 +135,9 @@ class BaseApp(App[object]):
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name. Called for every line that is drawn."""
-        return _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
+        return (
+            _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
+        )
 
     def _theme_at_start(self, wanted: str) -> str:
         """Return the theme named in the settings. If it doesn't exist, note that and return the default."""
@@ -236,7 +244,9 @@ class BaseApp(App[object]):
 
     def _colour_around(self, theme: Theme) -> None:
         """Give the margin of a browser's terminal the screen's colour (xterm's "OSC 11")."""
-        if theme.background and self._driver is not None:  # Textual has no method to send a sequence to the terminal
+        if (
+            theme.background and self._driver is not None
+        ):  # Textual has no method to send a sequence to the terminal
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
@@ -250,7 +260,9 @@ class BaseApp(App[object]):
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
             # Writing to a closed terminal ends Textual's thread, and its driver would wait for it forever.
-            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would start to draw again
+            signal.signal(
+                signal.SIGCONT, signal.SIG_DFL
+            )  # comes with a hang-up, and Textual would start to draw again
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
             self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
@@ -262,7 +274,9 @@ class BaseApp(App[object]):
         if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
             return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
-            event.character = None  # a terminal sends Escape and the letter, which fields would take as typing
+            event.character = (
+                None  # a terminal sends Escape and the letter, which fields would take as typing
+            )
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, BaseScreen):
@@ -291,12 +305,16 @@ class BaseApp(App[object]):
         markup: bool = False,
     ) -> None:
         """Show a toast. Its text is literal by default, with visible control characters."""
-        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
+        super().notify(
+            visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup
+        )
 
     def on_notify(self, event: Notify) -> None:
         """Let a toast replace one with the same text."""
         new = event.notification
-        for shown in [old for old in self._notifications if (old.title, old.message) == (new.title, new.message)]:
+        for shown in [
+            old for old in self._notifications if (old.title, old.message) == (new.title, new.message)
+        ]:
             self._unnotify(shown, refresh=False)  # private, but there is no public way to remove a single one
 
     @work(thread=True, group="open", exit_on_error=False)
@@ -469,8 +487,8 @@ class BaseApp(App[object]):
     def _handle_exception(self, error: Exception) -> None:
         """Handle an exception of a handler. Textual has no public hook for it.
 
-        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, or the screen
-        that reports the first exception, nothing is left to draw, and the app ends as in Textual.
+        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, or
+        the screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
         follows = self._is_given_up(raised_in)
@@ -498,7 +516,11 @@ class BaseApp(App[object]):
         for screen in self.screen_stack:
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
-        where = f"The details are in {log}." if not self.is_web else "Please inform the person who gave you the link."
+        where = (
+            f"The details are in {log}."
+            if not self.is_web
+            else "Please inform the person who gave you the link."
+        )
         text = f"{type(error).__name__}: {str(error)[:500]}\n\n{where}{kept}"
         if recover:
             self.call_later(self._recover, text)
@@ -546,7 +568,9 @@ class BaseApp(App[object]):
 class OneScreenApp(BaseApp):
     """Shows one screen, and those that it opens. The program ends with it."""
 
-    def __init__(self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = "") -> None:
+    def __init__(
+        self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
+    ) -> None:
         """`first` makes the screen, `styles` is the path of its style sheet."""
         super().__init__(locations, styles)
         self._first, self.kept = first, kept

@@ -79,7 +79,9 @@ class CampaignView:
                 stages = stages_after(stages, progress, self.now())
             if progress.note:
                 self._notes.append(progress.note.strip())
-            before = tuple(report for source, report in self._done.items() if campaign and source != campaign.source)
+            before = tuple(
+                report for source, report in self._done.items() if campaign and source != campaign.source
+            )
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
 
     def end(self, how: str) -> None:
@@ -106,7 +108,8 @@ def time_words(shown: CampaignShown) -> str:
         return f"{shown.ended} after {duration(1000 * report.elapsed)}"
     left = "not known yet" if report.remaining is None else f"about {duration(1000 * report.remaining)}"
     return (
-        f"elapsed {duration(1000 * report.elapsed)} · remaining {left} · {report.tests_per_second:.0f} tests a second"
+        f"elapsed {duration(1000 * report.elapsed)} · remaining {left} · {report.tests_per_second:.0f} tests"
+        " a second"
     )
 
 
@@ -131,7 +134,10 @@ def _stage_words(stage: WorkStage, width: int, now: float) -> str:
     left = time_left(elapsed, stage.done, stage.total - stage.done)
     if left is not None:
         counts += f", about {duration(1000 * left)} left"
-    return f"{words} {gauge(stage.done, stage.total, max(0, min(40, width - len(words) - len(counts) - 1)))}{counts}"
+    return (
+        f"{words}"
+        f" {gauge(stage.done, stage.total, max(0, min(40, width - len(words) - len(counts) - 1)))}{counts}"
+    )
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
@@ -142,7 +148,10 @@ def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
     more = len(report.trials) - most
     rest = f"   and {more} more" if more > 1 else "   and one more" if more == 1 else ""
     trials = report.trials[:most]
-    return [*(_trial_words(trial, width) for trial in trials[:-1]), _trial_words(trials[-1], width - len(rest)) + rest]
+    return [
+        *(_trial_words(trial, width) for trial in trials[:-1]),
+        _trial_words(trials[-1], width - len(rest)) + rest,
+    ]
 
 
 def _trial_words(trial: TrialProgress, width: int) -> str:
@@ -172,7 +181,9 @@ def dropped_lines(shown: CampaignShown) -> list[str]:
 
 def _reasons(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    listed = [f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD]
+    listed = [
+        f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD
+    ]
     rest = [f"{len(listed) - _REASONS} more reasons"] if len(listed) > _REASONS else []
     return ", ".join([*listed[:_REASONS], *rest])
 
@@ -192,7 +203,9 @@ def _glance(task: KeptTask) -> str:
 
 KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("id", lambda task: task.id[:4], width=4, rank=1),
-    Column("fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, width=5, rank=2),
+    Column(
+        "fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, width=5, rank=2
+    ),
     Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, width=6, rank=3),
     Column("in place of", lambda task: task.replaces[:4], width=11),
     Column("functions", _names, rank=4),

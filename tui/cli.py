@@ -1,6 +1,7 @@
 """The command line: parses arguments, runs one command, and turns errors into a message and an exit code.
 
-Nothing heavy is imported before a command needs it: `gistpoint --help` loads neither Textual nor Docker nor git.
+Nothing heavy is imported before a command needs it: `gistpoint --help` loads neither Textual nor Docker nor
+git.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
     CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
-    CommandRow("glance", "read functions blind, and see how often a fault is seen", "glance:GLANCE", screen=True),
+    CommandRow(
+        "glance", "read functions blind, and see how often a fault is seen", "glance:GLANCE", screen=True
+    ),
     CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
     CommandRow("task import", "make tasks from the records of a public data set", "task_import:IMPORT"),
     CommandRow("task generate", "make many tasks from one or more libraries", "task_making:GENERATE"),
@@ -43,7 +46,9 @@ COMMANDS = (
     CommandRow("task control", "find out whether passes of tasks can be confirmed", "confirming:CONTROL"),
     CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:DELETE"),
     CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:CHECK"),
-    CommandRow("task validate", "judge tasks by hand, with the evidence on one screen", "validations:VALIDATE"),
+    CommandRow(
+        "task validate", "judge tasks by hand, with the evidence on one screen", "validations:VALIDATE"
+    ),
     CommandRow(
         "task validations",
         "the progress of a set's validation, and how far two validators agree",
@@ -53,7 +58,9 @@ COMMANDS = (
     CommandRow("gist new", "make gist tasks from a library's entrypoints", "gist_making:NEW"),
     CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
     CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
-    CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"),
+    CommandRow(
+        "gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"
+    ),
     CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
     CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST"),
     CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
@@ -94,11 +101,15 @@ COMMANDS = (
     CommandRow("cache clean", "remove them; nothing of a task or an attempt is touched", "storage:CLEAN"),
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
-    CommandRow("completion", "print the completion script of a shell: bash, zsh or fish", "completion:SCRIPT"),
+    CommandRow(
+        "completion", "print the completion script of a shell: bash, zsh or fish", "completion:SCRIPT"
+    ),
     CommandRow("study new", "make the folder of a study", "studies:NEW"),
     CommandRow("study check", "what is missing or wrong before it opens", "studies:CHECK"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
-    CommandRow("study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True),
+    CommandRow(
+        "study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True
+    ),
     CommandRow("study progress", "show its progress", "study_taking:PROGRESS", screen=True),
     CommandRow("study enrol", "enrol participants: a code each", "study_people:ENROL"),
     CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
@@ -222,9 +233,13 @@ def parser() -> CommandParser:
     """Return the parser of the whole command line."""
     top = CommandParser(
         prog="gistpoint",
-        description="Solve, replay and validate repository-level coding tasks with the tools and budgets of agents.",
-        epilog="Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains one. Exit codes: "
-        "0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C.",
+        description=(
+            "Solve, replay and validate repository-level coding tasks with the tools and budgets of agents."
+        ),
+        epilog=(
+            "Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains one. Exit"
+            " codes: 0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C."
+        ),
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
@@ -242,8 +257,12 @@ def _add_isolation(top: CommandParser) -> None:
         return backend_name(text)
 
     group = top.add_argument_group("isolation")
-    group.add_argument("--sandbox", metavar="BACKEND", type=named, default=argparse.SUPPRESS, help=SANDBOX_HELP)
-    group.add_argument("--allow-unsandboxed", action="store_true", default=argparse.SUPPRESS, help=UNSANDBOXED_HELP)
+    group.add_argument(
+        "--sandbox", metavar="BACKEND", type=named, default=argparse.SUPPRESS, help=SANDBOX_HELP
+    )
+    group.add_argument(
+        "--allow-unsandboxed", action="store_true", default=argparse.SUPPRESS, help=UNSANDBOXED_HELP
+    )
 
 
 def _home(options: argparse.Namespace) -> int:
@@ -263,4 +282,6 @@ def _home(options: argparse.Namespace) -> int:
     from gistpoint.tui.commands.options import request_of
 
     isolation = request_of(IsolationChoice, ISOLATION, options)
-    return GistpointApp(ServicesMaker(Locations.of_user(), lambda: build_services(isolation))).run_to_exit_code()
+    return GistpointApp(
+        ServicesMaker(Locations.of_user(), lambda: build_services(isolation))
+    ).run_to_exit_code()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 WHAT_IT_MEANS = (
-    "The repository's code would run as you, and so would the builds of it and of its dependencies: they could "
-    "read your files, use the network and stay behind. Every result will be marked as unsandboxed. "
-    "`gistpoint doctor --withdraw-consent` withdraws the consent."
+    "The repository's code would run as you, and so would the builds of it and of its dependencies: they"
+    " could read your files, use the network and stay behind. Every result will be marked as unsandboxed."
+    " `gistpoint doctor --withdraw-consent` withdraws the consent."
 )
 
 

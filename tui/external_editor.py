@@ -29,7 +29,9 @@ def editor_command() -> list[str]:
     try:
         command = shlex.split(words)
     except ValueError as error:
-        raise ExternalEditorError(f"$VISUAL or $EDITOR can't be read: {words!r}.", hint="Check its quotes.") from error
+        raise ExternalEditorError(
+            f"$VISUAL or $EDITOR can't be read: {words!r}.", hint="Check its quotes."
+        ) from error
     if not command:
         raise ExternalEditorError("No editor is set.", hint="Set $VISUAL or $EDITOR, for example EDITOR=vim.")
     return command
@@ -60,7 +62,9 @@ def edited_externally(
         return _read(path, command[0])
     except UnicodeDecodeError as error:
         keep = True
-        raise ExternalEditorError(f"{command[0]} saved something that is not UTF-8.", hint=f"It is {path}.") from error
+        raise ExternalEditorError(
+            f"{command[0]} saved something that is not UTF-8.", hint=f"It is {path}."
+        ) from error
     finally:
         if not keep:
             path.unlink(missing_ok=True)
@@ -99,10 +103,13 @@ def _run(app: App[object], command: list[str]) -> int:
             return subprocess.run(command, check=False).returncode
     except OSError as error:
         raise ExternalEditorError(
-            f"{command[0]} can't be started: {error.strerror}.", hint="Set $VISUAL or $EDITOR to a program that exists."
+            f"{command[0]} can't be started: {error.strerror}.",
+            hint="Set $VISUAL or $EDITOR to a program that exists.",
         ) from error
     except SuspendNotSupported as error:
-        raise ExternalEditorError("This terminal can't be handed to an editor.", hint="Edit here instead.") from error
+        raise ExternalEditorError(
+            "This terminal can't be handed to an editor.", hint="Edit here instead."
+        ) from error
 
 
 def _read(path: Path, editor: str) -> str:

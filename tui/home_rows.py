@@ -180,8 +180,14 @@ def remember_tour(locations: Locations) -> None:
 
 def _solved(summaries: Iterable[AttemptSummary], results: Sequence[AttemptResult]) -> str:
     """Return how many attempts count as solved, if that differs from the tests' verdict."""
-    stand = [None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended]
-    if AttemptResult.TO_BE_READ not in results and not set(stand) - {None, Standing.NOT_ASKED, Standing.EXEMPT}:
+    stand = [
+        None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended
+    ]
+    if AttemptResult.TO_BE_READ not in results and not set(stand) - {
+        None,
+        Standing.NOT_ASKED,
+        Standing.EXEMPT,
+    }:
         return ""
     return "; ".join(filter(None, [solved_words(results), by_tests_words(stand)]))
 
@@ -337,7 +343,11 @@ def sign_of(summary: AttemptSummary) -> str:
 
 def standing_words(summary: AttemptSummary) -> str:
     """Return the state of an attempt in words, with a sign in front."""
-    return f"{_standing_words(summary)}, branch of {summary.branch}" if summary.branch else _standing_words(summary)
+    return (
+        f"{_standing_words(summary)}, branch of {summary.branch}"
+        if summary.branch
+        else _standing_words(summary)
+    )
 
 
 def _standing_words(summary: AttemptSummary) -> str:
@@ -346,7 +356,13 @@ def _standing_words(summary: AttemptSummary) -> str:
     ending = summary.state.ending
     if ending is not None:
         return end_words(ending, summary.result)
-    return "▶ open elsewhere" if summary.open else "‖ paused" if summary.state.pause is not None else "‖ unfinished"
+    return (
+        "▶ open elsewhere"
+        if summary.open
+        else "‖ paused"
+        if summary.state.pause is not None
+        else "‖ unfinished"
+    )
 
 
 def unit_of(task: Task) -> str:
@@ -360,7 +376,9 @@ def budget_words(task: Task) -> str:
     words = f"{budgets.tool_uses} {state.unit}s"
     if not state.hands_in_once:
         words += f", {budgets.submissions} submission{'' if budgets.submissions == 1 else 's'}"
-    return f"{words}, {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else words
+    return (
+        f"{words}, {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else words
+    )
 
 
 def _standing(summary: AttemptSummary) -> float:
@@ -421,7 +439,9 @@ def _column(
 
         return cell
 
-    return Column(name, made_once(name, shown), value, text=made_once(f"{name}?", text) if text else None, **more)
+    return Column(
+        name, made_once(name, shown), value, text=made_once(f"{name}?", text) if text else None, **more
+    )
 
 
 def _filled(row: AnyRow, columns: Sequence[Column[AnyRow]]) -> AnyRow:
@@ -492,7 +512,10 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
         },
     ),
     _column(
-        "Started", lambda r: when(r.attempt.started_utc_ms, r.now_ms), sort=lambda r: r.attempt.started_utc_ms, rank=2
+        "Started",
+        lambda r: when(r.attempt.started_utc_ms, r.now_ms),
+        sort=lambda r: r.attempt.started_utc_ms,
+        rank=2,
     ),
     _column("Task", lambda r: r.title, text=lambda r: f"{r.title} {r.attempt.task_id} {r.key}", rank=3),
     _column("Who", lambda r: cut(who(r), _WHO), rank=4),

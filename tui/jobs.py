@@ -168,7 +168,8 @@ class Jobs:
         delay: float = 0.0,
         keeps: bool = False,
     ) -> Job:
-        """Run `body` in the thread, then `then` with its result on the UI thread; `failed` gets what it raised.
+        """Run `body` in the thread, then `then` with its result on the UI thread; `failed` gets what it
+        raised.
 
         A lower `priority` is more urgent; equal ones run in the order of the requests. A job replaces an
         older one with the same `key`: that one is dropped if it has not begun, else cancelled, and its result
@@ -220,7 +221,9 @@ class Jobs:
         with self._wake:
             self._stopped = True
             self._cancel(lambda job: not job.keeps)
-            waits = any(waiting.job.keeps for waiting in self._waiting) or (self._current and self._current.keeps)
+            waits = any(waiting.job.keeps for waiting in self._waiting) or (
+                self._current and self._current.keeps
+            )
             self._wake.notify_all()
             thread = self._thread
         if waits and thread is not None and thread is not threading.current_thread():

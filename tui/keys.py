@@ -13,7 +13,17 @@ from gistpoint.tui.bindings.solve import SOLVE_KEYS
 from gistpoint.tui.bindings.validate import VALIDATE_KEYS
 from gistpoint.tui.bindings.words import WORDS
 
-__all__ = ["KEYS", "SCOPE_WORDS", "Key", "KeyScope", "bindings_of", "key_named", "keys_page", "shown_key", "shown_keys"]
+__all__ = [
+    "KEYS",
+    "SCOPE_WORDS",
+    "Key",
+    "KeyScope",
+    "bindings_of",
+    "key_named",
+    "keys_page",
+    "shown_key",
+    "shown_keys",
+]
 
 KEYS: tuple[Key, ...] = (
     *GENERAL_KEYS,
@@ -69,7 +79,10 @@ def shown_keys(keys: str) -> str:
 
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
-    words = [f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |" for word in WORDS]
+    words = [
+        f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |"
+        for word in WORDS
+    ]
     parts = [_PAGE_HEAD + "\n".join(words)]
     for scope in KeyScope:
         rows = [
@@ -77,7 +90,9 @@ def keys_page() -> str:
             for key in KEYS
             if key.scope is scope
         ]
-        parts.append(f"## {SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
+        parts.append(
+            f"## {SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |"
+        )
         parts[-1] += "\n" + "\n".join(rows)
     return "\n\n".join(parts) + "\n"
 

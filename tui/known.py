@@ -73,7 +73,9 @@ def shown_function(state: AttemptState, name: str) -> Shown | None:
     around = [f"{path}::{'.'.join(parts[:count])}" for count in range(1, len(parts) + 1)]
     calls = [call_of(state, state.knowledge.sources.get(one, "")) for one in around]
     within = call_of(state, state.knowledge.files.get(path, ""))
-    for call in sorted({call.number: call for call in (*calls, within) if call is not None}.values(), key=_latest):
+    for call in sorted(
+        {call.number: call for call in (*calls, within) if call is not None}.values(), key=_latest
+    ):
         shown = shown_sources(call)
         if shown is None or shown.function == name:
             found = shown

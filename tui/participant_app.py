@@ -87,7 +87,9 @@ class ParticipantApp(BaseApp):
             held = self.services.start(row.task, opening=opening)
         elif row.ended:
             answer = read_answer(row.task)
-            summary = screens_of(row.task).summary(row.task, answer, row.attempt.state, None, row.attempt.accepted)
+            summary = screens_of(row.task).summary(
+                row.task, answer, row.attempt.state, None, row.attempt.accepted
+            )
             self.call_from_thread(self._push_summary, summary, row.task, row.attempt.attempt_id)
             return
         else:

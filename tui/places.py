@@ -77,7 +77,10 @@ def places_in_text(text: str) -> dict[int, NamedPlace]:
 
 
 def _entries(revealed: Revealed) -> dict[int, NamedPlace]:
-    return {number: NamedPlace(path, folder=kind == "dir") for number, (path, kind) in enumerate(revealed.entries, 1)}
+    return {
+        number: NamedPlace(path, folder=kind == "dir")
+        for number, (path, kind) in enumerate(revealed.entries, 1)
+    }
 
 
 def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, NamedPlace]:
@@ -117,7 +120,9 @@ def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None
         return whole, place.line or 1
     known = state.knowledge.functions
     around = [
-        name for name, at in known.items() if name.startswith(f"{place.path}::") and at.start <= place.line <= at.end
+        name
+        for name, at in known.items()
+        if name.startswith(f"{place.path}::") and at.start <= place.line <= at.end
     ]
     for name in sorted(around, key=lambda name: known[name].end - known[name].start):
         shown = shown_function(state, name)

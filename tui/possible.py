@@ -50,6 +50,10 @@ def possible_now(screen: Screen[object]) -> list[PossibleKey]:
     outwards = (*(screen.focused or screen).ancestors_with_self, screen.app)
     depths = {node: depth for depth, node in enumerate(outwards)}
     return [
-        PossibleKey(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and bool(_MOVES & {*names}))
-        for key, names, node in sorted(found.values(), key=lambda entry: (depths[entry[2]], _NUMBERS[entry[0].id]))
+        PossibleKey(
+            key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and bool(_MOVES & {*names})
+        )
+        for key, names, node in sorted(
+            found.values(), key=lambda entry: (depths[entry[2]], _NUMBERS[entry[0].id])
+        )
     ]

@@ -79,7 +79,9 @@ SIGNS = {Work.READ: "v", Work.SEARCH: "/", Work.EDIT: "e", Work.RUN: "$", Work.T
 _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolved", "$text-error")}
 
 
-def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False) -> list[ProfileLine]:
+def drawn(
+    run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False
+) -> list[ProfileLine]:
     """Return the profile, with drawings of at most `width` cells. `here` is the visible step.
 
     With `hides`, neither the outcome nor the cost is included.
@@ -90,7 +92,9 @@ def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hi
     for found in profile.reached:
         lines += _reached(found, profile, width)
     if profile.first_edit is not None and not profile.reached:
-        lines.append(_named("edits", f"the first at step {profile.first_edit + 1:,}", step=profile.first_edit))
+        lines.append(
+            _named("edits", f"the first at step {profile.first_edit + 1:,}", step=profile.first_edit)
+        )
     if profile.worked:
         lines += _folded("waste", _waste(profile), width)
     if profile.condensed.count:
@@ -184,7 +188,9 @@ def _words(profile: Profile) -> dict[str, str]:
 
 
 def _row(name: str, cells: str, style: str, words: str) -> ProfileLine:
-    return ProfileLine([(f"{name:<{LABEL}}", _MUTED), (cells, style), (f" {words}", _MUTED)], cells=len(cells))
+    return ProfileLine(
+        [(f"{name:<{LABEL}}", _MUTED), (cells, style), (f" {words}", _MUTED)], cells=len(cells)
+    )
 
 
 def _blocks(values: Sequence[float], top: float) -> str:
@@ -221,7 +227,9 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
 def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[ProfileLine]:
     steps = (("① file read", found.read), ("② seen", found.seen), ("③ edited", found.edited))
     words = (
-        f"{what} never" if step is None else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)} %)"
+        f"{what} never"
+        if step is None
+        else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)} %)"
         for what, step in steps
     )
     yield from _folded("right", found.function, width)
@@ -271,4 +279,6 @@ def _steps(counted: Counted) -> str:
     """Return the steps in words, the first ones by number."""
     numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
     more = counted.count - len(numbers)
-    return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (f" and {more:,} more" if more else "")
+    return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (
+        f" and {more:,} more" if more else ""
+    )

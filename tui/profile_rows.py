@@ -48,7 +48,9 @@ class ProfiledRun:
         """Its solver, or its name."""
         if self.hides:
             return "hidden"
-        return visible_line(self.run.model.rpartition("/")[2] or self.run.agent or self.name.rpartition("/")[2])
+        return visible_line(
+            self.run.model.rpartition("/")[2] or self.run.agent or self.name.rpartition("/")[2]
+        )
 
 
 def _outcome(found: ProfiledRun) -> float:
@@ -98,7 +100,9 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
         known = {str(result): result for result in AttemptResult}
         results = [known.get(found.verdict, AttemptResult.NOT_SOLVED) for found in judged]
         solved = solved_and_by_tests(results, [found.run.confirmation for found in judged])
-        yield ProfileLine([(task, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")])
+        yield ProfileLine(
+            [(task, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")]
+        )
         for number, found in enumerate(rows, 1):
             yield _row(found.solver, number, found, longest, width)
         yield from _parting(rows, width)
@@ -134,7 +138,8 @@ def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
     for move, runs in found.ways[:_MOST_WAYS]:
         numbers = ", ".join(str(run + 1) for run in runs)
         yield ProfileLine(
-            [("      " + shortened(f"{_words(move)} ({numbers})", max(20, width - 6)), "")], run=rows[runs[0]].name
+            [("      " + shortened(f"{_words(move)} ({numbers})", max(20, width - 6)), "")],
+            run=rows[runs[0]].name,
         )
     if len(found.ways) > _MOST_WAYS:
         yield ProfileLine([(f"      and {len(found.ways) - _MOST_WAYS} other ways", _MUTED)])

@@ -17,7 +17,9 @@ MakeScreen = Callable[[], Screen[None]]
 class ReviewApp(BaseApp):
     """Shows one screen. The program ends with it."""
 
-    def __init__(self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()
+    ) -> None:
         """`load` imports the screen of the named runs, in a thread, and returns its constructor."""
         super().__init__(locations, "screens/review/review.tcss")
         self._load, self._names = load, names
@@ -54,7 +56,9 @@ class ReviewApp(BaseApp):
         """Show the screen, unless a message covers its frame."""
         if self._make is not None and isinstance(self.screen, OpeningRuns):
             make, self._make = self._make, None
-            self.screen._push_result_callback(self, None)  # `switch_screen` removes one, and the first screen has none
+            self.screen._push_result_callback(
+                self, None
+            )  # `switch_screen` removes one, and the first screen has none
             self.switch_screen(self.lay_ground(make()))
             self.call_later(self._catch_up)
 
@@ -72,4 +76,6 @@ class ReviewApp(BaseApp):
 
     def _waits(self, key: str) -> bool:
         bound = self.screen.active_bindings.get(key)
-        return isinstance(self.screen, OpeningRuns) and (bound is None or bound.binding.action != "leave_program")
+        return isinstance(self.screen, OpeningRuns) and (
+            bound is None or bound.binding.action != "leave_program"
+        )

@@ -203,7 +203,9 @@ class StudyApp(BaseApp):
         part, study, code, title = self.part, self.part.folder.study, self.part.code, self._study_title
         match step:
             case ConsentStep(again=again):
-                consent = ConsentPage(title, code, study.texts, words.privacy_words(study.privacy), again=again)
+                consent = ConsentPage(
+                    title, code, study.texts, words.privacy_words(study.privacy), again=again
+                )
                 return consent, partial(self._consented, consent)
             case FormStep():
                 form = self._form_page(step)
@@ -228,7 +230,9 @@ class StudyApp(BaseApp):
         match step:
             case DoneStep(done=done):
                 paragraphs = words.done_words(code, contact, done)
-                return LastPage(title, code, paragraphs, text=self.part.folder.study.texts.debrief, may_withdraw=True)
+                return LastPage(
+                    title, code, paragraphs, text=self.part.folder.study.texts.debrief, may_withdraw=True
+                )
             case WithdrawnStep(keeps_data=keeps):
                 return LastPage(title, code, words.withdrawn_words(keeps=keeps, contact=contact))
             case RefusedStep():
@@ -277,7 +281,9 @@ class StudyApp(BaseApp):
         resume = isinstance(step, AttemptStep)
         paragraphs = words.ready_words(step, task, self.part.role_of(step), state if resume else None)
         may_skip = isinstance(step, ReadyStep) and step.may_skip
-        page = ReadyPage(words.task_heading(step, task), self.part.code, paragraphs, resume=resume, may_skip=may_skip)
+        page = ReadyPage(
+            words.task_heading(step, task), self.part.code, paragraphs, resume=resume, may_skip=may_skip
+        )
 
         def answered(answer: str | None) -> None:
             if answer == "begin":
@@ -355,7 +361,9 @@ class StudyApp(BaseApp):
             gist_help=self.part.gist_help(taken.step).text,
         )
         attempt = taken.opened.attempt
-        screen = self._last_solved_on = screens_of(attempt.task).solve(attempt, self.services.clock, None, terms)
+        screen = self._last_solved_on = screens_of(attempt.task).solve(
+            attempt, self.services.clock, None, terms
+        )
         screen.when_left(partial(self._let_go, taken))
         self.push_screen(screen, partial(self._solved, taken))
 
@@ -419,7 +427,9 @@ class StudyApp(BaseApp):
     def _show_summary(self, task: Task, state: AttemptState, taken: TakenAttempt | None = None) -> None:
         """Show how a task should have been done, after training or if the study reveals it."""
         last = state.last
-        judged = taken.opened.attempt.found.get(last.call_id) if taken is not None and last is not None else None
+        judged = (
+            taken.opened.attempt.found.get(last.call_id) if taken is not None and last is not None else None
+        )
         self._busy = False
         self.push_screen(screens_of(task).summary(task, read_answer(task), state, judged, None))
 

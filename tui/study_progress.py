@@ -69,7 +69,9 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
 def state_words(study: Study, ledger: Ledger) -> str:
     """Return the name of the study and whether it is open."""
-    opened, closed = (ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED))
+    opened, closed = (
+        ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED)
+    )
     state = "not open yet" if opened is None else f"open since {utc_day(opened)}"
     if closed is not None:
         state = f"closed on {utc_day(closed)}"

@@ -48,7 +48,10 @@ def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
 def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:
     """Return when a form is asked: for which task of how many."""
     if step.assignment and number:
-        return f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of {of}"
+        return (
+            f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of"
+            f" {of}"
+        )
     return f"{title_of(study)}: some questions"
 
 
@@ -70,7 +73,9 @@ def _count(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
-def ready_words(step: ReadyStep | AttemptStep, task: Task, role: Role, used: AttemptState | None) -> list[str]:
+def ready_words(
+    step: ReadyStep | AttemptStep, task: Task, role: Role, used: AttemptState | None
+) -> list[str]:
     """Return what to know before a task begins, or is resumed after `used`."""
     if used is not None:
         spent = duration(used.clock.active)
@@ -86,7 +91,9 @@ def ready_words(step: ReadyStep | AttemptStep, task: Task, role: Role, used: Att
     if step.condition.words:
         pages.insert(0, step.condition.words)
     if step.training:
-        pages.insert(0, "This task is for practice. It does not count, and you will be shown how it should be done.")
+        pages.insert(
+            0, "This task is for practice. It does not count, and you will be shown how it should be done."
+        )
     return pages
 
 
@@ -108,17 +115,25 @@ def goodbye_words(code: str, command: str) -> list[str]:
 def away_words(error: UserError, command: str) -> list[str]:
     """Return the text for a next task that can't begin now. `command` continues on another day."""
     return [
-        "The next task can't begin now: tasks are assigned together with the other machines, and the "
-        "server that connects them does not answer.",
-        "None of your work is lost, and no clock runs. Try again in a moment, or close the program and "
-        f"continue later: {command}",
+        (
+            "The next task can't begin now: tasks are assigned together with the other machines, and the "
+            "server that connects them does not answer."
+        ),
+        (
+            "None of your work is lost, and no clock runs. Try again in a moment, or close the program and "
+            f"continue later: {command}"
+        ),
         f"For the organiser: {error.message}",
     ]
 
 
 def over_words(step: SittingOverStep) -> str:
     """Return why a sitting is over."""
-    why = "as many tasks as one sitting has" if step.limit is SittingLimit.TASKS else "the time that one sitting has"
+    why = (
+        "as many tasks as one sitting has"
+        if step.limit is SittingLimit.TASKS
+        else "the time that one sitting has"
+    )
     return f"You have used {why}: {step.done} of {step.of} tasks are done."
 
 
@@ -140,4 +155,8 @@ def refused_words(step: RefusedStep, contact: str) -> list[str]:
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
     """Return what happened to the data of a person who withdrew."""
     kept = "What you did so far is kept, and may be analysed." if keeps else "All of your data was erased."
-    return ["You no longer take part in this study. Thank you for what you did.", kept, f"{_TOLD_TO}{contact}"]
+    return [
+        "You no longer take part in this study. Thank you for what you did.",
+        kept,
+        f"{_TOLD_TO}{contact}",
+    ]

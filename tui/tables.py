@@ -48,7 +48,9 @@ class Column(Generic[Row]):
     style: Callable[[Row], str] = _plain
     """The style of a cell, written with theme variables."""
     rank: int = 0
-    """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a position."""
+    """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a
+    position.
+    """
     least: int = 0
     """The width to which it may be cut as the last column; 0 for its full width."""
     most: int = 0
@@ -65,7 +67,9 @@ class Column(Generic[Row]):
     def order(self, row: Row) -> tuple[float, str]:
         """Return the sort key of a row."""
         value = (self.sort or self.value or self.shown)(row)
-        return (0.0, value.lower()) if isinstance(value, str) else (-inf if value is None else float(value), "")
+        return (
+            (0.0, value.lower()) if isinstance(value, str) else (-inf if value is None else float(value), "")
+        )
 
     def number(self, row: Row) -> float:
         """Return the number in a row's cell: 0 for a word, and one that meets no condition if unknown."""
@@ -135,7 +139,8 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
         raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
     if number is None:
         raise QueryError(
-            f"{wanted or 'nothing'} is not a number.", hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words."
+            f"{wanted or 'nothing'} is not a number.",
+            hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words.",
         )
     compare = _WAYS[way]
     if way == "=":
@@ -195,7 +200,9 @@ class Heading(str):
     group: str
     rows: Sequence[Any]
 
-    def __new__(cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False) -> Heading:
+    def __new__(
+        cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False
+    ) -> Heading:
         """Return the line with that text."""
         made = super().__new__(cls, text)
         made.group, made.rows, made.folded = group, rows, folded

@@ -76,7 +76,9 @@ def _variables(variables: object, theme: Theme) -> dict[str, str]:
     known = theme.to_color_system().generate()
     for key, value in variables.items():
         if not _is_colour(known.get(key, "")):
-            raise ThemeError(f"'variables.{key}' is not a colour of a theme.{did_you_mean(key, known)}".rstrip("."))
+            raise ThemeError(
+                f"'variables.{key}' is not a colour of a theme.{did_you_mean(key, known)}".rstrip(".")
+            )
         if not _is_colour(value):
             raise ThemeError(f"'variables.{key}' must be a colour such as \"#6FA8DC\"")
     return variables

@@ -6,7 +6,14 @@ from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Ending, Submission, result_of
+from gistpoint.core.attempts.state import (
+    AttemptCall,
+    AttemptResult,
+    AttemptState,
+    Ending,
+    Submission,
+    result_of,
+)
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.readable import duration
 
@@ -53,7 +60,9 @@ def price_words(price: Price, state: AttemptState) -> str:
     """Return a call's price and the remaining budget, in a few words."""
     if price.scores:
         scores = state.remaining.scores
-        return "costs no step" if scores is None else f"costs 1 score, {max(0, scores - price.scores)} left then"
+        return (
+            "costs no step" if scores is None else f"costs 1 score, {max(0, scores - price.scores)} left then"
+        )
     left = state.remaining.spend(tool_uses=price.tool_uses, submissions=price.submissions)
     use = state.of_kind.unit
     uses = f"{price.tool_uses} {use}{'' if price.tool_uses == 1 else 's'}"
@@ -100,7 +109,9 @@ def submission_words(submission: Submission, accepted: bool | None = None) -> st
         cost = "" if submission.counts else ", cost nothing"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
     result = result_of(submission.solved, submission.doubts, accepted)
-    mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(result, "✘ not solved")
+    mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(
+        result, "✘ not solved"
+    )
     if submission.metrics:
         return f"{mark}: fidelity {submission.score or 0:.0f}"
     counts = f", {submission.passed} pass, {len(submission.failing)} fail"

@@ -246,7 +246,9 @@ class _Work:
         turn = attempt.state.turns[-1].turn
         id = asked.id[:_ID_CHARACTERS]
         try:
-            attempt.call(asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id})
+            attempt.call(
+                asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id}
+            )
         except AttemptError:
             if not attempt.state.ended:  # its time was up
                 raise
@@ -332,7 +334,9 @@ class _Work:
         message = reply.message
         names = tuple(tool.name for tool in tools)
         calls = tuple(
-            RequestedCall(call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS])
+            RequestedCall(
+                call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS]
+            )
             for call in message.tool_calls[:MOST_CALLS]
         )
         return ModelTurn(
@@ -422,6 +426,7 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     if now.prompt_tokens >= before.prompt_tokens:
         return None
     return (
-        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read {before.prompt_tokens} "
-        "before: it drops the beginning. Give it a longer context, and the run resumes."
+        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read"
+        f" {before.prompt_tokens} before: it drops the beginning. Give it a longer context, and the run"
+        " resumes."
     )

@@ -95,7 +95,9 @@ class Searcher:
         """
         offered = {tool["name"] for tool in tools}
         if _SUBMIT not in offered:
-            return _reply("Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED)
+            return _reply(
+                "Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED
+            )
         brief = next((message.content for message in messages if message.role == "user"), "")
         search = _Search(brief, list(_made(messages)))
         cancel.check()

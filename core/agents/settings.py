@@ -34,7 +34,9 @@ _PROMPTS = (*(name for name in SYSTEM_PROMPTS if name != "none"), NO_CALL, CUT_O
 @cache
 def prompt_text(name: str) -> str:
     """Return the stored text of a prompt. A text never changes: another one has another name."""
-    return files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return (
+        files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    )
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -98,7 +100,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def estimate(self, prompt_tokens: int) -> Estimate:
         """Return the most that a request of so many tokens may cost."""
         usage = Usage(prompt_tokens, self.output_reserve)
-        return Estimate(prompt_tokens, self.output_reserve, None if self.price is None else self.price.cost(usage))
+        return Estimate(
+            prompt_tokens, self.output_reserve, None if self.price is None else self.price.cost(usage)
+        )
 
     def cost(self, usage: Usage) -> float | None:
         """Return what a usage cost in US dollars, else what the endpoint says of it; None if nobody knows."""

@@ -48,6 +48,8 @@ _MODELS: Mapping[str, Callable[[], ChatModel]] = {SEARCHER: _searcher}
 def built_in(name: str) -> AgentSolver:
     """Return the built-in solver of this name. Raises `EndpointError`."""
     if name not in _MODELS:
-        raise EndpointError("There is no built-in solver of this name.", hint=f"There is {', '.join(_MODELS)}.")
+        raise EndpointError(
+            "There is no built-in solver of this name.", hint=f"There is {', '.join(_MODELS)}."
+        )
     make = _MODELS[name]
     return AgentSolver(name, lambda: lambda settings: make())

@@ -58,8 +58,8 @@ def require_fitting(task: Task, settings: AgentSettings) -> None:
     tokens = static_tokens(task)
     if tokens > settings.context_tokens:
         raise StaticRefusedError(
-            f"The task {task.short_id} is too long for the static setting: its files are about {tokens} tokens, and the"
-            f" context is {settings.context_tokens}.",
+            f"The task {task.short_id} is too long for the static setting: its files are about {tokens}"
+            f" tokens, and the context is {settings.context_tokens}.",
             hint="Leave the task out, or use --setting tools.",
         )
 

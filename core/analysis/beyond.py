@@ -1,4 +1,6 @@
-"""What the tests don't see: whether solved repairs do what the original does, and whether a reader would merge them."""
+"""What the tests don't see: whether solved repairs do what the original does, and whether a reader would
+merge them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ TESTS, INPUTS, READERS = "pass the tests", "equivalent, of those", "merged by re
 
 
 def beyond_tests(data: StudyData) -> Findings:
-    """Return side by side what passes, what is equivalent to the original, what readers merge (`beyond-tests`)."""
+    """Return side by side what passes, what is equivalent to the original, what readers merge
+    (`beyond-tests`).
+    """
     if not data.equivalences and not data.readings:
         return Findings()
     verdicts = {one.attempt: one for one in data.equivalences}
@@ -30,7 +34,9 @@ def beyond_tests(data: StudyData) -> Findings:
     for reading in data.readings:
         readings[reading.attempt].append(reading)
     found = FindingsBuilder()
-    table = found.table("Beyond the tests", ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read"), NOTE)
+    table = found.table(
+        "Beyond the tests", ("who", "mode", TESTS, INPUTS, READERS, "not comparable", "not read"), NOTE
+    )
     for group in groups(data):
         _add_group(found, table, group, verdicts, readings)
     # Originals were read among the repairs, unmarked: how often they are merged is the readers' own
@@ -60,7 +66,9 @@ def _add_group(
         return
     made = {
         TESTS: share(group.rows),
-        INPUTS: share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None,
+        INPUTS: (
+            share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None
+        ),
         READERS: _merged(read, readings) if read else None,
     }
     cells = found.numbers_of(f"{group.label}/{group.mode}", made)
@@ -68,8 +76,9 @@ def _add_group(
 
 
 NOTE = (
-    "Equivalent: no difference to the original on recorded and varied inputs. Merged: the share of readings that "
-    "say merge as it is. Originals were mixed in unmarked: below 1 there is the readers' own strictness."
+    "Equivalent: no difference to the original on recorded and varied inputs. Merged: the share of readings"
+    " that say merge as it is. Originals were mixed in unmarked: below 1 there is the readers' own"
+    " strictness."
 )
 
 
@@ -112,5 +121,10 @@ def _plot(numbers: dict[str, Number]) -> Plot:
     for name in (TESTS, INPUTS, READERS):
         marks.append(Bars.of(name, {label: numbers.get(f"{label}/{name}", nothing) for label in labels}))
     return Plot(
-        "beyond-tests", "Beyond the tests", "", "share", tuple(marks), "Whiskers: 95 %, over persons and tasks."
+        "beyond-tests",
+        "Beyond the tests",
+        "",
+        "share",
+        tuple(marks),
+        "Whiskers: 95 %, over persons and tasks.",
     )

@@ -21,19 +21,21 @@ from gistpoint.core.study.rows import AttemptRow
 STANDARD = "16/4"
 _TIMES = 20
 BUDGET_NOTE = (
-    "A budget is tool uses / submissions; conditions are on one line only if they differ in nothing but budgets. The "
-    f"difference is within tasks, to {STANDARD} where the solver has it and else to the least budget, with the exact "
-    "McNemar test by task beside it. Cutting attempts at a large budget short would not be the same: who knows of a "
-    "smaller one plans otherwise."
+    "A budget is tool uses / submissions; conditions are on one line only if they differ in nothing but"
+    f" budgets. The difference is within tasks, to {STANDARD} where the solver has it and else to the least"
+    " budget, with the exact McNemar test by task beside it. Cutting attempts at a large budget short would"
+    " not be the same: who knows of a smaller one plans otherwise."
 )
 SUBMISSION_NOTE = (
-    "The share of all attempts that were solved by their n-th submission that counts, as if they had stopped there. "
-    "Attempts that ended before count as not solved."
+    "The share of all attempts that were solved by their n-th submission that counts, as if they had stopped"
+    " there. Attempts that ended before count as not solved."
 )
 
 
 def success_by_budget(data: StudyData) -> Findings:
-    """Give the share solved under each budget, and its difference within tasks to 16/4 (Breakpoint, figure 7)."""
+    """Give the share solved under each budget, and its difference within tasks to 16/4 (Breakpoint, figure
+    7).
+    """
     found = FindingsBuilder()
     table = found.table(
         "Success by budget",
@@ -121,7 +123,9 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
-    """The share of all attempts solved by a time of the primary clock; attempts that ended unsolved never are."""
+    """The share of all attempts solved by a time of the primary clock; attempts that ended unsolved never
+    are.
+    """
     times = [row.primary_s for row in rows if row.solved and row.primary_s is not None]
     known = [row for row in rows if row.primary_s is not None]
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:

@@ -1,4 +1,6 @@
-"""Builds the findings of an analysis: what every analysis repeats about tables, notes and numbers not estimated."""
+"""Builds the findings of an analysis: what every analysis repeats about tables, notes and numbers not
+estimated.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class FindingsBuilder:
         return number
 
     def numbers_of(self, group: str, made: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
-        """Keep the numbers of a group, each as `GROUP/NAME`, and return them as cells; a missing one has no key."""
+        """Keep the numbers of a group, each as `GROUP/NAME`, and return them as cells; a missing one has no
+        key.
+        """
         self.numbers |= {f"{group}/{name}": number for name, number in made.items() if number is not None}
         return tuple(made.values())
 
@@ -78,7 +82,9 @@ class FindingsBuilder:
         self.note(keys_note(groups))
 
     def too_few(self, what: str, *needs: tuple[str, float, float]) -> bool:
-        """Whether a number can't be estimated, each need as (name, least, what there is); the first unmet is kept."""
+        """Whether a number can't be estimated, each need as (name, least, what there is); the first unmet is
+        kept.
+        """
         short = too_few(what, *needs)
         self._short += [] if short is None else [short]
         return short is not None

@@ -1,4 +1,6 @@
-"""Every analysis once: its id, its title, the place in a paper that it follows, and the function that runs it."""
+"""Every analysis once: its id, its title, the place in a paper that it follows, and the function that runs
+it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ _LAST: tuple[Analysis, ...] = (
         "Minutes of each task",
         "",
         f"{_HERE}.tasktimes:times_of_tasks",
-        "attempts of people; for the log-normal median 10 solved, for Kaplan and Meier's 5 solved of the task",
+        "attempts of people; for the log-normal median 10 solved, for Kaplan and Meier's 5 solved of the"
+        " task",
     ),
     Analysis(
         "time-ratio",
@@ -128,7 +131,9 @@ _LAST: tuple[Analysis, ...] = (
         f"{_HERE}.reviewing:agreement_of_reviewers",
         "10 attempts that two reviewers decided on",
     ),
-    Analysis("flow", "Flow of participants and attempts", "", f"{_HERE}.flow:participant_flow", "anybody enrolled"),
+    Analysis(
+        "flow", "Flow of participants and attempts", "", f"{_HERE}.flow:participant_flow", "anybody enrolled"
+    ),
 )
 
 

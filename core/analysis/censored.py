@@ -30,11 +30,14 @@ class CensoredFit:
     """Of the logarithms."""
 
 
-def fit_censored(x: Floats, log_times: Floats, solved: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
+def fit_censored(
+    x: Floats, log_times: Floats, solved: Kept, start: CensoredFit | None = None
+) -> CensoredFit | None:
     """Fit the logarithms of times on the columns of `x`; who is not solved took longer than the time.
 
-    Newton's method on (b / sigma, 1 / sigma), in which the likelihood has one maximum (Olsen 1978, Econometrica 46).
-    None if the columns are dependent, if nothing is solved, if nothing varies, or if the maximum is at infinity.
+    Newton's method on (b / sigma, 1 / sigma), in which the likelihood has one maximum (Olsen 1978,
+    Econometrica 46). None if the columns are dependent, if nothing is solved, if nothing varies, or if the
+    maximum is at infinity.
     """
     rows, columns = x.shape
     if rows <= columns or not solved.any():

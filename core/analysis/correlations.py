@@ -23,9 +23,10 @@ _Z = 1.959963984540054
 _PERFECT = 1 - 1e-9
 SOLVED, TIME = "solved", "ln minutes"
 NOTE = (
-    "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of the minutes of the "
-    "solved ones. Intervals of correlations with success and time are by the two-way jackknife; beside them Fisher's, "
-    "which takes tasks as independent and their means as known. The paper prints neither."
+    "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of the"
+    " minutes of the solved ones. Intervals of correlations with success and time are by the two-way"
+    " jackknife; beside them Fisher's, which takes tasks as independent and their means as known. The paper"
+    " prints neither."
 )
 
 
@@ -45,9 +46,12 @@ def metric_correlations(data: StudyData) -> Findings:
             continue
         metrics = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
         columns: dict[str, Mapping[str, float]] = {
-            name: {task: float(values[name]) for task, values in tasks.items() if name in values} for name in metrics
+            name: {task: float(values[name]) for task, values in tasks.items() if name in values}
+            for name in metrics
         }
-        table = found.table(f"Success and time with metrics: {mode}", ("pool", "of", "with", "r", "tasks"), NOTE)
+        table = found.table(
+            f"Success and time with metrics: {mode}", ("pool", "of", "with", "r", "tasks"), NOTE
+        )
         for pool in mode_pools.get(mode, ()):
             columns |= _add_outcomes(found, table, pool, {metric: columns[metric] for metric in metrics})
         found.plot(Plot(f"bp-12-{mode}", f"Correlations: {mode}", "", "", (_matrix(columns),), NOTE))
@@ -91,7 +95,9 @@ def pearson_p(r: float, count: int) -> float:
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of r by Fisher's transformation; None for fewer than four pairs or a perfect r."""
+    """Return the 95 % interval of r by Fisher's transformation; None for fewer than four pairs or a perfect
+    r.
+    """
     if count < 4 or abs(r) >= 1:
         return None
     middle, half = float(np.arctanh(r)), _Z / (count - 3) ** 0.5
@@ -99,9 +105,11 @@ def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
 
 
 def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = None) -> Number | None:
-    """Return a correlation of some rows with its interval, on Fisher's scale; None if one of the two is constant.
+    """Return a correlation of some rows with its interval, on Fisher's scale; None if one of the two is
+    constant.
 
-    `r` gives it for the rows that are kept. Beside it is Fisher's own interval if there are independent `pairs`.
+    `r` gives it for the rows that are kept. Beside it is Fisher's own interval if there are independent
+    `pairs`.
     """
     whole = r(np.ones(len(units.tasks), dtype=bool))
     if not np.isfinite(whole):
@@ -116,7 +124,9 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
         found = r(kept)
         return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
 
-    return jackknife(units, estimate).number(Scale.FISHER, iid=None if pairs is None else fisher_interval(whole, pairs))
+    return jackknife(units, estimate).number(
+        Scale.FISHER, iid=None if pairs is None else fisher_interval(whole, pairs)
+    )
 
 
 def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
@@ -163,9 +173,11 @@ def _matrix(columns: Mapping[str, Mapping[str, float]]) -> Matrix:
         counts.append(tuple(len(tasks) for tasks in shared))
         values.append(
             tuple(
-                pearson([columns[one][task] for task in tasks], [columns[other][task] for task in tasks])
-                if len(tasks) >= LEAST_TASKS_OF_CORRELATION
-                else None
+                (
+                    pearson([columns[one][task] for task in tasks], [columns[other][task] for task in tasks])
+                    if len(tasks) >= LEAST_TASKS_OF_CORRELATION
+                    else None
+                )
                 for other, tasks in zip(names, shared, strict=True)
             )
         )

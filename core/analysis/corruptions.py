@@ -27,15 +27,22 @@ from gistpoint.core.study.rows import AttemptRow
 def corruptions(data: StudyData) -> Findings:
     """Give the share solved by number of corruptions k, the slope of its log odds on k, and the trend test.
 
-    Both templates of the discovery brief, for one and for several corruptions, are taken together where budgets are
-    equal, as in the paper's figure.
+    Both templates of the discovery brief, for one and for several corruptions, are taken together where
+    budgets are equal, as in the paper's figure.
     """
     found = FindingsBuilder()
     title = "Success by number of corruptions"
     table = found.table(title, ("group", "k", "attempts", "solved", "all found", "solved and all found"))
     trends = found.table(
         "Trend",
-        ("group", "slope for each corruption", "p (Wald)", "p (jackknife)", "Cochran-Armitage z", "p (trend)"),
+        (
+            "group",
+            "slope for each corruption",
+            "p (Wald)",
+            "p (jackknife)",
+            "Cochran-Armitage z",
+            "p (trend)",
+        ),
         TREND_NOTE,
     )
     marks: list[Points] = []
@@ -58,7 +65,11 @@ def corruptions(data: StudyData) -> Findings:
 
 
 def _add_trend(
-    found: FindingsBuilder, table: TableBuilder, label: str, rows: Sequence[AttemptRow], count: Mapping[str, int]
+    found: FindingsBuilder,
+    table: TableBuilder,
+    label: str,
+    rows: Sequence[AttemptRow],
+    count: Mapping[str, int],
 ) -> None:
     """Add the slope of the log odds on the number of corruptions of each task, and the trend test."""
     what = f"The trend of success with the number of corruptions ({label})"
@@ -67,14 +78,19 @@ def _add_trend(
     slope = regress(rows, {"k": [float(count[row.task]) for row in rows]})
     if slope is None:
         return
-    solved, tried = Counter(count[row.task] for row in rows if row.solved), Counter(count[row.task] for row in rows)
+    solved, tried = (
+        Counter(count[row.task] for row in rows if row.solved),
+        Counter(count[row.task] for row in rows),
+    )
     z = cochran_armitage([(k, solved[k], tried[k]) for k in sorted(tried)])
     coefficient = found.number(f"{label}/slope", slope.coefficient("k"))
     table.row(label, coefficient, slope.wald_p("k"), slope.p("k"), z, float(2 * ndtr(-abs(z))))
 
 
 def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:
-    """Return the shares that found all corrupted functions, and that also solved the task; None without records."""
+    """Return the shares that found all corrupted functions, and that also solved the task; None without
+    records.
+    """
     known = having(rows, FOUND)
     if not known:
         return None, None
@@ -82,8 +98,8 @@ def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None
 
 
 TREND_NOTE = (
-    "The slope is in log odds, with the two-way jackknife's interval and Wald's beside it; Cochran and Armitage's test "
-    "takes all attempts as independent. 'Found' are corrupted functions that were touched."
+    "The slope is in log odds, with the two-way jackknife's interval and Wald's beside it; Cochran and"
+    " Armitage's test takes all attempts as independent. 'Found' are corrupted functions that were touched."
 )
 
 
@@ -115,7 +131,11 @@ def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     for members in made.values():
         conditions = sorted({group.condition for group in members})
         first = members[0].rows[0]
-        budget = f" ({first.tool_use_budget}/{first.submission_budget})" if first.tool_use_budget is not None else ""
+        budget = (
+            f" ({first.tool_use_budget}/{first.submission_budget})"
+            if first.tool_use_budget is not None
+            else ""
+        )
         label = f"{members[0].who}, {', '.join(conditions)}{budget}"
         named[label].append([row for group in members for row in group.rows])
     return {

@@ -31,8 +31,8 @@ _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
 """Below it the effect runs off to infinity, or no task shows it."""
 NOTE = (
-    "The ratio compares attempts at the same task and averages over people: wherever people differ, it is nearer to 1 "
-    "than the ratio for one and the same person."
+    "The ratio compares attempts at the same task and averages over people: wherever people differ, it is"
+    " nearer to 1 than the ratio for one and the same person."
 )
 
 
@@ -55,7 +55,9 @@ def proportional_hazards(data: StudyData) -> Findings:
     return found.findings()
 
 
-def hazard_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> tuple[Number, float | None] | Shortfall:
+def hazard_ratio(
+    rows: Sequence[AttemptRow], condition: str, reference: str
+) -> tuple[Number, float | None] | Shortfall:
     """Return the ratio of hazards of two conditions, and the p of the test that it is constant over time."""
     pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
@@ -105,10 +107,14 @@ class PartialLikelihood:
         alike = tasks[:, None] == tasks
         tied = alike & (minutes[:, None] == minutes) & solved
         before = np.tril(tied, -1).sum(axis=1)
-        return cls(solved, alike & (minutes >= minutes[:, None]), tied, before / np.maximum(tied.sum(axis=1), 1))
+        return cls(
+            solved, alike & (minutes >= minutes[:, None]), tied, before / np.maximum(tied.sum(axis=1), 1)
+        )
 
     def fit(self, x: Floats, kept: Kept) -> tuple[float, float] | None:
-        """Return the effect of x and its variance, by Newton's method; None where it is infinite or not there."""
+        """Return the effect of x and its variance, by Newton's method; None where it is infinite or not
+        there.
+        """
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
         rank, own = self.rank[ended], x[ended]
@@ -129,7 +135,9 @@ class PartialLikelihood:
         return None
 
 
-def _by_lifelines(rows: Sequence[AttemptRow], helped: Floats) -> tuple[tuple[float, float] | None, float | None]:
+def _by_lifelines(
+    rows: Sequence[AttemptRow], helped: Floats
+) -> tuple[tuple[float, float] | None, float | None]:
     """Return the interval of the ratio with errors clustered by person, and the p of Schoenfeld's residuals."""
     frame = pd.DataFrame(
         {

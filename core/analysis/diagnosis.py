@@ -25,15 +25,15 @@ _MOMENTS: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
     ("first touch", lambda row: row.first_touch_s),
 )
 NOTE = (
-    "Found: at least one corrupted function was touched, as the paper counts it. Changed: its text differed in a "
-    "submission. Both are recorded here for each attempt; the paper's code compares the names in tool calls. The share "
-    "solved of those found is its conditional rate."
+    "Found: at least one corrupted function was touched, as the paper counts it. Changed: its text differed"
+    " in a submission. Both are recorded here for each attempt; the paper's code compares the names in tool"
+    " calls. The share solved of those found is its conditional rate."
 )
 MOMENTS_NOTE = (
-    "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect, and touched: "
-    "geometric means of the attempts that got there, whose number is given; the others have no time, so these means "
-    "are too low as a measure of all. Calls before the first are counted as 1 more than they are, so that 0 has a "
-    "logarithm, and 1 is taken off again."
+    "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect, and"
+    " touched: geometric means of the attempts that got there, whose number is given; the others have no"
+    " time, so these means are too low as a measure of all. Calls before the first are counted as 1 more than"
+    " they are, so that 0 has a logarithm, and 1 is taken off again."
 )
 
 
@@ -41,7 +41,9 @@ def diagnosis(data: StudyData) -> Findings:
     """Give the shares found, changed, solved, and solved of those found, in discovery (Breakpoint, figure 6)."""
     builder = FindingsBuilder()
     table = builder.table(
-        "Finding and repairing", ("group", "mode", "attempts", "found", "changed", "solved", "solved of found"), NOTE
+        "Finding and repairing",
+        ("group", "mode", "attempts", "found", "changed", "solved", "solved of found"),
+        NOTE,
     )
     moments = builder.table(
         "How long it took to find", ("group", "moment", "got there", "of", "minutes", "calls"), MOMENTS_NOTE
@@ -94,5 +96,7 @@ def _add_moments(table: TableBuilder, label: str, rows: Sequence[AttemptRow]) ->
 
 
 def _bars(mode: str, shown: Mapping[str, Mapping[str, Number]]) -> Plot:
-    marks = tuple(Bars.of(name, {label: made[name] for label, made in shown.items()}) for name in ("found", "solved"))
+    marks = tuple(
+        Bars.of(name, {label: made[name] for label, made in shown.items()}) for name in ("found", "solved")
+    )
     return Plot(f"bp-6-{mode}", f"Finding and repairing: {mode}", "solver", "share", marks, NOTE)

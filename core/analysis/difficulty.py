@@ -33,10 +33,11 @@ _COLUMNS = (
 
 
 def difficulty(data: StudyData) -> Findings:
-    """Regress success on each difficulty metric alone and on all together, per mode (Breakpoint, section 4.1.2).
+    """Regress success on each difficulty metric alone and on all together, per mode (Breakpoint, section
+    4.1.2).
 
-    If there are several solvers, each model is made with and without the solver's mean as a covariate: the paper leaves
-    it out of its text and its published code has it.
+    If there are several solvers, each model is made with and without the solver's mean as a covariate: the
+    paper leaves it out of its text and its published code has it.
     """
     scores = [standard_scores(data, metric) for metric in data.study.report.difficulty]
     groups = measuring(data, FOUND)
@@ -61,12 +62,13 @@ def difficulty(data: StudyData) -> Findings:
 
 
 NOTE = (
-    "b is the change of the log odds of success with one standard deviation of the metric, over the repair tasks of "
-    "the study. Brackets hold the interval by the two-way jackknife over persons and tasks; beside it Wald's, as the "
-    "paper prints it, which takes all attempts as independent. 'p without the term' is the likelihood-ratio test of "
-    "leaving the term out. The paper's published code has the solver's mean as a covariate that its text does not "
-    "name: where there are several solvers, both are shown. Where the data, or those without one person or task, are "
-    "separated, the fit has Firth's penalty; R2, AIC and 'p without the term' are then not given."
+    "b is the change of the log odds of success with one standard deviation of the metric, over the repair"
+    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; beside"
+    " it Wald's, as the paper prints it, which takes all attempts as independent. 'p without the term' is the"
+    " likelihood-ratio test of leaving the term out. The paper's published code has the solver's mean as a"
+    " covariate that its text does not name: where there are several solvers, both are shown. Where the data,"
+    " or those without one person or task, are separated, the fit has Firth's penalty; R2, AIC and 'p without"
+    " the term' are then not given."
 )
 
 
@@ -136,7 +138,9 @@ def _without(
 
 
 def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression) -> Plot:
-    """The hexagons of figure 4 with the line of zero log odds and the 75th and 95th percentiles of difficulty."""
+    """The hexagons of figure 4 with the line of zero log odds and the 75th and 95th percentiles of
+    difficulty.
+    """
     across, up = scores
     x, y = across.values(pool.rows), up.values(pool.rows)
     constant, b_x, b_y = (float(value) for value in joint.fit.coefficients)
@@ -147,11 +151,18 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
     low, high = min(y), max(y)
     lines = []
     for name, level in levels:
-        points = [(place, (level - constant - b_x * place) / b_y) for place in np.linspace(min(x), max(x), 60)]
+        points = [
+            (place, (level - constant - b_x * place) / b_y) for place in np.linspace(min(x), max(x), 60)
+        ]
         shown = [(float(a), float(b)) for a, b in points if low <= b <= high] if b_y else []
         if len(shown) > 1:
             lines.append(
-                Curve(name, tuple(a for a, _ in shown), tuple(b for _, b in shown), dashed=not name.startswith("zero"))
+                Curve(
+                    name,
+                    tuple(a for a, _ in shown),
+                    tuple(b for _, b in shown),
+                    dashed=not name.startswith("zero"),
+                )
             )
     return Plot(
         f"bp-4-{pool.label}-{pool.mode}",
@@ -163,12 +174,15 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
     )
 
 
-def add_metric_by_mode(found: FindingsBuilder, known: Sequence[Pool], scores: Sequence[StandardScores]) -> None:
+def add_metric_by_mode(
+    found: FindingsBuilder, known: Sequence[Pool], scores: Sequence[StandardScores]
+) -> None:
     """Test for each pool whether a metric's slope differs between modes (section 4.1.3 says that it does)."""
     table = found.table(
         "Metric x mode",
         ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)"),
-        "How much the metric's slope differs from that in the mode 'against', in log odds for a standard deviation.",
+        "How much the metric's slope differs from that in the mode 'against', in log odds for a standard"
+        " deviation.",
     )
     together: dict[str, list[Pool]] = defaultdict(list)
     for pool in known:

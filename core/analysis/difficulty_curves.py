@@ -38,10 +38,11 @@ _RUNAWAY = 15.0
 BUDGETS = ("tool_uses", "submissions", "steps", "time_limit_s")
 """The fields of a condition that are budgets."""
 NOTE = (
-    "Each curve is a logit of success on one metric with Firth's penalty. Its band is the two-way jackknife's, point "
-    "by point on the scale of log odds. The dashed lines are the paper's band: 1,000 resamples of attempts as if they "
-    "were independent, each fitted without a penalty. Resamples whose fit did not settle are left out, as the paper's "
-    "code does; that makes its band narrower, so they are counted here."
+    "Each curve is a logit of success on one metric with Firth's penalty. Its band is the two-way"
+    " jackknife's, point by point on the scale of log odds. The dashed lines are the paper's band: 1,000"
+    " resamples of attempts as if they were independent, each fitted without a penalty. Resamples whose fit"
+    " did not settle are left out, as the paper's code does; that makes its band narrower, so they are"
+    " counted here."
 )
 
 
@@ -98,7 +99,14 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
     found = FindingsBuilder()
     table = found.table(
         "Slopes",
-        ("group", "mode", "metric", "slope (log odds)", "p (jackknife)", f"of {RESAMPLES} resamples not settled"),
+        (
+            "group",
+            "mode",
+            "metric",
+            "slope (log odds)",
+            "p (jackknife)",
+            f"of {RESAMPLES} resamples not settled",
+        ),
         NOTE,
     )
     scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
@@ -144,12 +152,17 @@ def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None
     low, high = model.grid.bounds(Scale.LOGIT)
     at = _floats(AT)
     banded = bool(np.all(np.isfinite(low) & np.isfinite(high)))
-    marks = [Curve(pool.label, at, _floats(chance), _floats(low) if banded else (), _floats(high) if banded else ())]
+    marks = [
+        Curve(
+            pool.label, at, _floats(chance), _floats(low) if banded else (), _floats(high) if banded else ()
+        )
+    ]
     y = np.array([float(row.solved) for row in pool.rows])
     drawn, failed = resampled(np.array(z), y, data.study.seed)
     if len(drawn):
         lower, upper = np.quantile(expit(drawn), [0.025, 0.975], axis=0)
-        # One name, so that they have one colour; the curve itself last, as its line is the one that a legend shows.
+        # One name, so that they have one colour; the curve itself last, as its line is the one that a legend
+        # shows.
         marks = [Curve(pool.label, at, _floats(line), dashed=True) for line in (lower, upper)] + marks
     return _Drawn(model, tuple(marks), model.coefficient(metric.metric), failed)
 

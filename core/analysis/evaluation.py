@@ -1,4 +1,6 @@
-"""The evaluation by people: what they solved, in how long, and how easy it was for them (Breakpoint, section 4.4)."""
+"""The evaluation by people: what they solved, in how long, and how easy it was for them (Breakpoint, section
+4.4).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def evaluation_by_people(data: StudyData) -> Findings:
     table = found.table(
         "Evaluation by people",
         ("mode", "who", "solved", "share", "shortest, minutes", "longest", "median", "ease, 1 to 7"),
-        "Times are of solved attempts alone, so they are shorter than the tasks are long; ease: 7 is very easy.",
+        "Times are of solved attempts alone, so they are shorter than the tasks are long; ease: 7 is very"
+        " easy.",
     )
     for group in groups(data):
         if not group.people:
@@ -50,7 +53,9 @@ def _median_of_solved(group: PooledRows) -> Number | None:
         return None
     # Times are skewed: the median's interval is taken on the log scale, as are all intervals of times.
     times = np.log([(row.primary_s or 0.0) / 60 for row in solved])
-    return jackknife(Units.of(solved), lambda kept: np.median(times[kept]) if kept.any() else np.nan).number(Scale.LOG)
+    return jackknife(Units.of(solved), lambda kept: np.median(times[kept]) if kept.any() else np.nan).number(
+        Scale.LOG
+    )
 
 
 def _ease(group: PooledRows) -> Number | None:

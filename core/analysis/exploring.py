@@ -43,8 +43,8 @@ def exploration(data: StudyData) -> Findings:
     table = found.table(
         "Exploration before the first submission, and success",
         ("who", "mode", "attempts", "odds for each call", f"odds for {STEP:.0f} points more searches"),
-        "Ratios of the odds of solving. Information calls are views and searches; the share of searches is among them. "
-        "Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
+        "Ratios of the odds of solving. Information calls are views and searches; the share of searches is"
+        " among them. Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
     for group in groups(data):
         looked = _looked(group.rows)
@@ -53,7 +53,11 @@ def exploration(data: StudyData) -> Findings:
         rows = [row for row, _, _ in looked]
         what = f"Exploration and success of {group.label}, {group.mode},"
         attempts = Counter(row.task for row in rows)
-        again = ("tasks attempted more than once", LEAST_TASKS_OF_REGRESSION, sum(n > 1 for n in attempts.values()))
+        again = (
+            "tasks attempted more than once",
+            LEAST_TASKS_OF_REGRESSION,
+            sum(n > 1 for n in attempts.values()),
+        )
         if found.too_few(what, *regression_needs(rows), again):
             continue
         totals = np.array([views + searches for _, views, searches in looked], dtype=float)
@@ -81,8 +85,8 @@ def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str,
     made: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)
-        # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs the
-        # differences between tasks (Mundlak 1978).
+        # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs
+        # the differences between tasks (Mundlak 1978).
         made[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
             made[f"mean {name} of the task"] = means

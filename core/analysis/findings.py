@@ -108,7 +108,9 @@ class Points:
         """Return a point with whiskers for each number; what a number does not have is NaN."""
         known = tuple(shown)
         numbers = [number for _, number in known]
-        y, low, high = (tuple(map(or_nan, map(attrgetter(name), numbers))) for name in ("value", "low", "high"))
+        y, low, high = (
+            tuple(map(or_nan, map(attrgetter(name), numbers))) for name in ("value", "low", "high")
+        )
         return cls(series, tuple(float(x) for x, _ in known), y, low, high, tuple(labels))
 
 
@@ -164,7 +166,8 @@ class Findings:
     """All that an analysis found."""
 
     numbers: Mapping[str, Number] = field(default_factory=dict)
-    """By key, such as `people/remove`; with the analysis's id in front they are the keys of `results.json`."""
+    """By key, such as `people/remove`; with the analysis's id in front they are the keys of `results.json`.
+    """
     tables: tuple[FindingsTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()

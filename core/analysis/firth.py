@@ -1,4 +1,6 @@
-"""Logistic regression by maximum likelihood, plain and with the penalty of Firth that keeps separated data finite."""
+"""Logistic regression by maximum likelihood, plain and with the penalty of Firth that keeps separated data
+finite.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _STEPS = 200
 _HALVINGS = 30
 _LONGEST_STEP = 5.0
 _SEPARATED_AT = 20.0
-"""Log odds that no data of a study can distinguish from certainty: a plain fit that reaches them has no maximum."""
+"""Log odds that no data of a study can distinguish from certainty: a plain fit that reaches them has no
+maximum.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,11 @@ class LogitFit:
 def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = None) -> LogitFit | None:
     """Fit the log odds of `y` (0 or 1) on the columns of `x`, of which one is the constant.
 
-    `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002, Statistics in
-    Medicine 21), by Newton's method with step halving. `held` names a column whose coefficient stays at 0 while the
-    penalty stays that of all columns, as the test by the penalised likelihood ratio needs. Returns None if the columns
-    are linearly dependent, or if there are no more rows than columns; a plain fit of separated data has not
-    `converged`.
+    `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002,
+    Statistics in Medicine 21), by Newton's method with step halving. `held` names a column whose coefficient
+    stays at 0 while the penalty stays that of all columns, as the test by the penalised likelihood ratio
+    needs. Returns None if the columns are linearly dependent, or if there are no more rows than columns; a
+    plain fit of separated data has not `converged`.
     """
     rows, columns = x.shape
     if rows <= columns or np.linalg.matrix_rank(x) < columns:
@@ -90,9 +94,11 @@ def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
 
 
 def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
-    """Return twice the difference that a column makes to the penalised log-likelihood: chi-squared with one degree.
+    """Return twice the difference that a column makes to the penalised log-likelihood: chi-squared with one
+    degree.
 
-    Source: Heinze & Schemper 2002; as `logistf` computes it, the penalty of the smaller model is that of all columns.
+    Source: Heinze & Schemper 2002; as `logistf` computes it, the penalty of the smaller model is that of all
+    columns.
     """
     whole, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
     return None if whole is None or without is None else max(0.0, 2 * (whole.penalised - without.penalised))
@@ -110,7 +116,9 @@ def mcfadden(log_likelihood: float, null: float) -> float:
 
 
 def null_from_fit(aic: float, r_squared: float, parameters: int) -> float:
-    """Return the null log-likelihood that a printed AIC and R2 imply: LL = k - AIC / 2 and LL0 = LL / (1 - R2)."""
+    """Return the null log-likelihood that a printed AIC and R2 imply: LL = k - AIC / 2 and LL0 = LL / (1 -
+    R2).
+    """
     return (parameters - aic / 2) / (1 - r_squared)
 
 
@@ -134,12 +142,16 @@ class _State:
         sign, logarithm = np.linalg.slogdet(information)
         # A singular information is the far end of the climb: no step may go there.
         penalised = likelihood + 0.5 * float(logarithm) if sign > 0 else -np.inf
-        leverage = weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
+        leverage = (
+            weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
+        )
         score = x.T @ (y - chance)
         return cls(likelihood, penalised, score, score + x.T @ (leverage * (0.5 - chance)), information)
 
 
-def _climb(x: Floats, y: Floats, at: Floats, step: Floats, state: _State, firth: bool) -> tuple[Floats, _State] | None:
+def _climb(
+    x: Floats, y: Floats, at: Floats, step: Floats, state: _State, firth: bool
+) -> tuple[Floats, _State] | None:
     """Return the first point, halving the step, that is no worse; None if there is none."""
     for _ in range(_HALVINGS):
         there = at + step

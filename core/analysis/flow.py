@@ -35,14 +35,18 @@ def participant_flow(data: StudyData) -> Findings:
     _add_conditions(found, data, people)
     _add_models(found, data)
     _add_coverage(found, data)
-    found.note("What ended in a failure of the machine, a withdrawal or a disqualification is counted here alone.")
+    found.note(
+        "What ended in a failure of the machine, a withdrawal or a disqualification is counted here alone."
+    )
     return found.findings()
 
 
 def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
     known = tuple(people)
     screened = Counter(out.item for person in known if (out := person.screened_out) is not None)
-    roles = Counter(person.role for person in known if person.enrolled is not None and person.role != "baseline")
+    roles = Counter(
+        person.role for person in known if person.enrolled is not None and person.role != "baseline"
+    )
     withdrawn = Counter(person.withdrawn.data for person in known if person.withdrawn is not None)
     to_erase = withdrawn.pop("erase", 0)
     return {
@@ -80,18 +84,24 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
 
 
 def _counts_of(what: str, found: Mapping[str, int]) -> dict[str, int]:
-    return {f"{what}: {name}": count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0]))}
+    return {
+        f"{what}: {name}": count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    }
 
 
 def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Person]) -> None:
-    table = found.table("By condition", ("condition", "assigned", "begun", "attempts", "counted", "solved", *_BY_TESTS))
+    table = found.table(
+        "By condition", ("condition", "assigned", "begun", "attempts", "counted", "solved", *_BY_TESTS)
+    )
     assigned = [(one, person) for person in people for one in person.assignments]
     rows = [row for row in data.rows if not row.solver]
     if not rows and not assigned:
         return
     # Declared conditions first, then those that only the log or the rows have.
     names = dict.fromkeys(condition.id for condition in data.study.conditions_of_people)
-    names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(row.condition for row in rows)
+    names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(
+        row.condition for row in rows
+    )
     for name in names:
         own = under(rows, name)
         begun = [one.id in person.begun for one, person in assigned if one.condition == name]
@@ -103,7 +113,9 @@ _BY_TESTS = ("by the tests alone", "of these not asked")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Count the solved ones, those that the tests alone call solved, and of these those that nobody asked about."""
+    """Count the solved ones, those that the tests alone call solved, and of these those that nobody asked
+    about.
+    """
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),

@@ -1,4 +1,6 @@
-"""How well people know beforehand how long they will need and whether they will solve it, and what it felt like."""
+"""How well people know beforehand how long they will need and whether they will solve it, and what it felt
+like.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def forecasts(data: StudyData) -> Findings:
         words = "forecast over needed minutes, solved attempts (geometric mean)"
         add("minutes", words, *_over_minutes(ahead))
         found.plot(_plot(ahead))
-        found.note("Forecasts of minutes are compared for solved attempts alone, whose minutes are known and shorter.")
+        found.note(
+            "Forecasts of minutes are compared for solved attempts alone, whose minutes are known and"
+            " shorter."
+        )
     chances = people_of(data.rows)
     if stated := _answered(chances, CHANCE, zero=True):
         own, chance = [row for row, _ in stated], [value / 100 for _, value in stated]

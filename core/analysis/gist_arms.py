@@ -1,4 +1,6 @@
-"""Gists under two conditions that differ in one thing: tools or none, the test given or not (Gistify, 3.4 and 4.3)."""
+"""Gists under two conditions that differ in one thing: tools or none, the test given or not (Gistify, 3.4 and
+4.3).
+"""
 
 from __future__ import annotations
 
@@ -33,18 +35,20 @@ from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.rows import AttemptRow
 
 STATIC_NOTE = (
-    "Static: a condition whose solver has no tools, and is given the files that the test touches. Differences are "
-    "within the tasks that both conditions have, in percentage points. The paper took only tasks that fit into the "
-    "context; here a task that did not fit has no attempt, and so does not count on either side."
+    "Static: a condition whose solver has no tools, and is given the files that the test touches. Differences"
+    " are within the tasks that both conditions have, in percentage points. The paper took only tasks that"
+    " fit into the context; here a task that did not fit has no attempt, and so does not count on either"
+    " side."
 )
 GIVEN_NOTE = (
-    "Conditions that differ in nothing but whether the test's body is given. Differences are within tasks, in "
-    "percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test score, without a test."
+    "Conditions that differ in nothing but whether the test's body is given. Differences are within tasks, in"
+    " percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test score,"
+    " without a test."
 )
 CORRELATION_NOTE = (
-    "Pearson's r of the test score (the recall of the original test's lines) and fidelity: by task, of the means of a "
-    "solver's attempts, and over solvers and conditions, of their means. The paper's r = .76 with p = .01 fits ten "
-    "pairs, so it is one of means."
+    "Pearson's r of the test score (the recall of the original test's lines) and fidelity: by task, of the"
+    " means of a solver's attempts, and over solvers and conditions, of their means. The paper's r = .76 with"
+    " p = .01 fits ten pairs, so it is one of means."
 )
 
 
@@ -58,7 +62,9 @@ def static_against_agentic(data: StudyData) -> Findings:
 
 
 def given_test(data: StudyData) -> Findings:
-    """Compare conditions in which the test's body is given with those in which it is not (Gistify, section 3.4)."""
+    """Compare conditions in which the test's body is given with those in which it is not (Gistify, section
+    3.4).
+    """
 
     def differs(one: Condition, other: Condition) -> bool:
         alike = alike_but_for(one, "give_test") == alike_but_for(other, "give_test")
@@ -68,10 +74,22 @@ def given_test(data: StudyData) -> Findings:
 
 
 def _arms(
-    data: StudyData, differs: Callable[[Condition, Condition], bool], title: str, sides: tuple[str, str], note: str
+    data: StudyData,
+    differs: Callable[[Condition, Condition], bool],
+    title: str,
+    sides: tuple[str, str],
+    note: str,
 ) -> Findings:
     found = FindingsBuilder()
-    columns = ("conditions", "metric", sides[0], sides[1], "difference", "tasks one did better", "p (McNemar)")
+    columns = (
+        "conditions",
+        "metric",
+        sides[0],
+        sides[1],
+        "difference",
+        "tasks one did better",
+        "p (McNemar)",
+    )
     table = found.table(title, columns, note)
     used: list[PooledRows] = []
     for one, other in product(measuring(data, FIDELITY), repeat=2):
@@ -129,17 +147,23 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _add_by_solver(found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]) -> None:
+def _add_by_solver(
+    found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]
+) -> None:
     """Add the correlation over solvers and conditions, of their means, as the paper has it."""
     what = f"The correlation of test score and fidelity by solver ({label})"
     needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
     if not members or found.too_few(what, needs):
         return
-    scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
+    scores = [
+        mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members
+    ]
     r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
     if r is not None:
         rows = [row for group in members for row in group.rows]
-        made = Number(r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS)
+        made = Number(
+            r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS
+        )
         p = pearson_p(r, len(members))
         table.row(label, "by solver", len(members), found.number(f"{label}/by solver", made), p)
 
@@ -155,7 +179,9 @@ def _by_task(rows: Sequence[AttemptRow]) -> Number | None:
     def estimate(kept: Kept) -> float:
         counts = np.bincount(units.tasks[kept], minlength=size)
         there = counts > 0
-        means = [np.bincount(units.tasks[kept], weights=column[kept], minlength=size)[there] for column in values.T]
+        means = [
+            np.bincount(units.tasks[kept], weights=column[kept], minlength=size)[there] for column in values.T
+        ]
         found = pearson(means[0] / counts[there], means[1] / counts[there])
         return np.nan if found is None else found
 

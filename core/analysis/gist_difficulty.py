@@ -27,13 +27,14 @@ _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3
 CURVE_NOTE = (
-    "A logit of fidelity on the logarithm with Firth's penalty, and its band by the two-way jackknife; points are "
-    "means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
+    "A logit of fidelity on the logarithm with Firth's penalty, and its band by the two-way jackknife; points"
+    " are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
 )
 HARD_NOTE = (
-    "The hard subset is the 30 tasks with the most calls together with the 30 that touch the most files, of the whole "
-    "set; tasks that are equal are taken by name. The baseline is the solver's rate in each repository, weighted as "
-    "the subset is. (The paper tells of 57 tasks, but its repositories add up to 30 + 28 + 6 = 64.)"
+    "The hard subset is the 30 tasks with the most calls together with the 30 that touch the most files, of"
+    " the whole set; tasks that are equal are taken by name. The baseline is the solver's rate in each"
+    " repository, weighted as the subset is. (The paper tells of 57 tasks, but its repositories add up to 30"
+    " + 28 + 6 = 64.)"
 )
 
 
@@ -55,7 +56,9 @@ def _known(data: StudyData, metric: str) -> dict[str, float]:
 def _curves(data: StudyData, metric: str, identity: str) -> Findings:
     found = FindingsBuilder()
     title, name = f"Fidelity against {metric}", f"ln {metric}"
-    table = found.table(title, ("solver", "gists", f"slope on {name}", "p (Wald)", "p (jackknife)"), CURVE_NOTE)
+    table = found.table(
+        title, ("solver", "gists", f"slope on {name}", "p (Wald)", "p (jackknife)"), CURVE_NOTE
+    )
     marks: list[Curve | Points] = []
     values = _known(data, metric)
     groups = measuring(data, FIDELITY)
@@ -103,11 +106,15 @@ def hard_gists(data: StudyData) -> Findings:
     """Compare fidelity on the hard subset with the baseline of the same repositories (Gistify, section 4.2)."""
     found = FindingsBuilder()
     table = found.table(
-        "The hard subset", ("solver", "hard tasks", "fidelity on them %", "baseline %", "difference"), HARD_NOTE
+        "The hard subset",
+        ("solver", "hard tasks", "fidelity on them %", "baseline %", "difference"),
+        HARD_NOTE,
     )
     groups = measuring(data, FIDELITY)
     attempted = {row.task for group in groups for row in group.rows}
-    calls, files = ({t: v for t, v in _known(data, metric).items() if t in attempted} for metric in (CALLS, FILES))
+    calls, files = (
+        {t: v for t, v in _known(data, metric).items() if t in attempted} for metric in (CALLS, FILES)
+    )
     if not calls or not files:
         return Findings()
     whole = len(calls.keys() & files.keys())

@@ -10,19 +10,25 @@ from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows
 from gistpoint.core.analysis.samples import FIDELITY, measuring
-from gistpoint.core.analysis.task_means import difference_within_tasks, mean_over_tasks, percent, share_over_tasks
+from gistpoint.core.analysis.task_means import (
+    difference_within_tasks,
+    mean_over_tasks,
+    percent,
+    share_over_tasks,
+)
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 _LIMITS = frozenset({EndReason.STEPS_EXHAUSTED, EndReason.CALLS_EXHAUSTED})
 MOCKED = (
-    "A gist that puts a fake in the place of the codebase ('mocked') is not faithful, whatever its run shows; line "
-    "rates are of the others. The paper has no such rule. 'Of those not mocked' is the fidelity without such gists."
+    "A gist that puts a fake in the place of the codebase ('mocked') is not faithful, whatever its run shows;"
+    " line rates are of the others. The paper has no such rule. 'Of those not mocked' is the fidelity without"
+    " such gists."
 )
 BY_TASK = (
-    "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and tasks, and beside "
-    "them those that take all attempts as independent. The paper prints neither."
+    "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and tasks,"
+    " and beside them those that take all attempts as independent. The paper prints neither."
 )
 
 
@@ -129,8 +135,8 @@ _CONDITION_COLUMNS = (
     "difference of fidelity to the base",
 )
 CONDITION_NOTE = (
-    "The difference is the mean over the tasks that both conditions have, in percentage points. The limit is that "
-    "of steps, or of tool uses where the steps are not limited."
+    "The difference is the mean over the tasks that both conditions have, in percentage points. The limit is"
+    " that of steps, or of tool uses where the steps are not limited."
 )
 
 
@@ -162,8 +168,9 @@ _TEST_COLUMNS = (
     "test F1 %",
 )
 TEST_NOTE = (
-    "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside it. The "
-    "paper's test score is the recall of the original test's lines; F1 also counts lines that were added."
+    "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside"
+    " it. The paper's test score is the recall of the original test's lines; F1 also counts lines that were"
+    " added."
 )
 
 

@@ -21,9 +21,10 @@ PERCENTILE = 90.0
 PAPER = ("cyclomatic", "degree")
 PUBLISHED_CODE = ("code_lines", "harmonic_out")
 NOTE = (
-    "A task is hard if both metrics are at or above the 90th percentile of all functions of its library. The paper's "
-    "text names cyclomatic complexity and degree; its published code takes code lines and harmonic centrality. 'Nearly "
-    "40 %' in the paper can be a difference or a ratio: both are given. The paper prints no interval."
+    "A task is hard if both metrics are at or above the 90th percentile of all functions of its library. The"
+    " paper's text names cyclomatic complexity and degree; its published code takes code lines and harmonic"
+    " centrality. 'Nearly 40 %' in the paper can be a difference or a ratio: both are given. The paper prints"
+    " no interval."
 )
 
 
@@ -38,7 +39,9 @@ class HardSet:
 
 
 def hard_set(
-    tasks: Iterable[StudyTask], candidates: Mapping[str, Sequence[Mapping[str, float]]], metrics: Sequence[str]
+    tasks: Iterable[StudyTask],
+    candidates: Mapping[str, Sequence[Mapping[str, float]]],
+    metrics: Sequence[str],
 ) -> HardSet:
     """Tell the hard tasks from the rest, by the percentiles of each task's own library."""
     bars: dict[str, dict[str, float]] = {}
@@ -46,7 +49,9 @@ def hard_set(
     # 86).
     for source, functions in candidates.items():
         known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
-        bars[source] = {metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values}
+        bars[source] = {
+            metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values
+        }
     hard: set[str] = set()
     rest: set[str] = set()
     for task in tasks:
@@ -58,7 +63,9 @@ def hard_set(
 
 
 def hard_tasks(data: StudyData) -> Findings:
-    """Give each solver's share on hard tasks and on the rest, their difference and ratio, by both definitions."""
+    """Give each solver's share on hard tasks and on the rest, their difference and ratio, by both
+    definitions.
+    """
     found = FindingsBuilder()
     table = found.table(
         "Success on hard tasks", ("hard by", "group", "mode", "hard", "rest", "difference", "ratio"), NOTE
@@ -86,7 +93,12 @@ def hard_tasks(data: StudyData) -> Findings:
 
 
 def _add_sides(
-    found: FindingsBuilder, table: TableBuilder, name: str, mode: str, tasks: HardSet, members: Iterable[PooledRows]
+    found: FindingsBuilder,
+    table: TableBuilder,
+    name: str,
+    mode: str,
+    tasks: HardSet,
+    members: Iterable[PooledRows],
 ) -> None:
     """Add the shares of the groups of a mode on the hard tasks and on the rest, and their figure."""
     shown: dict[str, Mapping[str, Number]] = {}
@@ -101,8 +113,13 @@ def _add_sides(
         table.row(name, group.label, mode, *found.numbers_of(f"{group.label}/{mode}/{name}", parts))
         shown[group.label] = parts
     if shown:
-        marks = tuple(Bars.of(side, {label: made[side] for label, made in shown.items()}) for side in ("hard", "rest"))
-        identity, title = f"bp-3b-{name.replace(' and ', '-')}-{mode}", f"Success on hard tasks by {name}: {mode}"
+        marks = tuple(
+            Bars.of(side, {label: made[side] for label, made in shown.items()}) for side in ("hard", "rest")
+        )
+        identity, title = (
+            f"bp-3b-{name.replace(' and ', '-')}-{mode}",
+            f"Success on hard tasks by {name}: {mode}",
+        )
         found.plot(Plot(identity, title, "solver", "share solved", marks, NOTE))
 
 
@@ -130,5 +147,7 @@ def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Nu
     difference = jackknife(units, gap).number(Scale.DIFFERENCE)
     everything = np.ones(len(rows), dtype=bool)
     if not np.isfinite(ratio(everything)):
-        return difference, replace(difference, value=None, low=None, high=None, note="no ratio: one side solved none")
+        return difference, replace(
+            difference, value=None, low=None, high=None, note="no ratio: one side solved none"
+        )
     return difference, jackknife(units, ratio).number(Scale.LOG)

@@ -1,8 +1,10 @@
-"""The time horizon of a model: how long a task takes people that the model solves half of the time, as METR fits it.
+"""The time horizon of a model: how long a task takes people that the model solves half of the time, as METR
+fits it.
 
-Minimise (1 / 0.1) * sum of w * loss + b1 squared / 2, with the logistic loss of success on log2 of human minutes and
-weights that sum to 1: 1 / (runs of the task) * 1 / sqrt(tasks of the family), the family being the library.
-Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
+Minimise (1 / 0.1) * sum of w * loss + b1 squared / 2, with the logistic loss of success on log2 of human
+minutes and weights that sum to 1: 1 / (runs of the task) * 1 / sqrt(tasks of the family), the family being
+the library. Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's
+`eval-analysis-public`.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class HorizonFit:
             return float(np.exp2((np.log(chance / (1 - chance)) - self.intercept) / self.slope))
 
 
-def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY) -> HorizonFit | None:
+def fit_horizon(
+    minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
+) -> HorizonFit | None:
     """Fit by Newton's method; a fractional score is that much of a success and the rest of a failure.
 
     None if the maximum is at infinity: without the penalty, where times separate successes from failures.
@@ -91,12 +95,16 @@ def fit_horizon(minutes: Floats, scores: Floats, weights: Floats, penalty: float
 
 
 def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
-    """Return METR's `invsqrt_task_weight` of each run: 1 / (runs of the task) * 1 / sqrt(tasks of the family)."""
+    """Return METR's `invsqrt_task_weight` of each run: 1 / (runs of the task) * 1 / sqrt(tasks of the
+    family).
+    """
     runs = Counter(tasks)
     of_family: dict[str, set[str]] = defaultdict(set)
     for task, family in zip(tasks, families, strict=True):
         of_family[family].add(task)
-    found = [1 / runs[task] / np.sqrt(len(of_family[family])) for task, family in zip(tasks, families, strict=True)]
+    found = [
+        1 / runs[task] / np.sqrt(len(of_family[family])) for task, family in zip(tasks, families, strict=True)
+    ]
     return np.array(found, dtype=float)
 
 
@@ -126,14 +134,16 @@ class Timed:
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
         """Fit some of the rows; a row that is drawn twice counts twice, and each keeps its weight."""
         scores = self.scores[chosen]
-        return fit_horizon(self.minutes[chosen], scores, self.weights[chosen], penalty) if len(scores) else None
+        return (
+            fit_horizon(self.minutes[chosen], scores, self.weights[chosen], penalty) if len(scores) else None
+        )
 
 
 def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[float, float] | None, ...]:
     """Return METR's intervals of `CHANCES`: 2.5 and 97.5 % of the horizons of draws with replacement.
 
-    Families are drawn, then tasks of each, then runs of each. Draws without a horizon are left out; None if more than
-    half have none.
+    Families are drawn, then tasks of each, then runs of each. Draws without a horizon are left out; None if
+    more than half have none.
     """
     draw = np.random.default_rng(seed)
     tree: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -173,8 +183,8 @@ def horizons(data: StudyData) -> Findings:
     table = found.table(
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
-        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and no penalty. "
-        f"After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
+        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and"
+        f" no penalty. After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
     )
     marks: list[Mark] = []
     several = len({condition for _, condition, _ in models}) > 1
@@ -194,12 +204,15 @@ def horizons(data: StudyData) -> Findings:
     found.plot(Plot("horizon", title, "human minutes", "share solved", tuple(marks), log_x=True))
     found.note(
         "Human minutes are those of people under the study's first condition.",
-        "A person's own horizon would come from giving up and from limits, not from inability: it is not fitted.",
+        "A person's own horizon would come from giving up and from limits, not from inability: it is not"
+        " fitted.",
     )
     return found.findings()
 
 
-def _add_fits(found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int) -> None:
+def _add_fits(
+    found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int
+) -> None:
     """Add the fits with METR's penalty and without; METR's own interval is of METR's own choice alone."""
     for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
@@ -221,7 +234,9 @@ def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
     )
 
 
-def _horizons(timed: Timed, penalty: float, printed: Sequence[tuple[float, float] | None] | None) -> list[Number]:
+def _horizons(
+    timed: Timed, penalty: float, printed: Sequence[tuple[float, float] | None] | None
+) -> list[Number]:
     """Return the horizons at `CHANCES`, over tasks, on the log scale."""
     units = Units.of(timed.rows)
 

@@ -1,13 +1,14 @@
 """One interval for every estimate: the two-way delete-one jackknife over persons and tasks.
 
-Attempts are not independent: a person is good at many tasks, a task is hard for many people. With q the estimate on all
-rows, V_P = (P - 1) / P * sum over persons of (q without the person - q) squared, V_T likewise over tasks, V_A likewise
-over single attempts of persons (or the fit's own variance where a likelihood is fitted), the variance is
-max(V_P + V_T - V_A, V_P, V_T) and the interval q +/- t(0.975, min(P, T) - 1) * sqrt(V).
-Rows of models belong to no person: they go with their task, and an estimate on them alone has the variance V_T.
+Attempts are not independent: a person is good at many tasks, a task is hard for many people. With q the
+estimate on all rows, V_P = (P - 1) / P * sum over persons of (q without the person - q) squared, V_T likewise
+over tasks, V_A likewise over single attempts of persons (or the fit's own variance where a likelihood is
+fitted), the variance is max(V_P + V_T - V_A, V_P, V_T) and the interval q +/- t(0.975, min(P, T) - 1) *
+sqrt(V). Rows of models belong to no person: they go with their task, and an estimate on them alone has the
+variance V_T.
 
-Sources: Cameron, Gelbach & Miller, Robust inference with multiway clustering, Journal of Business & Economic Statistics
-29(2), 2011; MacKinnon, Nielsen & Webb, Jackknife inference with two-way clustering, 2024.
+Sources: Cameron, Gelbach & Miller, Robust inference with multiway clustering, Journal of Business & Economic
+Statistics 29(2), 2011; MacKinnon, Nielsen & Webb, Jackknife inference with two-way clustering, 2024.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ NO_PERSON = -1
 LEVEL = 0.95
 Z_95 = float(ndtri((1 + LEVEL) / 2))
 """The normal quantile of intervals as if attempts were independent."""
-EXACT = "all or none solved: exact interval (Clopper-Pearson) for as many trials as there are persons or tasks"
+EXACT = (
+    "all or none solved: exact interval (Clopper-Pearson) for as many trials as there are persons or tasks"
+)
 UNSTABLE = (
-    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the end of its scale"
+    "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the end of"
+    " its scale"
 )
 SINGLE = "persons and tasks do not differ at all: the variance of single attempts"
 
@@ -256,8 +260,8 @@ def jackknife(
 ) -> Spread:
     """Return estimates with their variances: P + T refits, and one more for each attempt of a person.
 
-    `own_variance`, that of a fitted likelihood, saves the refits without single attempts. With too few persons or tasks
-    for an interval, or if no `interval` is asked for, nothing is refitted.
+    `own_variance`, that of a fitted likelihood, saves the refits without single attempts. With too few
+    persons or tasks for an interval, or if no `interval` is asked for, nothing is refitted.
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
@@ -332,11 +336,13 @@ def clopper_pearson(count: float, of: int) -> tuple[float, float]:
     return low, high
 
 
-def share(rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved) -> Number:
+def share(
+    rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved
+) -> Number:
     """Return the share of rows that succeeded, on the probability scale, with Wilson's interval beside it.
 
-    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials takes
-    its place, and the exact one for as many trials as rows beside it.
+    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials
+    takes its place, and the exact one for as many trials as rows beside it.
     """
     units = Units.of(rows)
     outcomes = [float(succeeded(row)) for row in rows]

@@ -1,4 +1,6 @@
-"""How much of the differences in times is of persons, how much of tasks: a mixed model of log times, solved only."""
+"""How much of the differences in times is of persons, how much of tasks: a mixed model of log times, solved
+only.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +48,20 @@ class MixedFit:
 
 
 def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit | None:
-    """Fit crossed random effects of persons and tasks by restricted maximum likelihood; None if it does not converge.
+    """Fit crossed random effects of persons and tasks by restricted maximum likelihood; None if it does not
+    converge.
 
-    All rows are in one group with two variance components: `groups=` a person or a task would nest the other in it.
+    All rows are in one group with two variance components: `groups=` a person or a task would nest the other
+    in it.
     """
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:
         exog[name] = [float(row.condition == name) for row in rows]
     minutes = np.log([(row.primary_s or 0.0) / 60 for row in rows])
     parts = [_indicators([row.participant for row in rows]), _indicators([row.task for row in rows])]
-    components = models.VCSpec(["person", "task"], [[names] for names, _ in parts], [[matrix] for _, matrix in parts])
+    components = models.VCSpec(
+        ["person", "task"], [[names] for names, _ in parts], [[matrix] for _, matrix in parts]
+    )
     model = models.MixedLM(minutes, exog, groups=np.zeros(len(rows)), exog_vc=components)
     fit = next((fit for method in _METHODS if (fit := _fitted(model, method)) is not None), None)
     if fit is None:
@@ -81,7 +87,9 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 
 def mixed_times(data: StudyData) -> Findings:
-    """Return the spread of persons and tasks, and effects of conditions, among solved attempts (`time-mixed`)."""
+    """Return the spread of persons and tasks, and effects of conditions, among solved attempts
+    (`time-mixed`).
+    """
     rows = solved_of(people(data))
     if not rows:
         return Findings()

@@ -1,7 +1,7 @@
 """What counts, what is pooled with what, and how few are too few.
 
-Attempts of persons, of models and of simulated people are never pooled, nor those under different conditions, modes or
-condition keys (budgets, time limit, tools, template; a model's settings).
+Attempts of persons, of models and of simulated people are never pooled, nor those under different conditions,
+modes or condition keys (budgets, time limit, tools, template; a model's settings).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ WITHOUT_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReaso
 
 
 def countable(row: AttemptRow) -> bool:
-    """Whether an analysis uses a row: a first exposure, assigned, in role, not excluded, with an end that counts."""
+    """Whether an analysis uses a row: a first exposure, assigned, in role, not excluded, with an end that
+    counts.
+    """
     return row.counted and row.end not in WITHOUT_ROW
 
 
@@ -79,7 +81,9 @@ class PooledRows:
 
 
 def groups(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return the countable rows in groups: people first, then models by name; then by mode, condition and key."""
+    """Return the countable rows in groups: people first, then models by name; then by mode, condition and
+    key.
+    """
     return groups_of(data.rows)
 
 
@@ -147,7 +151,9 @@ def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
 
 
 def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
-    """Return the tasks that each solver has attempted under each of its conditions, whatever the settings of a task."""
+    """Return the tasks that each solver has attempted under each of its conditions, whatever the settings of
+    a task.
+    """
     sets: dict[tuple[str, str], frozenset[str]] = {}
     for group in found:
         sets[group.who, group.condition] = sets.get((group.who, group.condition), frozenset()) | group.tasks
@@ -185,7 +191,9 @@ def tasks_of(rows: Iterable[AttemptRow]) -> int:
 
 
 def too_few(what: str, *needs: tuple[str, float, float]) -> Shortfall | None:
-    """Return the first need that is not met, each as (name of the number, least, what there is); None if all are."""
+    """Return the first need that is not met, each as (name of the number, least, what there is); None if all
+    are.
+    """
     return next((Shortfall(what, short, least, has) for short, least, has in needs if has < least), None)
 
 

@@ -1,8 +1,10 @@
-"""What a design can show before anybody is asked: half-widths of the primary estimate, by simulating outcomes.
+"""What a design can show before anybody is asked: half-widths of the primary estimate, by simulating
+outcomes.
 
-Success is logistic with normal persons and tasks; times are log-normal, with the same persons and tasks on that scale.
-Every draw is analysed as the study will be, by the two-way jackknife. Times are those of solved attempts alone, with
-the means of their tasks removed: a little less sharp than the censored regression of the report, and much faster.
+Success is logistic with normal persons and tasks; times are log-normal, with the same persons and tasks on
+that scale. Every draw is analysed as the study will be, by the two-way jackknife. Times are those of solved
+attempts alone, with the means of their tasks removed: a little less sharp than the censored regression of the
+report, and much faster.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ PEOPLE = (6, 8, 12, 16, 24, 32, 48)
 MODEL_SD = 0.7
 """Of a model's difficulty of a task that people do not share, in logits."""
 LIMIT_IN_SDS = 0.8
-"""How far the time limit is above the median time, in standard deviations of one person's time for one task."""
+"""How far the time limit is above the median time, in standard deviations of one person's time for one task.
+"""
 
 
 class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +86,11 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
         sides = "people to the model" if self.with_model else "two conditions"
         if self.of_times:
             return f"ratio of times, {sides}"
-        return "share solved, people minus the model" if self.with_model else "share solved, difference of conditions"
+        return (
+            "share solved, people minus the model"
+            if self.with_model
+            else "share solved, difference of conditions"
+        )
 
 
 class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +109,9 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDesign:
-    """Return the design that a study declares, for so many people. Raises `StudyError` if there are too few tasks."""
+    """Return the design that a study declares, for so many people. Raises `StudyError` if there are too few
+    tasks.
+    """
     known = {task.id: task for task in tasks}
     training = {task_named(name, known) for name in study.training.tasks}
     counted = len(known.keys() - training)
@@ -110,7 +119,9 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
         raise StudyError("The study has no tasks to count, so nothing can be said of it.")
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
-    compared = len(contrast) == 2 or (outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1)
+    compared = len(contrast) == 2 or (
+        outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
+    )
     return PowerDesign(
         people=people,
         each=min(study.design.tasks_per_person, counted),
@@ -123,7 +134,12 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
 
 
 def power_of(
-    design: PowerDesign, assumed: PowerAssumptions, seed: int, *, draws: int = DRAWS, run: RunContext = UNATTENDED
+    design: PowerDesign,
+    assumed: PowerAssumptions,
+    seed: int,
+    *,
+    draws: int = DRAWS,
+    run: RunContext = UNATTENDED,
 ) -> PowerFigure:
     """Simulate a design's outcomes and analyse each draw. Raises `CancelledError` when cancelled."""
     drawing = _Drawing(design, assumed)
@@ -190,7 +206,9 @@ class _Drawing:
     ) -> Spread:
         design, assumed = self.design, self.assumed
         spread = float(np.hypot(assumed.ability, assumed.task))
-        low, high = (middle_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0)))
+        low, high = (
+            middle_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
+        )
         middle = high if design.with_model else np.where(side == 1, high, low) if design.contrast else low
         solved = (draw.random(len(latent)) < expit(middle + latent)).astype(float)
         if not design.contrast:
@@ -204,7 +222,9 @@ class _Drawing:
         units = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
         return jackknife(units, _over_tasks(units, np.concatenate([solved, by_model])))
 
-    def _of_times(self, draw: np.random.Generator, units: Units, side: Integers, latent: Floats) -> Spread | None:
+    def _of_times(
+        self, draw: np.random.Generator, units: Units, side: Integers, latent: Floats
+    ) -> Spread | None:
         design, assumed = self.design, self.assumed
         effect = np.log(assumed.effect) if assumed.effect is not None else 0.0
         logs = -assumed.sigma / LOGITS_PER_PROBIT * latent + draw.normal(0, assumed.sigma, len(latent))
@@ -229,7 +249,9 @@ def middle_for(rate: float, spread: float) -> float:
     return (low + high) / 2
 
 
-def _difference(values: Floats, one: NDArray[np.bool_], other: NDArray[np.bool_]) -> Callable[[Chosen], float]:
+def _difference(
+    values: Floats, one: NDArray[np.bool_], other: NDArray[np.bool_]
+) -> Callable[[Chosen], float]:
     def estimate(kept: Chosen) -> float:
         here, there = kept & one, kept & other
         if not here.any() or not there.any():

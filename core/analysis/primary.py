@@ -22,7 +22,13 @@ from gistpoint.core.analysis.pooling import (
     too_few,
     under,
 )
-from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
+from gistpoint.core.analysis.timeratios import (
+    TimeRegression,
+    condition_ratio,
+    contrasts_of,
+    log_minutes,
+    people,
+)
 from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
 from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.study.data import StudyData
@@ -37,9 +43,9 @@ Estimate = Number | Shortfall
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate.
 
-    A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have attempted; of
-    times it is their ratio within tasks. Without a contrast it is the people's rate, fidelity or median time under the
-    first condition, and of `time_ratio` the second condition over the first.
+    A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have
+    attempted; of times it is their ratio within tasks. Without a contrast it is the people's rate, fidelity
+    or median time under the first condition, and of `time_ratio` the second condition over the first.
 
     Without `interval` the refits for one are left out.
     """
@@ -59,7 +65,9 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
         rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
-        found = difference_by_task(f"{names[0]} minus {names[1]}", sides[0], sides[1], measure, interval=interval)
+        found = difference_by_task(
+            f"{names[0]} minus {names[1]}", sides[0], sides[1], measure, interval=interval
+        )
         return found.number if isinstance(found, TaskDifference) else found
     return _alone(data, rows, measure)
 
@@ -150,7 +158,8 @@ def standings_note(rows: Iterable[AttemptRow]) -> str:
     """Return how the passes of counted attempts stand, and which of them the declared outcome counts."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
-        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was accepted."
+        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was"
+        " accepted."
     )
 
 
@@ -212,14 +221,18 @@ def _other_times(data: StudyData) -> Iterator[Variant]:
     """Yield the study with times before corrections, and on the clock that was not declared."""
     protocol = data.study.protocol
     if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
-        yield Variant("times before corrections", _timed(data, lambda row: raw_time(row, protocol.primary_time)))
+        yield Variant(
+            "times before corrections", _timed(data, lambda row: raw_time(row, protocol.primary_time))
+        )
         (other,) = set(PrimaryTime) - {protocol.primary_time}
         yield Variant(_CLOCKS[other], _timed(data, lambda row: corrected_time(row, other)))
 
 
 def _without_silent(data: StudyData) -> Iterator[Variant]:
     """Yield the study without the people who had a chat and did not use it."""
-    chats = {condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE}
+    chats = {
+        condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE
+    }
     with_chat = (row for row in data.rows if row.condition in chats and not row.solver)
     silent = {row.attempt for row in with_chat if not row.assist_messages}
     if silent:
@@ -233,14 +246,18 @@ _CLOCKS: Mapping[PrimaryTime, str] = {
 
 
 def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
-    """Return the rules and people's reasons that exclude an attempt which the design would count; empty if none."""
+    """Return the rules and people's reasons that exclude an attempt which the design would count; empty if
+    none.
+    """
     never_counts = row.end in WITHOUT_ROW or excluded_by_design(row.exclusion)
     if row.counted or never_counts:
         return frozenset()
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
-    if reviewers_exclude((one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule):
+    if reviewers_exclude(
+        (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
+    ):
         by_people.add("reviewers")
     # An attempt that the design leaves out as well would not be taken back by freeing it from a rule.
     found = rules | by_people
@@ -283,8 +300,11 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     if len(persons) < 2:
         return {}
     # Each person in turn, so that a reader sees whether one of them decides the estimate.
-    without = [_leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons]
-    # An interval takes as many refits as there are persons and tasks: only the least and the greatest get one.
+    without = [
+        _leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons
+    ]
+    # An interval takes as many refits as there are persons and tasks: only the least and the greatest get
+    # one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]
     known = sorted(((value, others) for value, others in estimates if value is not None), key=itemgetter(0))
     if not known:

@@ -14,7 +14,9 @@ NOTHING = "–"
 
 
 def value_words(value: Value) -> str:
-    """Return a value with three significant digits, a whole number with all of its digits, a text on one line."""
+    """Return a value with three significant digits, a whole number with all of its digits, a text on one
+    line.
+    """
     if value is None:
         return NOTHING
     if isinstance(value, str):
@@ -44,7 +46,9 @@ def interval_words(number: Number) -> str:
 
 
 def iid_words(number: Number) -> str:
-    """Return the interval that papers print, mostly for independent rows, after its name; empty if there is none."""
+    """Return the interval that papers print, mostly for independent rows, after its name; empty if there is
+    none.
+    """
     if number.iid is None:
         return ""
     return f"{number.beside} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
@@ -75,8 +79,8 @@ def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
         there = "is" if has == 1 else "are"
         what = "; ".join(one.what.rstrip(",") for one in members)
         sentences.append(
-            f"{len(members)} are not estimated, as each needs at least {needs:g} {short}, and there {there} {has:g}: "
-            f"{what}."
+            f"{len(members)} are not estimated, as each needs at least {needs:g} {short}, and there {there}"
+            f" {has:g}: {what}."
         )
     return sentences
 

@@ -20,7 +20,8 @@ def solve_rates(data: StudyData) -> Findings:
     known = groups(data)
     found = FindingsBuilder()
     solved = found.table(
-        "Solved, by solver and mode", ("solver", "mode", "solved", "attempts", f"share, {ALL}", f"share, {SAME}")
+        "Solved, by solver and mode",
+        ("solver", "mode", "solved", "attempts", f"share, {ALL}", f"share, {SAME}"),
     )
     by_tests = found.table(
         "Solved by the tests alone, and how these passes stand",
@@ -45,24 +46,31 @@ def solve_rates(data: StudyData) -> Findings:
 
 
 BY_TESTS = (
-    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the table "
-    "above a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are counted apart."
+    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the"
+    " table above a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are"
+    " counted apart."
 )
 STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
 
 
 def _by_tests(group: PooledRows, found: FindingsBuilder) -> tuple[Number | int, ...]:
-    """Return how many rows the tests alone call solved, their share, and how many of these have each standing."""
+    """Return how many rows the tests alone call solved, their share, and how many of these have each
+    standing.
+    """
     rows = [row.by_the_tests for row in group.rows]
     rate = found.number(f"{group.label}/{group.mode}/tests", share(rows))
     standings = Counter(row.confirmation for row in rows if row.solved)
     return standings.total(), rate, *(standings[standing] for standing in STANDINGS)
 
 
-def _bars(identity: str, title: str, found: Sequence[PooledRows], numbers: Mapping[str, Number], name: str) -> Plot:
+def _bars(
+    identity: str, title: str, found: Sequence[PooledRows], numbers: Mapping[str, Number], name: str
+) -> Plot:
     modes = tuple(dict.fromkeys(group.mode for group in found))
     nothing = Number(None)
     marks = []
     for label in dict.fromkeys(group.label for group in found):
         marks.append(Bars.of(label, {mode: numbers.get(f"{label}/{mode}/{name}", nothing) for mode in modes}))
-    return Plot(identity, title, "mode", "share solved", tuple(marks), "Whiskers: 95 %, over persons and tasks.")
+    return Plot(
+        identity, title, "mode", "share solved", tuple(marks), "Whiskers: 95 %, over persons and tasks."
+    )

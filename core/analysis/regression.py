@@ -73,7 +73,11 @@ class SuccessRegression:
         start = len(self.names) + 1
         whole = self.spread
         return Spread(
-            whole.estimate[start:], whole.by_persons[start:], whole.by_tasks[start:], whole.by_rows[start:], whole.units
+            whole.estimate[start:],
+            whole.by_persons[start:],
+            whole.by_tasks[start:],
+            whole.by_rows[start:],
+            whole.units,
         )
 
 
@@ -96,12 +100,14 @@ def regress(
 ) -> SuccessRegression | None:
     """Regress success on columns; None if their effects can't be separated.
 
-    `grid` has a row for each point at which the log odds are wanted: the constant's 1, then a value for each column.
-    Without `firth` the fit is plain, unless the data, or the data without one person or task, are separated: then the
-    fit and all refits have the penalty.
+    `grid` has a row for each point at which the log odds are wanted: the constant's 1, then a value for each
+    column. Without `firth` the fit is plain, unless the data, or the data without one person or task, are
+    separated: then the fit and all refits have the penalty.
     """
     y = np.array([float(row.solved) for row in rows])
-    x = np.column_stack([np.ones(len(rows)), *(np.asarray(values, dtype=float) for values in columns.values())])
+    x = np.column_stack(
+        [np.ones(len(rows)), *(np.asarray(values, dtype=float) for values in columns.values())]
+    )
     points = np.zeros((0, x.shape[1])) if grid is None else grid
     units = Units.of(rows)
     # The fit and all refits have the penalty or none has: coefficients with and without it are not of one

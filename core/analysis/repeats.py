@@ -33,7 +33,10 @@ class RepeatedTask:
 
 def repeated_tasks(group: PooledRows) -> tuple[RepeatedTask, ...]:
     """Return the tasks of a model, with their runs."""
-    runs, solved = Counter(row.task for row in group.rows), Counter(row.task for row in group.rows if row.solved)
+    runs, solved = (
+        Counter(row.task for row in group.rows),
+        Counter(row.task for row in group.rows if row.solved),
+    )
     return tuple(RepeatedTask(task, count, solved[task]) for task, count in sorted(runs.items()))
 
 
@@ -49,7 +52,9 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
 
 
 def repeated_runs(data: StudyData) -> Findings:
-    """Return pass@1, pass@k and all-k of models with repeats (`pass-k`); k is the least number of runs of a task."""
+    """Return pass@1, pass@k and all-k of models with repeats (`pass-k`); k is the least number of runs of a
+    task.
+    """
     found = FindingsBuilder()
     table = found.table(
         "Repeated runs",

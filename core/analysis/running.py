@@ -63,7 +63,9 @@ def run_analyses(
     found, listed = [], tuple(analyses)
     for done, analysis in enumerate(listed):
         run.check()
-        run.progress(RunProgress(step=f"{done + 1} of {len(listed)}: {analysis.title}", done=done, total=len(listed)))
+        run.progress(
+            RunProgress(step=f"{done + 1} of {len(listed)}: {analysis.title}", done=done, total=len(listed))
+        )
         found.append(_ran(analysis, data))
     return tuple(found)
 

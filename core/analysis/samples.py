@@ -1,4 +1,6 @@
-"""Which rows an analysis of a paper takes together, and the metrics of their tasks in units of standard deviations."""
+"""Which rows an analysis of a paper takes together, and the metrics of their tasks in units of standard
+deviations.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def reported_mode(task: StudyTask, mode: str = "") -> str:
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows that are analysed together: a group of people, or all models of a condition as the papers pool them."""
+    """Rows that are analysed together: a group of people, or all models of a condition as the papers pool
+    them.
+    """
 
     label: str
     mode: str
@@ -71,7 +75,10 @@ class Pool:
     def with_metrics(self, scores: Sequence[StandardScores]) -> Pool:
         """Return the pool without the rows of tasks for which a metric is not known."""
         kept = [place for place, row in enumerate(self.rows) if all(row.task in one.of for one in scores)]
-        rows, solvers = tuple(self.rows[place] for place in kept), tuple(self.solver_of[place] for place in kept)
+        rows, solvers = (
+            tuple(self.rows[place] for place in kept),
+            tuple(self.solver_of[place] for place in kept),
+        )
         return Pool(self.label, self.mode, self.people, rows, solvers)
 
     def needs(self, what: str) -> tuple[str, *tuple[tuple[str, float, float], ...]]:
@@ -100,7 +107,9 @@ def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
         label = "simulated models" if simulated else "models"
         label += f", {condition}" if len(conditions) > 1 else ""
         rows = tuple(row for group in members for row in group.rows)
-        made.append(Pool(label, mode, False, rows, tuple(group.label for group in members for _ in group.rows)))
+        made.append(
+            Pool(label, mode, False, rows, tuple(group.label for group in members for _ in group.rows))
+        )
     return tuple(made)
 
 
@@ -121,11 +130,14 @@ class StandardScores:
     @property
     def words(self) -> str:
         """What one unit is."""
-        return f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} over {len(self.of)} tasks"
+        return (
+            f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} over {len(self.of)} tasks"
+        )
 
 
 def standard_scores(data: StudyData, metric: str) -> StandardScores:
-    """Score a metric over all tasks of the study with functions to be found, so that slopes compare between groups.
+    """Score a metric over all tasks of the study with functions to be found, so that slopes compare between
+    groups.
 
     Tasks without the metric have no score; neither have any if all have the same value.
     """
@@ -137,15 +149,17 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
-    # The scale is that of all tasks, attempted or not, so that a slope has the same unit in each group and mode
-    # (decision 86).
+    # The scale is that of all tasks, attempted or not, so that a slope has the same unit in each group and
+    # mode (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}
     return StandardScores(metric, mean, sd, scores)
 
 
 def alike_but_for(condition: Condition | None, *fields: str) -> str:
-    """Return a key that is equal for conditions that differ in nothing but some fields, their names and words."""
+    """Return a key that is equal for conditions that differ in nothing but some fields, their names and
+    words.
+    """
     if condition is None:
         return ""
     fields_of = msgspec.to_builtins(condition)

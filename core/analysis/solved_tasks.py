@@ -1,4 +1,6 @@
-"""Whether the tasks that one side solved are harder (Breakpoint, sections 4.2.2 and 4.2.3, figures 13 and 14)."""
+"""Whether the tasks that one side solved are harder (Breakpoint, sections 4.2.2 and 4.2.3, figures 13 and
+14).
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ from gistpoint.core.analysis.task_means import discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
 
 NOTE = (
-    "Mann-Whitney's test compares the metric of the tasks that each side solved at least once; r is z / sqrt(N) and d "
-    "is Cohen's with the pooled standard deviation, both positive where the first side's tasks have more of the "
-    "metric. The paper quotes r for the first comparison and d for the second; both are given for both. The two sets "
-    "of tasks overlap, so the test's samples are not independent: beside it stand the exact McNemar test by task, and "
-    "how the slope of success on the metric differs between the sides (a logit with the interval by the two-way "
-    "jackknife). Adjusted p are Holm's over this table."
+    "Mann-Whitney's test compares the metric of the tasks that each side solved at least once; r is z /"
+    " sqrt(N) and d is Cohen's with the pooled standard deviation, both positive where the first side's tasks"
+    " have more of the metric. The paper quotes r for the first comparison and d for the second; both are"
+    " given for both. The two sets of tasks overlap, so the test's samples are not independent: beside it"
+    " stand the exact McNemar test by task, and how the slope of success on the metric differs between the"
+    " sides (a logit with the interval by the two-way jackknife). Adjusted p are Holm's over this table."
 )
 
 
@@ -91,7 +93,9 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare those of a solver under its least and its greatest budget (Breakpoint, section 4.2.3 and figure 13)."""
+    """Compare those of a solver under its least and its greatest budget (Breakpoint, section 4.2.3 and figure
+    13).
+    """
     pairs = []
     for series in budget_series(data, measuring(data, FOUND)):
         (least, low), (greatest, high) = series.members[0], series.members[-1]
@@ -99,7 +103,9 @@ def solved_by_budgets(data: StudyData) -> Findings:
     return _compared(data, "bp-13", pairs)
 
 
-def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, PooledRows, str, str]]) -> Findings:
+def _compared(
+    data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, PooledRows, str, str]]
+) -> Findings:
     found = FindingsBuilder()
     table = found.table("Metrics of solved tasks", _COLUMNS, NOTE)
     made: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
@@ -112,7 +118,9 @@ def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, 
             (f"tasks solved by {name}", LEAST_SOLVED_OF_RANK_TEST, len(values[0])),
             (f"tasks solved by {against}", LEAST_SOLVED_OF_RANK_TEST, len(values[1])),
         )
-        if found.too_few(f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs):
+        if found.too_few(
+            f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs
+        ):
             continue
         # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
         # and the difference of slopes are shown with it (decision 86).
@@ -136,7 +144,14 @@ def _compared(data: StudyData, identity: str, pairs: Sequence[tuple[PooledRows, 
             },
         )
         ps.append(tested.p)
-        before: tuple[Cell, ...] = (metric, one.mode, name, against, f"{len(values[0])} and {len(values[1])}", tested.p)
+        before: tuple[Cell, ...] = (
+            metric,
+            one.mode,
+            name,
+            against,
+            f"{len(values[0])} and {len(values[1])}",
+            tested.p,
+        )
         made.append((before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope)))
         title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
         violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))

@@ -1,8 +1,9 @@
-"""Times to solve: curves, with numbers at risk and bands, and two bounds for what those who gave up would have done.
+"""Times to solve: curves, with numbers at risk and bands, and two bounds for what those who gave up would
+have done.
 
-Giving up is no ordinary censoring, since who gives up would have taken longer. Counted as (a) censored, the curve is
-what would be solved if nobody gave up; as (b) a competing event, the share that solves and never gives up. The truth
-lies between.
+Giving up is no ordinary censoring, since who gives up would have taken longer. Counted as (a) censored, the
+curve is what would be solved if nobody gave up; as (b) a competing event, the share that solves and never
+gives up. The truth lies between.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ class Times:
 def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the times at which something is solved, with the survival just after them by two estimators.
 
-    The second and third are Kaplan & Meier's product over those at risk (1958, JASA 53), with who gave up as censored,
-    and Greenwood's sum for its variance; the fourth is one less Aalen & Johansen's cumulative incidence of solving
-    (1978, Scandinavian Journal of Statistics 5), with giving up as a competing event.
+    The second and third are Kaplan & Meier's product over those at risk (1958, JASA 53), with who gave up as
+    censored, and Greenwood's sum for its variance; the fourth is one less Aalen & Johansen's cumulative
+    incidence of solving (1978, Scandinavian Journal of Statistics 5), with giving up as a competing event.
     """
     times, place = np.unique(minutes, return_inverse=True)
     at_risk = len(minutes) - np.searchsorted(np.sort(minutes), times, side="left")
@@ -78,11 +79,15 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
     """Read a step function."""
-    return np.concatenate([[before], values])[np.searchsorted(times, np.asarray(when, dtype=float), side="right")]
+    return np.concatenate([[before], values])[
+        np.searchsorted(times, np.asarray(when, dtype=float), side="right")
+    ]
 
 
 def not_yet_solved(minutes: Floats, ends: Integers, when: ArrayLike, *, competing: bool = False) -> Floats:
-    """Return the share that is not solved at some times: Kaplan-Meier, or with giving up as a competing event."""
+    """Return the share that is not solved at some times: Kaplan-Meier, or with giving up as a competing
+    event.
+    """
     times, survival, _, incidence = steps(minutes, ends)
     return _at(times, incidence if competing else survival, when)
 
@@ -109,7 +114,9 @@ def band(times: Times, when: Floats, *, competing: bool = False) -> Spread:
     """Return the curve at some times with its variances, on log(-log); NaN where all or nothing is solved."""
     return jackknife(
         times.units,
-        lambda kept: _log_minus_log(not_yet_solved(times.minutes[kept], times.ends[kept], when, competing=competing)),
+        lambda kept: _log_minus_log(
+            not_yet_solved(times.minutes[kept], times.ends[kept], when, competing=competing)
+        ),
     )
 
 
@@ -118,7 +125,15 @@ def curves(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table(
         "Times to solve",
-        ("who", "mode", "solved", "attempts", "median, minutes", "solved at the end (a)", "solved at the end (b)"),
+        (
+            "who",
+            "mode",
+            "solved",
+            "attempts",
+            "median, minutes",
+            "solved at the end (a)",
+            "solved at the end (b)",
+        ),
         "The median is Kaplan and Meier's. (a) who gave up counts as censored, (b) as never solving.",
     )
     for mode, members in by_mode(group for group in groups(data) if group.people).items():
@@ -144,9 +159,9 @@ def curves(data: StudyData) -> Findings:
 
 def _numbers(times: Times) -> dict[str, Number]:
     end = float(times.minutes[times.solved].max())
-    median = jackknife(times.units, lambda kept: np.log(median_time(times.minutes[kept], times.ends[kept]))).number(
-        Scale.LOG
-    )
+    median = jackknife(
+        times.units, lambda kept: np.log(median_time(times.minutes[kept], times.ends[kept]))
+    ).number(Scale.LOG)
     if median.value is None:
         median = Number(
             None,
@@ -160,12 +175,16 @@ def _numbers(times: Times) -> dict[str, Number]:
     for name, competing in (("a", False), ("b", True)):
         number = band(times, np.array([end]), competing=competing).number(Scale.LOG_MINUS_LOG)
         left = float(not_yet_solved(times.minutes, times.ends, end, competing=competing))
-        found[f"end_{name}"] = _solved_share(number, left, None if competing else greenwood_interval(times, end))
+        found[f"end_{name}"] = _solved_share(
+            number, left, None if competing else greenwood_interval(times, end)
+        )
     return found
 
 
 def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
-    """Return the interval of the share solved as if attempts were independent; None if all or none are solved."""
+    """Return the interval of the share solved as if attempts were independent; None if all or none are
+    solved.
+    """
     moments, survival, greenwood, _ = steps(times.minutes, times.ends)
     left, variance = float(_at(moments, survival, when)), float(_at(moments, greenwood, when, 0.0))
     if not 0 < left < 1:
@@ -191,7 +210,9 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         low, high = band(times, x).bounds(Scale.LOG_MINUS_LOG)
         # At time 0 nothing is solved, and log(-log) of that does not exist.
         low[0] = high[0] = 1.0
-        marks.append(Curve(group.label, tuple(x.tolist()), _solved(survival), _rest(high), _rest(low), steps=True))
+        marks.append(
+            Curve(group.label, tuple(x.tolist()), _solved(survival), _rest(high), _rest(low), steps=True)
+        )
         if (times.ends == GAVE_UP).any():
             never = f"{group.label}, giving up never solves"
             marks.append(Curve(never, tuple(x.tolist()), _solved(incidence), steps=True, dashed=True))
@@ -201,8 +222,8 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         "minutes of the solver's own time",
         "share solved",
         tuple(marks),
-        "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95 %, over persons and "
-        "tasks, where some but not all are solved.",
+        "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95 %, over persons"
+        " and tasks, where some but not all are solved.",
         at_risk={group.label: at_risk(times.minutes, risk) for group, times in fit},
         risk_times=tuple(risk.tolist()),
     )

@@ -20,14 +20,16 @@ Measure = Callable[[AttemptRow], float | None]
 def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     """Return the mean over tasks of a percentage's means within tasks, of the rows that have it.
 
-    Beside its interval is the one that takes all rows as independent: the mean plus or minus 1.96 standard errors.
-    Both are cut to 0 and 100.
+    Beside its interval is the one that takes all rows as independent: the mean plus or minus 1.96 standard
+    errors. Both are cut to 0 and 100.
     """
     known = [(row, value) for row in rows if (value := measure(row)) is not None]
     if not known:
         return Number(None, note="no attempts")
     values = np.array([value for _, value in known], dtype=float)
-    return _over_tasks(Units.of([row for row, _ in known]), values).number(Scale.PERCENT, iid=_independent(values))
+    return _over_tasks(Units.of([row for row, _ in known]), values).number(
+        Scale.PERCENT, iid=_independent(values)
+    )
 
 
 def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
@@ -70,7 +72,9 @@ def percent(number: Number) -> Number:
         return None if value is None else 100 * value
 
     iid = None if number.iid is None else (100 * number.iid[0], 100 * number.iid[1])
-    return replace(number, value=scaled(number.value), low=scaled(number.low), high=scaled(number.high), iid=iid)
+    return replace(
+        number, value=scaled(number.value), low=scaled(number.low), high=scaled(number.high), iid=iid
+    )
 
 
 def solved(row: AttemptRow) -> float:
@@ -81,7 +85,8 @@ def solved(row: AttemptRow) -> float:
 def difference_within_tasks(
     rows: Sequence[AttemptRow], others: Sequence[AttemptRow], measure: Measure = solved
 ) -> Number:
-    """Return the mean over shared tasks of the first rows' mean less the others', of rows that have the value.
+    """Return the mean over shared tasks of the first rows' mean less the others', of rows that have the
+    value.
 
     A measure is a percentage, but for `solved`.
 
@@ -90,7 +95,9 @@ def difference_within_tasks(
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
     # Within shared tasks: whoever had the easier ones would otherwise look better.
     shared = sides[0] & sides[1]
-    known = [(row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None]
+    known = [
+        (row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None
+    ]
     both = [row for row, _ in known]
     if len(shared) < LEAST_TASKS:
         return Number(None, tasks=len(shared), rows=len(both), note=f"fewer than {LEAST_TASKS} shared tasks")

@@ -1,4 +1,6 @@
-"""How long each task takes people: three estimates of its minutes, which differ where not everybody solves it."""
+"""How long each task takes people: three estimates of its minutes, which differ where not everybody solves
+it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Minutes(StrEnum):
     GEOMETRIC_MEAN = "geometric mean of the solved"
     """As METR takes it; too short where some are not solved."""
     LOG_NORMAL = "censored log-normal median"
-    """One regression of log times on tasks with a common sigma, so that a single solved attempt has an estimate."""
+    """One regression of log times on tasks with a common sigma, so that a single solved attempt has an
+    estimate.
+    """
     KAPLAN_MEIER = "Kaplan-Meier median"
 
 
@@ -84,7 +88,9 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 
 
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
-    """Return the log median of each task that somebody solved, with its standard error; empty if that is too few."""
+    """Return the log median of each task that somebody solved, with its standard error; empty if that is too
+    few.
+    """
     # A task that nobody solved has no finite median: its longest attempt is printed as a bound.
     solved_tasks = {row.task for row in rows if row.solved}
     kept = [row for row in rows if row.task in solved_tasks]
@@ -100,7 +106,9 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
     # The likelihood spends a parameter on each task; its variances are too small by their share of the
     # attempts.
     errors = np.sqrt(np.diag(fit.covariance) * len(kept) / free)
-    return {task: (float(fit.coefficients[n]), float(errors[n])) for n, task in enumerate(sorted(solved_tasks))}
+    return {
+        task: (float(fit.coefficients[n]), float(errors[n])) for n, task in enumerate(sorted(solved_tasks))
+    }
 
 
 def unassisted(data: StudyData, found: Iterable[PooledRows]) -> list[AttemptRow]:
@@ -121,7 +129,8 @@ def times_of_tasks(data: StudyData) -> Findings:
         if times:
             _add_times(found, condition, times)
     found.note(
-        "The geometric mean of solved attempts is too short wherever somebody failed; the others count failures."
+        "The geometric mean of solved attempts is too short wherever somebody failed; the others count"
+        " failures."
     )
     found.note(*given_up(row for rows in conditions.values() for row in rows))
     return found.findings()
@@ -132,7 +141,11 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
     solved = [one for one in times if one.solved]
     needs = (
         ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
-        ("further attempts at tasks that somebody solved", LEAST_REPEATS, sum(one.attempts - 1 for one in solved)),
+        (
+            "further attempts at tasks that somebody solved",
+            LEAST_REPEATS,
+            sum(one.attempts - 1 for one in solved),
+        ),
     )
     found.too_few(f"The log-normal median of the tasks, {condition},", *needs)
     title = f"Minutes of each task, {condition}"
@@ -162,9 +175,12 @@ def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:
     ordered = sorted(found, key=lambda one: one.minutes.get(Minutes.LOG_NORMAL, one.longest))
     placed = [(float(place), one) for place, one in enumerate(ordered, start=1)]
     series = {
-        kind.value: [(place, one.minutes[kind]) for place, one in placed if kind in one.minutes] for kind in Minutes
+        kind.value: [(place, one.minutes[kind]) for place, one in placed if kind in one.minutes]
+        for kind in Minutes
     }
-    series["not solved by anybody: longest attempt"] = [(place, one.longest) for place, one in placed if not one.solved]
+    series["not solved by anybody: longest attempt"] = [
+        (place, one.longest) for place, one in placed if not one.solved
+    ]
     marks = [Points(name, *zip(*points, strict=True)) for name, points in series.items() if points]
     title = f"Minutes of each task, {condition}"
     return Plot(f"time-tasks-{condition}", title, "tasks, by their time", "minutes", tuple(marks), log_y=True)

@@ -1,7 +1,7 @@
 """By which factor something changes the time to solve: censored regressions of log times within tasks.
 
-ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without a solved
-attempt, or with one attempt, says nothing about b and is left out.
+ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without
+a solved attempt, or with one attempt, says nothing about b and is left out.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
 """No condition can have this name."""
 GIVING_UP = (
-    "Who gave up counts here like somebody whom a limit stopped then, as if they would have gone on as quickly as the "
-    "others. They would have been slower; `time-km` shows how much that can matter."
+    "Who gave up counts here like somebody whom a limit stopped then, as if they would have gone on as"
+    " quickly as the others. They would have been slower; `time-km` shows how much that can matter."
 )
 
 
@@ -82,10 +82,11 @@ def regress_times(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of effects.
+    """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of
+    effects.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without `interval`
-    the refits for one are left out.
+    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without
+    `interval` the refits for one are left out.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
@@ -109,7 +110,8 @@ def regress_times(
     whole = fitted(np.ones(len(rows), dtype=bool))
     if whole is None:
         return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
-    # The likelihood spends a parameter on each task: its variances are too small by their share of the attempts.
+    # The likelihood spends a parameter on each task: its variances are too small by their share of the
+    # attempts.
     free = 1 - len(whole.coefficients) / int(kept.sum())
     covariance = sums @ whole.covariance[:count, :count] @ sums.T / free
 
@@ -166,7 +168,8 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (condition, its reference): as declared if the primary analysis compares, else with the first.
+    """Return the pairs (condition, its reference): as declared if the primary analysis compares, else with
+    the first.
 
     A declared contrast of two conditions reads "the first against the second".
     """
@@ -188,7 +191,9 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
 def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
-    """Return the time under a condition over that under another, within tasks, with the position in the regression."""
+    """Return the time under a condition over that under another, within tasks, with the position in the
+    regression.
+    """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
@@ -199,14 +204,17 @@ def condition_ratio(
 
 
 def time_ratios(data: StudyData) -> Findings:
-    """Return ratios of times: of conditions, and for a unit of familiarity, forecast and metrics (`time-ratio`)."""
+    """Return ratios of times: of conditions, and for a unit of familiarity, forecast and metrics
+    (`time-ratio`).
+    """
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
         "Ratios of times",
         ("effect", "ratio of times", "sigma of ln t", "solved", "solved only, within tasks"),
-        "Censored log-normal regression within tasks (of metrics: across tasks, with the mode), with the position in "
-        "the person's order. Solved only is what papers print; it is too near to 1, as who takes too long drops out.",
+        "Censored log-normal regression within tasks (of metrics: across tasks, with the mode), with the"
+        " position in the person's order. Solved only is what papers print; it is too near to 1, as who takes"
+        " too long drops out.",
     )
 
     def add(
@@ -247,7 +255,8 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""Answers of people whose effects are estimated: what a unit of each is, and how the answer becomes a column."""
+"""Answers of people whose effects are estimated: what a unit of each is, and how the answer becomes a column.
+"""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -265,10 +274,14 @@ def _beside_conditions(
 def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
     """Return a column for each value of an attribute but the first, which is the reference."""
     values = [str(getattr(row, name)) for row in rows]
-    return {f"{name} {other}": [float(value == other) for value in values] for other in sorted(set(values))[1:]}
+    return {
+        f"{name} {other}": [float(value == other) for value in values] for other in sorted(set(values))[1:]
+    }
 
 
-def _of_metric(data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str) -> TimeRegression | Shortfall:
+def _of_metric(
+    data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str
+) -> TimeRegression | Shortfall:
     known = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
     middle, spread = float(np.mean(list(known.values()))), float(np.std(list(known.values())))
     if not spread:
@@ -283,7 +296,11 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
     """Return the ratio by least squares on solved attempts within tasks, with the interval of HC3 errors."""
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
-    kept = [row for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True) if keep]
+    kept = [
+        row
+        for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True)
+        if keep
+    ]
     helped = np.array([[float(row.condition == condition)] for row in kept]).reshape(-1, 1)
     tasks = Units.of(kept).tasks
     if not _apart(helped, tasks):
@@ -294,7 +311,8 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio of solved attempts from ln t = a + b x + c ln forecast with HC3 errors.
 
-    The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are solved.
+    The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are
+    solved.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
@@ -307,7 +325,9 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
 
 
 def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number | None:
-    """Return exp of the first coefficient, with HC3 errors (MacKinnon & White 1985), as if all were independent."""
+    """Return exp of the first coefficient, with HC3 errors (MacKinnon & White 1985), as if all were
+    independent.
+    """
     if len(rows) <= x.shape[1] or np.linalg.matrix_rank(x) < x.shape[1]:
         return None
     y = log_minutes(rows)
@@ -316,12 +336,18 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
     # HC3 divides each residual by 1 minus its leverage, so it is undefined at a leverage of 1.
     leverage = np.einsum("ij,jk,ik->i", x, inner, x)
     units = Units.of(rows)
-    number = Number(float(np.exp(b[0])), persons=units.person_count, tasks=units.task_count, rows=len(rows), note=note)
+    number = Number(
+        float(np.exp(b[0])), persons=units.person_count, tasks=units.task_count, rows=len(rows), note=note
+    )
     if (leverage > 1 - 1e-9).any():
         return number
     pulled = x * ((y - x @ b) / (1 - leverage))[:, None]
     half = Z_95 * float(np.sqrt((inner @ pulled.T @ pulled @ inner)[0, 0]))
-    return replace(number, iid=(float(np.exp(b[0] - half)), float(np.exp(b[0] + half)))) if half > 1e-9 else number
+    return (
+        replace(number, iid=(float(np.exp(b[0] - half)), float(np.exp(b[0] + half))))
+        if half > 1e-9
+        else number
+    )
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
@@ -331,7 +357,8 @@ def ratios_by_mode(data: StudyData) -> Findings:
     table = found.table(
         "Ratios of times by mode",
         ("condition", "mode", "ratio"),
-        "`A over B` is the ratio of the two ratios: below 1, the condition shortens the times more in A than in B.",
+        "`A over B` is the ratio of the two ratios: below 1, the condition shortens the times more in A than"
+        " in B.",
     )
     if len({row.mode for row in rows}) < 2:
         return Findings()
@@ -361,13 +388,17 @@ def _by_mode(
     modes: Sequence[str],
     contrasts: Mapping[str, Mapping[str, float]],
 ) -> TimeRegression | Shortfall:
-    """Regress times on the condition in each of the modes, all in one regression, so that they can be contrasted."""
+    """Regress times on the condition in each of the modes, all in one regression, so that they can be
+    contrasted.
+    """
     what = f"The ratio of times by mode, {name},"
     rows = [row for row in pair if row.mode in modes]
     if not rows:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
     ways = [(row.condition, row.mode) for row in rows]
-    columns: dict[str, ArrayLike] = {mode: [float(way == (condition, mode)) for way in ways] for mode in modes}
+    columns: dict[str, ArrayLike] = {
+        mode: [float(way == (condition, mode)) for way in ways] for mode in modes
+    }
     return regress_times(what, rows, {**columns, **position_column(rows)}, contrasts=contrasts)
 
 

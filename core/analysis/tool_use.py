@@ -20,8 +20,8 @@ from gistpoint.core.study.rows import AttemptRow, CallRow
 INFORMATION = frozenset({"view", "search"})
 KINDS = ("view", "search", "execute", "other")
 NOTE = (
-    "Information calls read from the codebase: views and searches. Calls that were refused count, because they cost. "
-    "The paper prints no interval."
+    "Information calls read from the codebase: views and searches. Calls that were refused count, because"
+    " they cost. The paper prints no interval."
 )
 DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools are not gistpoint's."
 
@@ -66,7 +66,9 @@ def calls_by_tool(data: StudyData) -> Findings:
         values = []
         for group in members:
             calls = list(map(_called, group.rows))
-            made = {name: mean(group.rows, [float(one[name]) for one in calls], Scale.AMOUNT) for name in names}
+            made = {
+                name: mean(group.rows, [float(one[name]) for one in calls], Scale.AMOUNT) for name in names
+            }
             table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", made))
             values.append(tuple(number.value for number in made.values()))
         counts = tuple((len(group.rows),) * len(names) for group in members)
@@ -91,7 +93,9 @@ def kinds_of_calls(data: StudyData) -> Findings:
     for group in groups:
         execution = execution_of(data, group.condition)
         settings[group.who][execution].append(group)
-        table.row(group.label, execution, len(group.rows), *found.numbers_of(group.label, profile([group.rows])))
+        table.row(
+            group.label, execution, len(group.rows), *found.numbers_of(group.label, profile([group.rows]))
+        )
     for who, by_execution in settings.items():
         pair = by_execution["without"], by_execution["with"]
         if list(map(len, pair)) == [1, 1]:
@@ -118,11 +122,13 @@ def information_calls(row: AttemptRow) -> int:
 def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
     """Return the mean calls of an attempt and which percentages view, search, execute, do something else.
 
-    Percentages are of all calls and sum to 100. Of several sides, such as with and without execution, the figures are
-    the means of the sides' own.
+    Percentages are of all calls and sum to 100. Of several sides, such as with and without execution, the
+    figures are the means of the sides' own.
     """
     rows = [row for side in sides for row in side]
-    counted = [Counter(call.kind if call.kind in KINDS else "other" for call in own_calls(row)) for row in rows]
+    counted = [
+        Counter(call.kind if call.kind in KINDS else "other" for call in own_calls(row)) for row in rows
+    ]
     table = np.array([[one[kind] for kind in KINDS] for one in counted], dtype=float)
     side_of = np.repeat(np.arange(len(sides)), [len(side) for side in sides])
 

@@ -65,7 +65,9 @@ def difference_by_task(
         return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
 
     spread = jackknife(units, estimate, interval=interval)
-    number = spread.number(Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side]))
+    number = spread.number(
+        Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side])
+    )
     # Means of floats that should be equal differ in the last digits: a tie is no win.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
@@ -98,7 +100,9 @@ def sign_test(better: int, worse: int) -> float:
 
 
 def holm(p: Sequence[float]) -> tuple[float, ...]:
-    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6), in their order."""
+    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6), in their
+    order.
+    """
     adjusted, highest = [0.0] * len(p), 0.0
     for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
         highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
@@ -148,7 +152,9 @@ def people_and_models(data: StudyData) -> Findings:
                 found.number(f"{name}/{mode}/{metric}/{third}", part)
                 parts.row(mode, one.label, model.label, metric, third, part)
     marks = (Bars.of("", bars),)
-    found.plot(Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %."))
+    found.plot(
+        Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
+    )
     if unlike:
         found.settings(known)
         found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
@@ -165,7 +171,10 @@ _COLUMNS = (
     "Holm",
     "settings",
 )
-NOTE = "The mean over tasks of the difference of rates. Holm over the models that the same people are put beside."
+NOTE = (
+    "The mean over tasks of the difference of rates. Holm over the models that the same people are put"
+    " beside."
+)
 
 
 def _pairs(members: Sequence[PooledRows]) -> Iterator[tuple[PooledRows, PooledRows]]:
@@ -191,7 +200,9 @@ def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
 
 
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
-    """Return the difference in each third of the shared tasks by the declared metrics; thirds need different values."""
+    """Return the difference in each third of the shared tasks by the declared metrics; thirds need different
+    values.
+    """
     made = []
     for metric in data.study.report.difficulty:
         known = _metric(data, sorted(one.tasks & model.tasks), metric)

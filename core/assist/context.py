@@ -1,4 +1,5 @@
-"""What the assistant's model is sent: what the person has been shown, the editor, the conversation, and nothing else.
+"""What the assistant's model is sent: what the person has been shown, the editor, the conversation, and
+nothing else.
 
 A pure function of the attempt's state, so that an audit can build each context again from the journal.
 """
@@ -101,7 +102,9 @@ def _calls(sent: Sequence[AttemptCall], left_out: Sequence[AttemptCall]) -> str:
 
 
 def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
-    """Return the numbers of the exchanges whose context, built again from the events before, has another hash."""
+    """Return the numbers of the exchanges whose context, built again from the events before, has another
+    hash.
+    """
     state, wrong = AttemptState(), list[int]()
     for event in events:
         data = event.data

@@ -45,7 +45,9 @@ def assist_left(state: AttemptState, settings: ChatSettings) -> AssistLeft:
 
 
 class Assistant:
-    """The assistant of one attempt. It costs no tool use; the model sees `context.context_of`, and has no tools."""
+    """The assistant of one attempt. It costs no tool use; the model sees `context.context_of`, and has no
+    tools.
+    """
 
     def __init__(self, attempt: Attempt, model: ChatModel, settings: ChatSettings) -> None:
         self._attempt, self._model, self.settings = attempt, model, settings
@@ -68,7 +70,9 @@ class Assistant:
                 hint="Say it in fewer words.",
             )
         if not self._asking.acquire(blocking=False):
-            raise AttemptError("The assistant still has to answer.", hint="Wait for its answer, or cancel it.")
+            raise AttemptError(
+                "The assistant still has to answer.", hint="Wait for its answer, or cancel it."
+            )
         try:
             return self._ask(text, buffer, cancel)
         finally:

@@ -1,7 +1,7 @@
 """A repair helped by a gist: the first failing test of the corrupted tree in one file, made by program.
 
-The gist is made of what a solver has anyway, the corrupted tree; a line of the original that is not in that tree must
-not be in it.
+The gist is made of what a solver has anyway, the corrupted tree; a line of the original that is not in that
+tree must not be in it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def make_help(
         with tempfile.TemporaryDirectory(prefix="gistpoint-help-") as scratch:
             gist = write_gist_task(repository, entrypoint, made, Path(scratch))
             judge = GistJudge(gist, gist_answer(read_answer(gist)), runner)
-            found = reference_of(judge, lambda given: ReferenceMaker(given, clock, seconds, cancel=run.cancel))
+            found = reference_of(
+                judge, lambda given: ReferenceMaker(given, clock, seconds, cancel=run.cancel)
+            )
         if not found.faithful:
             reason = f"{entrypoint.text}: {found.reason}"
         elif leaked := leaked_line(found.text, tree, answer):
@@ -66,10 +68,14 @@ def make_help(
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
-    """Return a line of an original function that is in a gist and not in the corrupted tree; empty if there is none."""
+    """Return a line of an original function that is in a gist and not in the corrupted tree; empty if there
+    is none.
+    """
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
-        line.strip() for _, source in tree.read_all(".py") for line in source.decode("utf-8", "replace").splitlines()
+        line.strip()
+        for _, source in tree.read_all(".py")
+        for line in source.decode("utf-8", "replace").splitlines()
     }
     originals = (line.strip() for target in answer.targets for line in target.original.splitlines())
     return next((line for line in originals if line in lines and line not in corrupted), "")

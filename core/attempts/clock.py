@@ -1,7 +1,7 @@
 """The clocks of an attempt, derived from its events and never stored.
 
-Time between two events of one process counts for the pane that had the focus. Between two processes no clock runs.
-The machine's sleep shows as the difference between the spans of the two clocks.
+Time between two events of one process counts for the pane that had the focus. Between two processes no clock
+runs. The machine's sleep shows as the difference between the spans of the two clocks.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ class IdleStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time without input that counts as idle and could still be claimed as work, by the activity that had the focus."""
+    """Time without input that counts as idle and could still be claimed as work, by the activity that had the
+    focus.
+    """
 
     spans: tuple[tuple[ClockActivity, int], ...] = ()
     """Milliseconds of spans that have ended."""
     idle: bool = False
     """Whether there was no input since the question appeared."""
     grows: ClockActivity | None = None
-    """The activity as which the current span can be claimed; None after input or after the code was hidden."""
+    """The activity as which the current span can be claimed; None after input or after the code was hidden.
+    """
     idle_before_ms: int = 0
     """The clock's idle time before that span."""
 
@@ -61,7 +64,9 @@ class Doubt:
 NO_DOUBT = Doubt()
 
 
-def asked(doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int) -> tuple[Doubt, Clock]:
+def asked(
+    doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int
+) -> tuple[Doubt, Clock]:
     """Return doubt and clock after the question; the time since the last input counts as idle."""
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
@@ -71,7 +76,8 @@ def asked(doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: in
 def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: ClockActivity) -> Clock:
     """Return the clock after an answer, which applies to all of the time in doubt.
 
-    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says that it was.
+    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says that
+    it was.
     """
     if doubt:
         for claimed, ms in doubt.stopped(clock, idle=False).spans if answer == "worked" else ():
@@ -121,7 +127,9 @@ ACTIVITY_OF_PANE = {
 
 
 class Clock(Struct, frozen=True):
-    """Milliseconds by activity up to the last event, the activity since then, and the time that the machine slept."""
+    """Milliseconds by activity up to the last event, the activity since then, and the time that the machine
+    slept.
+    """
 
     reading: int = 0
     exploring: int = 0

@@ -1,6 +1,7 @@
 """The engine of an attempt: takes a solver's actions, appends events, and keeps the state that they fold to.
 
-Every method may be called from any thread. One tool call runs at a time; while it runs, the others stay responsive.
+Every method may be called from any thread. One tool call runs at a time; while it runs, the others stay
+responsive.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ class Attempt:
                 backend=harness.backend,
                 tool_semantics=tool_semantics,
                 tool_names=tuple(
-                    tool.name for tool in harness.tools(structs.replace(self.state, budgets=self.task.budgets))
+                    tool.name
+                    for tool in harness.tools(structs.replace(self.state, budgets=self.task.budgets))
                 ),
                 conditions_sha256=conditions_sha256(self.task, of_kind, brief, tool_semantics),
             )
@@ -227,12 +229,12 @@ class Attempt:
     ) -> ToolResult:
         """Call a tool; blocks until it has answered. Raises `AttemptError` if no call can be made now.
 
-        Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments as
-        received; it is parsed if `arguments` is None. `turn` is the turn of the reply that requests the call; the
-        default is the call's number. `automatic` says why the program calls by itself, for the solver. `extra` is
-        journalled with the call: the id by which a model's reply asked for it. A submission whose run is cancelled
-        counts. If the kind of task requires it, unsaved typing is saved first, by a separate step. A call that takes
-        the last step also hands in the present text.
+        Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments
+        as received; it is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
+        call; the default is the call's number. `automatic` says why the program calls by itself, for the
+        solver. `extra` is journalled with the call: the id by which a model's reply asked for it. A
+        submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
+        first, by a separate step. A call that takes the last step also hands in the present text.
         """
         self._complete_automatic(run)
         with self._lock:
@@ -275,7 +277,8 @@ class Attempt:
             self._left = True
 
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
-        """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives up.
+        """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives
+        up.
 
         `finish_pending` has it judged. Kinds of task without automatic hand-ins end at once.
         """
@@ -287,11 +290,15 @@ class Attempt:
                 self.append(AttemptEnded(reason.value, _value(code)))
                 return
             self._save_typed(tool, {})
-            made = CallMade(call_id="", tool=tool.name, arguments={}, automatic=reason.value, code=_value(code))
+            made = CallMade(
+                call_id="", tool=tool.name, arguments={}, automatic=reason.value, code=_value(code)
+            )
             self._begin(made)
 
     def model_turn(self, turn: ModelTurn) -> None:
-        """Record a model's reply, before its calls are made. Raises `AttemptError` if no call can be made now."""
+        """Record a model's reply, before its calls are made. Raises `AttemptError` if no call can be made
+        now.
+        """
         with self._lock:
             self._require_running()
             self.append(turn)
@@ -361,7 +368,9 @@ class Attempt:
                 self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Save half-written code under the name of the function or file that it will replace; synced in groups."""
+        """Save half-written code under the name of the function or file that it will replace; synced in
+        groups.
+        """
         with self._lock:
             known = self.state.buffered(buffer)
             if known != text and not self.state.ended:
@@ -377,7 +386,9 @@ class Attempt:
         """Record that text was pasted, and whether the brief or a result had shown it."""
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
-            self.append(AffordanceUsed.paste(text, (self._harness.brief(self.task), *answers), outside=outside))
+            self.append(
+                AffordanceUsed.paste(text, (self._harness.brief(self.task), *answers), outside=outside)
+            )
 
     def use_affordance(self, kind: str, times: int = 1) -> None:
         """Count the use of an affordance: it costs no budget, and models don't have it."""
@@ -470,7 +481,9 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call. One that is not bound yet, such as one of a process that died, is bound from its event."""
+        """Answer a call. One that is not bound yet, such as one of a process that died, is bound from its
+        event.
+        """
         started = self._time.mono_ms()
         try:
             if bound is None:
@@ -493,7 +506,9 @@ class Attempt:
         if outcome.found is not None:
             self.found[call.call_id] = outcome.found
         with self._lock:
-            left = old.spend(tool_uses=charged.tool_uses, submissions=charged.submissions, scores=charged.scores or 0)
+            left = old.spend(
+                tool_uses=charged.tool_uses, submissions=charged.submissions, scores=charged.scores or 0
+            )
             text = "\n".join([output.text, *self._harness.remark(charged, left, self.state)])
             scores = left.scores if self.state.budgets.scores else UNSET
             self.append(
@@ -527,7 +542,9 @@ def _value(code: GiveUpCode | None) -> str | UnsetType:
 
 
 def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrolment in the form of the header; people have no settings, and only studies have a protocol."""
+    """Return an enrolment in the form of the header; people have no settings, and only studies have a
+    protocol.
+    """
     data, solver = asdict(enrolment), dict(enrolment.solver)
     for name in ("solver", "protocol_sha256", "assistance", "gist_help_sha256"):
         data[name] = data[name] or UNSET

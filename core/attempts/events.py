@@ -1,8 +1,9 @@
 """The events of an attempt. An attempt is the list of its events; no part of it is stored elsewhere.
 
-Every event has its place, two clocks, the hash of the line before it, and data: one record per type, whose fields are
-written in the order of their declaration. A default is the meaning of a member that an earlier version did not write;
-members that a newer version adds are ignored. Types that a reader does not know are kept and shown.
+Every event has its place, two clocks, the hash of the line before it, and data: one record per type, whose
+fields are written in the order of their declaration. A default is the meaning of a member that an earlier
+version did not write; members that a newer version adds are ignored. Types that a reader does not know are
+kept and shown.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ class AttemptStarted(EventData, frozen=True):
     budgets: Budgets = Budgets()
     backend: BackendRecord = BackendRecord("")
     tool_semantics: int = 1
-    """The rule for calls that can't be carried out: under 1 they cost nothing, under 2 see `TaskHarness.refuse`."""
+    """The rule for calls that can't be carried out: under 1 they cost nothing, under 2 see
+    `TaskHarness.refuse`.
+    """
     tool_names: tuple[str, ...] | UnsetType = UNSET
     """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
     model: str | UnsetType = UNSET
@@ -598,7 +601,9 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """One line of a journal. Times are milliseconds; `prev` is the sha256 of the line before, without its newline."""
+    """One line of a journal. Times are milliseconds; `prev` is the sha256 of the line before, without its
+    newline.
+    """
 
     seq: int
     type: str

@@ -33,7 +33,9 @@ Exchanges = tuple[AssistExchange, ...]
 def exchanges_after(exchanges: Exchanges, data: AssistAsked | AssistAnswered, at_ms: int) -> Exchanges:
     """Return the conversation after a question or an answer at a time of the active clock."""
     if isinstance(data, AssistAsked):
-        asked = AssistExchange(data.exchange, data.text, data.buffer or "", data.calls, data.left_out, at_ms=at_ms)
+        asked = AssistExchange(
+            data.exchange, data.text, data.buffer or "", data.calls, data.left_out, at_ms=at_ms
+        )
         return (*exchanges, asked)
     return tuple(
         replace(one, reply=data.text, problem=data.problem or "", tokens=data.usage.tokens)

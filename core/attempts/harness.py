@@ -78,7 +78,9 @@ class Log(Protocol):
 
 
 class TaskHarness(ABC):
-    """The tools of one kind of task, the tree that they see, and the results of calls. Its only state is the events."""
+    """The tools of one kind of task, the tree that they see, and the results of calls. Its only state is the
+    events.
+    """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
         """`backend` is the isolation that code runs in."""
@@ -111,7 +113,9 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: the hash of its tools, and what the solver begins with."""
+        """Return the kind's data for `attempt_started`: the hash of its tools, and what the solver begins
+        with.
+        """
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
@@ -126,11 +130,14 @@ class TaskHarness(ABC):
         left, submissions = state.remaining, int(tool.submits)
         return Price(1, submissions, left.tool_uses == 1, tool.submits and left.submissions == 1)
 
-    def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
-        """Return the call, without its id, that has to save unsaved typing before a call of `tool`, if there is one.
+    def to_save(
+        self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
+    ) -> CallMade | None:
+        """Return the call, without its id, that has to save unsaved typing before a call of `tool`, if there
+        is one.
 
-        None if there is nothing to save, as in kinds whose submissions contain their text. Raises `AttemptError`
-        if the other call would then be impossible.
+        None if there is nothing to save, as in kinds whose submissions contain their text. Raises
+        `AttemptError` if the other call would then be impossible.
         """
         return None
 
@@ -150,7 +157,9 @@ class TaskHarness(ABC):
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Answer a call that can't be carried out, such as an unknown tool or wrong arguments; it costs a tool use."""
+        """Answer a call that can't be carried out, such as an unknown tool or wrong arguments; it costs a
+        tool use.
+        """
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
@@ -162,7 +171,9 @@ class TaskHarness(ABC):
         return EndReason.CALLS_EXHAUSTED if state.remaining.tool_uses == 0 else None
 
     def last_call(self, state: AttemptState) -> Tool | None:
-        """Return the tool that is called automatically when a limit is reached; None if the attempt just ends."""
+        """Return the tool that is called automatically when a limit is reached; None if the attempt just
+        ends.
+        """
         return None
 
 
@@ -193,7 +204,9 @@ class TaskJudge(Protocol):
         ...
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its header."""
+        """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its
+        header.
+        """
         ...
 
     def harness(self, task: Task) -> TaskHarness:

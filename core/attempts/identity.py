@@ -51,7 +51,8 @@ class Enrolment:
     assignment: str | None = None
     comforts_off: tuple[str, ...] = field(default_factory=tuple)
     solver: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of a solver that is a program, as in the journal; the member `model` is the model's name."""
+    """The settings of a solver that is a program, as in the journal; the member `model` is the model's name.
+    """
     protocol_sha256: str = ""
     """The protocol of the study."""
     assistance: str = ""
@@ -66,14 +67,18 @@ def is_code(text: str) -> bool:
 
 
 def participant_code(code: str) -> str:
-    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` if it is not a code."""
+    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` if it is not a
+    code.
+    """
     if code and not is_code(code):
         raise AttemptError(f"{code[:60]!r} can't be the code of a participant.", hint=CODE_HINT)
     return code
 
 
 def new_attempt_id(utc_ms: int) -> str:
-    """Return an id that sorts by time: ten characters of milliseconds and ten random ones, in Crockford's base 32."""
+    """Return an id that sorts by time: ten characters of milliseconds and ten random ones, in Crockford's
+    base 32.
+    """
     return _base32(utc_ms, TIME_CHARACTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
 
 

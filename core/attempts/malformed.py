@@ -1,7 +1,7 @@
 """Calls that can't be carried out: what is wrong with them, and how they are journalled.
 
-The answer to such a call depends only on its event, so a process that resumes the attempt, and a replay, answer it as
-the first process did. Its cost is decided by the harness (docs/decisions/0049).
+The answer to such a call depends only on its event, so a process that resumes the attempt, and a replay,
+answer it as the first process did. Its cost is decided by the harness (docs/decisions/0049).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ RAW_CHARACTERS = 100_000
 """How many characters of a malformed call's arguments are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""Most arguments that are journalled if they are too large; more than any tool has, so that one of them is unknown."""
+"""Most arguments that are journalled if they are too large; more than any tool has, so that one of them is
+unknown.
+"""
 
 
 class Malformed(StrEnum):
@@ -37,7 +39,8 @@ class Malformed(StrEnum):
 def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str) -> CallMade:
     """Return the event of a call that can't be carried out; the engine gives it its id.
 
-    `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if no tool has the name.
+    `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if no tool has
+    the name.
     """
     fault = given if isinstance(given, Malformed) else Malformed.BAD_ARGUMENTS
     return CallMade(
@@ -57,7 +60,9 @@ def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
         raise RefusalError(f"The arguments of {tool.name} are not one JSON object; it takes {tool.usage()}.")
     bound = tool.bind(call.arguments)
     if call.malformed:
-        raise RefusalError(f"The arguments do not fit the declaration of {tool.name}; it takes {tool.usage()}.")
+        raise RefusalError(
+            f"The arguments do not fit the declaration of {tool.name}; it takes {tool.usage()}."
+        )
     return bound
 
 
@@ -75,7 +80,9 @@ def _no_json(constant: str) -> None:
 
 
 def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
-    """Return the arguments in the text of a call, or its fault; a text too long for the journal counts as not JSON."""
+    """Return the arguments in the text of a call, or its fault; a text too long for the journal counts as not
+    JSON.
+    """
     try:
         value = json_object(raw)
     except ValueError:
@@ -98,7 +105,10 @@ def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
         small = False
     if small:
         return dict(arguments)
-    return {str(name)[:_NAME_CHARACTERS]: _flat(value) for name, value in islice(arguments.items(), _MOST_ARGUMENTS)}
+    return {
+        str(name)[:_NAME_CHARACTERS]: _flat(value)
+        for name, value in islice(arguments.items(), _MOST_ARGUMENTS)
+    }
 
 
 def _flat(value: object) -> object:

@@ -14,7 +14,9 @@ class AttemptResult(StrEnum):
 
     SOLVED = "solved"
     TO_BE_READ = "solved, to be read"
-    """The tests pass, the submission is suspicious, and no reviewers have settled it: it does not count as solved."""
+    """The tests pass, the submission is suspicious, and no reviewers have settled it: it does not count as
+    solved.
+    """
     NOT_SOLVED = "not solved"
 
     @property
@@ -26,8 +28,8 @@ class AttemptResult(StrEnum):
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
     """Return the result of a run whose tests passed or did not.
 
-    `suspicious` says why the pass is to be read; `accepted` is the reviewers' decision: None if there is none yet, or
-    if they disagree.
+    `suspicious` says why the pass is to be read; `accepted` is the reviewers' decision: None if there is none
+    yet, or if they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED
@@ -63,9 +65,9 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return why a pass is to be read before it counts (`formats.md`, confirmation).
 
-    `marks` are those of its text. A confirmed pass counts whatever its marks, if all tests that fail with the corrupted
-    function confirm it: a submission that is right in some of them may have patched what judges the others. A
-    contradicted pass needs a reviewer.
+    `marks` are those of its text. A confirmed pass counts whatever its marks, if all tests that fail with the
+    corrupted function confirm it: a submission that is right in some of them may have patched what judges the
+    others. A contradicted pass needs a reviewer.
     """
     if confirmation is None:
         return tuple(marks)
@@ -108,7 +110,8 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 
 
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
-    """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any run.
+    """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any
+    run.
 
     `confirmations` are the words of each run about its confirmation, which `standing_in` reads.
     """

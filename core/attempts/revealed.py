@@ -1,7 +1,8 @@
-"""The parts of the repository that tool results have revealed: tree, completion and search may know only these.
+"""The parts of the repository that tool results have revealed: tree, completion and search may know only
+these.
 
-The module also extracts sources and traced functions from an answer: from its event, or from its wording for versions
-that recorded only texts.
+The module also extracts sources and traced functions from an answer: from its event, or from its wording for
+versions that recorded only texts.
 """
 
 from __future__ import annotations

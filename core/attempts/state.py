@@ -1,4 +1,6 @@
-"""The pure fold from events to the state that the screens draw; live work, resuming and replay all go through it."""
+"""The pure fold from events to the state that the screens draw; live work, resuming and replay all go through
+it.
+"""
 
 from __future__ import annotations
 
@@ -232,7 +234,9 @@ class Submission:
     def flags(self) -> tuple[str, ...]:
         """The flags of a gist's score."""
         given = self.metrics.get("flags")
-        return tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
+        return (
+            tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +272,8 @@ NOT_STARTED = AttemptStarted()
 class AttemptState(Struct, frozen=True):
     """Everything known of an attempt after some number of its events.
 
-    A struct, because the fold replaces it several times for each event, and a dataclass takes ten times as long.
+    A struct, because the fold replaces it several times for each event, and a dataclass takes ten times as
+    long.
     """
 
     header: AttemptStarted = NOT_STARTED
@@ -360,7 +365,9 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def given_back(self) -> int:
-        """How many submissions were given back because the harness did not begin (`RunStatus.HARNESS_FAILED`)."""
+        """How many submissions were given back because the harness did not begin
+        (`RunStatus.HARNESS_FAILED`).
+        """
         return sum(not s.counts and s.status == RunStatus.HARNESS_FAILED for s in self.submissions)
 
     @property
@@ -486,7 +493,9 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
         case QuestionnaireAnswered():
             return structs.replace(state, questionnaires=(*state.questionnaires, data))
         case AssistAsked() | AssistAnswered():
-            return structs.replace(state, exchanges=exchanges_after(state.exchanges, data, state.clock.active))
+            return structs.replace(
+                state, exchanges=exchanges_after(state.exchanges, data, state.clock.active)
+            )
         case ModelTurn():
             return structs.replace(state, turns=(*state.turns, data))
         case HandedOver():
@@ -631,7 +640,9 @@ def _idle_prompted(state: AttemptState, data: IdlePrompted, now: int) -> Attempt
 def _buffer_edited(state: AttemptState, data: BufferEdited) -> AttemptState:
     if state.of_kind.buffered(data.buffer) is not None:
         return state
-    return structs.replace(state, buffers={**state.buffers, data.buffer: data.after(state.buffers.get(data.buffer))})
+    return structs.replace(
+        state, buffers={**state.buffers, data.buffer: data.after(state.buffers.get(data.buffer))}
+    )
 
 
 def _suspect_marked(state: AttemptState, data: SuspectMarked) -> AttemptState:

@@ -1,4 +1,5 @@
-"""The static call graph of Python sources, from an analysis of what each name may hold, and calls seen in runs.
+"""The static call graph of Python sources, from an analysis of what each name may hold, and calls seen in
+runs.
 
 It is independent of tasks. The public names are in this module; the modules inside are private.
 """

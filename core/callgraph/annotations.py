@@ -6,10 +6,28 @@ import ast
 from collections.abc import Iterable
 
 from gistpoint.core.callgraph.program import Program
-from gistpoint.core.callgraph.values import NOTHING, AnalysisScope, Class, Generated, Instance, Value, Variable
+from gistpoint.core.callgraph.values import (
+    NOTHING,
+    AnalysisScope,
+    Class,
+    Generated,
+    Instance,
+    Value,
+    Variable,
+)
 from gistpoint.core.code.parsing import parse_expression
 
-_UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
+_UNIONS = {
+    "Optional",
+    "Union",
+    "Annotated",
+    "Final",
+    "ClassVar",
+    "Required",
+    "NotRequired",
+    "Awaitable",
+    "Coroutine",
+}
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
 _ITERATORS = {"Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Iterable", "AsyncIterable"}
 _SEQUENCES = {

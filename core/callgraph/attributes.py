@@ -102,10 +102,18 @@ class Attributes:
         elif isinstance(value, Property):
             call = CallSite(scope, "", Arguments(), result, CallEvidence.PROPERTY)
             self.solver.watch(value.getter, partial(self.calls.apply_bound, call, receiver))
-        elif isinstance(value, Instance) and "__get__" in self.program.class_names and self._has(value.cls, "__get__"):
+        elif (
+            isinstance(value, Instance)
+            and "__get__" in self.program.class_names
+            and self._has(value.cls, "__get__")
+        ):
             owner = self.solver.holding(as_class(receiver))
             call = CallSite(
-                scope, "__get__", Arguments([self.solver.holding(receiver), owner]), result, CallEvidence.PROTOCOL
+                scope,
+                "__get__",
+                Arguments([self.solver.holding(receiver), owner]),
+                result,
+                CallEvidence.PROTOCOL,
             )
             self.calls.special(call, value, "__get__")
         else:
@@ -114,7 +122,9 @@ class Attributes:
     def _has(self, cls: Class, name: str) -> bool:
         return first_with(cls.mro, name) is not None
 
-    def _read_class(self, scope: AnalysisScope, name: str, result: Variable, value: Class | OpenClass) -> None:
+    def _read_class(
+        self, scope: AnalysisScope, name: str, result: Variable, value: Class | OpenClass
+    ) -> None:
         cls = value if isinstance(value, Class) else value.cls
         if name in self.program.stored_names:
             self.solver.copy(self.program.fields_seen(cls, name, exact=isinstance(value, Class)), result)
@@ -132,7 +142,9 @@ class Attributes:
         else:
             self.solver.add(result, value)
 
-    def read_module(self, name: str, result: Variable, value: ModuleValue, *, submodule_first: bool = False) -> None:
+    def read_module(
+        self, name: str, result: Variable, value: ModuleValue, *, submodule_first: bool = False
+    ) -> None:
         """Let `result` hold the values of a module's name; a submodule if nothing is bound to the name."""
         submodule = self.program.hierarchy.submodule(value, name)
         bound = value.scope is not None and (name in value.scope.bound or name in value.scope.variables)
@@ -192,11 +204,17 @@ class Attributes:
             call = CallSite(scope, "__delattr__", Arguments([named]), NOTHING, CallEvidence.PROTOCOL)
             self.calls.special(call, value, "__delattr__")
 
-    def _computed(self, scope: AnalysisScope, receiver: Instance, source: Variable, slot: str, value: Value) -> None:
+    def _computed(
+        self, scope: AnalysisScope, receiver: Instance, source: Variable, slot: str, value: Value
+    ) -> None:
         if isinstance(value, Property):
-            call = CallSite(scope, "", Arguments([] if slot == "deleter" else [source]), NOTHING, CallEvidence.PROPERTY)
+            call = CallSite(
+                scope, "", Arguments([] if slot == "deleter" else [source]), NOTHING, CallEvidence.PROPERTY
+            )
             function = value.setter if slot == "setter" else value.deleter
             self.solver.watch(function, partial(self.calls.apply_bound, call, receiver))
         elif isinstance(value, Instance) and slot == "setter":
             arguments = Arguments([self.solver.holding(receiver), source])
-            self.calls.special(CallSite(scope, "__set__", arguments, NOTHING, CallEvidence.PROTOCOL), value, "__set__")
+            self.calls.special(
+                CallSite(scope, "__set__", arguments, NOTHING, CallEvidence.PROTOCOL), value, "__set__"
+            )

@@ -78,7 +78,9 @@ class Guesses:
             return None
         found = self._by_name.get(name, [])
         if len(found) > 1:
-            roots = [item for item in found if item.cls and all(o.cls and item.cls in o.cls.mro for o in found)]
+            roots = [
+                item for item in found if item.cls and all(o.cls and item.cls in o.cls.mro for o in found)
+            ]
             return roots[0] if roots else None
         return found[0] if found else None
 
@@ -91,10 +93,12 @@ Result = TypeVar("Result")
 
 
 def run_deep(work: Callable[[], Result]) -> Result:
-    """Return `work()`, run in a thread with a large stack and a high recursion limit; its exceptions are passed on.
+    """Return `work()`, run in a thread with a large stack and a high recursion limit; its exceptions are
+    passed on.
 
-    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector is off meanwhile: it would
-    repeatedly scan a growing graph of objects that all stay alive. `work` must not call this again.
+    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector is off
+    meanwhile: it would repeatedly scan a growing graph of objects that all stay alive. `work` must not call
+    this again.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -129,9 +133,9 @@ def _deep() -> Iterator[None]:
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
     """Return the static call graph of `files` (path to source bytes; files that are not `.py` are left out).
 
-    Calls made in lambdas, comprehensions and class bodies belong to the function around them; `keep_lambdas` makes
-    each lambda a node of its own. Files that do not parse are in `skipped`. Works in a separate thread, with the stack
-    that deep expressions need.
+    Calls made in lambdas, comprehensions and class bodies belong to the function around them; `keep_lambdas`
+    makes each lambda a node of its own. Files that do not parse are in `skipped`. Works in a separate thread,
+    with the stack that deep expressions need.
     """
     return run_deep(lambda: _build(files, keep_lambdas=keep_lambdas))
 
@@ -174,7 +178,9 @@ def solve(program: Program, guesses: Guesses) -> None:
         program.solver.run()
 
 
-def _graph(program: Program, definitions: Definitions, skipped: Mapping[str, str], *, keep_lambdas: bool) -> CallGraph:
+def _graph(
+    program: Program, definitions: Definitions, skipped: Mapping[str, str], *, keep_lambdas: bool
+) -> CallGraph:
     folded = {} if keep_lambdas else definitions.folded
     edges: dict[tuple[str, str], dict[CallEvidence, None]] = {}
     for (caller, callee), found in program.edges.items():

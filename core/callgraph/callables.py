@@ -145,7 +145,9 @@ class Callables:
         if not self.calls.special(inner, made, "__init__") and cls.data_fields:
             self._set_fields(call, cls)
         self.calls.special(
-            CallSite(call.scope, "__post_init__", Arguments(), NOTHING, CallEvidence.CONSTRUCTOR), made, "__post_init__"
+            CallSite(call.scope, "__post_init__", Arguments(), NOTHING, CallEvidence.CONSTRUCTOR),
+            made,
+            "__post_init__",
         )
         for _, variable in self.calls.versions(cls, "__new__", exact=exact):
             class_variable = self.solver.holding(value)
@@ -186,7 +188,9 @@ class Callables:
 
 
 def _narrowed(function: Function, receiver: Value) -> Value:
-    """Return the receiver as its method sees it: an instance of a subclass if the version of that subclass runs."""
+    """Return the receiver as its method sees it: an instance of a subclass if the version of that subclass
+    runs.
+    """
     cls = function.cls
     if cls is None or not isinstance(receiver, Instance | OpenClass) or cls in receiver.cls.mro:
         return receiver

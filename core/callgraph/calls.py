@@ -1,4 +1,6 @@
-"""Calls of the values of a variable: each kind of value runs them in its own way, special methods by its class."""
+"""Calls of the values of a variable: each kind of value runs them in its own way, special methods by its
+class.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,11 @@ class Calls:
             runner(call, value)
 
     def versions(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
-        """Yield the class attributes `name` of an instance: the one that its class has, and those of subclasses.
+        """Yield the class attributes `name` of an instance: the one that its class has, and those of
+        subclasses.
 
-        Those count only if the instance may be of a subclass, and its class has none or an abstract one: in other cases
-        a run confirmed too few of them.
+        Those count only if the instance may be of a subclass, and its class has none or an abstract one: in
+        other cases a run confirmed too few of them.
         """
         if name not in self.program.class_names:
             return

@@ -113,7 +113,9 @@ class Containers:
         if not any(isinstance(value, Constant) for value in self.solver.values(index)):
             self.solver.copy(container.items, result)
 
-    def store(self, scope: AnalysisScope, base: Variable, key: Key, index: Variable, source: Variable) -> None:
+    def store(
+        self, scope: AnalysisScope, base: Variable, key: Key, index: Variable, source: Variable
+    ) -> None:
         """Note `base[index] = source`."""
         call = CallSite(scope, "__setitem__", Arguments([index, source]), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._store, call, key, index, source))
@@ -152,9 +154,12 @@ class Containers:
         elif isinstance(value, Instance):
             begin, step = ("__aiter__", "__anext__") if asynchronous else ("__iter__", "__next__")
             made = self.solver.variable()
-            if self.calls.special(CallSite(scope, begin, Arguments(), made, CallEvidence.PROTOCOL), value, begin):
+            if self.calls.special(
+                CallSite(scope, begin, Arguments(), made, CallEvidence.PROTOCOL), value, begin
+            ):
                 self.solver.watch(
-                    made, partial(self._advance, CallSite(scope, step, Arguments(), result, CallEvidence.PROTOCOL))
+                    made,
+                    partial(self._advance, CallSite(scope, step, Arguments(), result, CallEvidence.PROTOCOL)),
                 )
             else:
                 self.calls.special(
@@ -177,7 +182,8 @@ class Containers:
         """Return the variable of the result of `next(base)`."""
         result = self.solver.variable()
         self.solver.watch(
-            base, partial(self._advance, CallSite(scope, "__next__", Arguments(), result, CallEvidence.PROTOCOL))
+            base,
+            partial(self._advance, CallSite(scope, "__next__", Arguments(), result, CallEvidence.PROTOCOL)),
         )
         return result
 

@@ -10,7 +10,15 @@ from gistpoint.core.callgraph.containers import Key
 from gistpoint.core.callgraph.graph import CallEvidence
 from gistpoint.core.callgraph.program import CallSite
 from gistpoint.core.callgraph.semantics import BINARY, COMPARED, REFLECTED, UNARY, Semantics
-from gistpoint.core.callgraph.values import NOTHING, AnalysisScope, Arguments, Builtin, Function, Generated, Variable
+from gistpoint.core.callgraph.values import (
+    NOTHING,
+    AnalysisScope,
+    Arguments,
+    Builtin,
+    Function,
+    Generated,
+    Variable,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +61,9 @@ class Targets:
             self._unpack(frame, target.elts, variable)
 
     def _unpack(self, frame: NameFrame, targets: list[ast.expr], variable: Variable) -> None:
-        starred = next((place for place, item in enumerate(targets) if isinstance(item, ast.Starred)), len(targets))
+        starred = next(
+            (place for place, item in enumerate(targets) if isinstance(item, ast.Starred)), len(targets)
+        )
         looped = self.semantics.containers.iterate(frame.scope, variable)
         for place, target in enumerate(targets):
             if place < starred:
@@ -76,7 +86,9 @@ class Targets:
             and not any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts])
         ):
             variables = [self._part(frame, *pair) for pair in zip(target.elts, value.elts, strict=True)]
-            for (item, part), variable in zip(zip(target.elts, value.elts, strict=True), variables, strict=True):
+            for (item, part), variable in zip(
+                zip(target.elts, value.elts, strict=True), variables, strict=True
+            ):
                 if variable is None:
                     self.assign(frame, item, part)
                 else:
@@ -121,7 +133,9 @@ class Targets:
         elif isinstance(pattern, ast.MatchMapping):
             for key, item in zip(pattern.keys, pattern.patterns, strict=True):
                 known, index = self.expressions.index(frame, key)
-                self.match(frame, item, self.semantics.containers.subscript(frame.scope, subject, known, index))
+                self.match(
+                    frame, item, self.semantics.containers.subscript(frame.scope, subject, known, index)
+                )
 
     def _match_class(self, frame: NameFrame, pattern: ast.MatchClass, subject: Variable) -> None:
         held = self.narrowed(frame, pattern, subject)
@@ -261,7 +275,9 @@ class Expressions:
         """Return the values of names if a condition with `isinstance` is true."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
-        if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
+        if not (
+            isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
+        ):
             return {}
         if len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
             return {}
@@ -385,7 +401,9 @@ class Expressions:
         for operator, item in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(frame, item)
             if isinstance(operator, ast.In | ast.NotIn):
-                call = CallSite(frame.scope, "__contains__", Arguments([left]), NOTHING, CallEvidence.PROTOCOL)
+                call = CallSite(
+                    frame.scope, "__contains__", Arguments([left]), NOTHING, CallEvidence.PROTOCOL
+                )
                 self.semantics.calls.protocol(call, right, "__contains__")
             elif type(operator) in COMPARED:
                 self.operate(frame, COMPARED[type(operator)], left, right)
@@ -454,7 +472,9 @@ class Expressions:
         inner = NameFrame(self.program.definitions.scopes[node], {}, frame)
         for generator in node.generators:
             items = self.evaluate(inner, generator.iter)
-            items = self.semantics.containers.iterate(frame.scope, items, asynchronous=bool(generator.is_async))
+            items = self.semantics.containers.iterate(
+                frame.scope, items, asynchronous=bool(generator.is_async)
+            )
             self.targets.bind(inner, generator.target, items)
             for condition in generator.ifs:
                 self.test(inner, condition)
@@ -528,7 +548,9 @@ class Expressions:
         return self._text(node.values[0] if node.values else None)
 
     def _text(self, first: ast.expr | None) -> Variable:
-        """Return the variable of a string that begins with a constant; `str` if that is too short to be distinctive."""
+        """Return the variable of a string that begins with a constant; `str` if that is too short to be
+        distinctive.
+        """
         start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         start = start.partition("%")[0].partition("{")[0]
         if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
@@ -537,7 +559,9 @@ class Expressions:
 
     def _formattedvalue(self, frame: NameFrame, node: ast.FormattedValue) -> Variable:
         variable = self.evaluate(frame, node.value)
-        special = "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
+        special = (
+            "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
+        )
         self.semantics.library.convert(frame.scope, variable, special)
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)

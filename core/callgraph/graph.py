@@ -1,4 +1,6 @@
-"""The call graph: functions, the calls between them, how each call was found, and a drawing of a neighbourhood."""
+"""The call graph: functions, the calls between them, how each call was found, and a drawing of a
+neighbourhood.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,8 @@ SURENESS: Mapping[CallEvidence, float] = {
 class FunctionNode:
     """A function, method or property, or the module code outside of all functions.
 
-    `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, `def_line` that of
-    the `def` itself.
+    `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, `def_line` that
+    of the `def` itself.
     """
 
     id: str
@@ -96,7 +98,9 @@ class CallEdge:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """Functions by id and the calls between them, both in a stable order; `skipped` maps bad files to reasons."""
+    """Functions by id and the calls between them, both in a stable order; `skipped` maps bad files to
+    reasons.
+    """
 
     nodes: Mapping[str, FunctionNode]
     edges: tuple[CallEdge, ...]
@@ -132,12 +136,15 @@ class CallGraph:
             known = merged.get((caller, callee), CallEdge(caller, callee, ()))
             found = known.found if known.observed else (*known.found, CallEvidence.OBSERVED)
             merged[caller, callee] = replace(known, found=found, count=known.count + count)
-        return replace(self, edges=tuple(sorted(merged.values(), key=lambda edge: (edge.caller, edge.callee))))
+        return replace(
+            self, edges=tuple(sorted(merged.values(), key=lambda edge: (edge.caller, edge.callee)))
+        )
 
     def to_networkx(self, *, modules: bool = True) -> networkx.DiGraph[str]:
         """Return a `networkx.DiGraph` with the fields of nodes and calls as attributes.
 
-        An edge has `found` (a tuple of strings), `sureness` and `count`; `modules=False` leaves out module code.
+        An edge has `found` (a tuple of strings), `sureness` and `count`; `modules=False` leaves out module
+        code.
         """
         import networkx
 
@@ -155,7 +162,9 @@ class CallGraph:
         for edge in self.edges:
             if edge.caller in graph and edge.callee in graph:
                 found = tuple(found.value for found in edge.found)
-                graph.add_edge(edge.caller, edge.callee, found=found, sureness=edge.sureness, count=edge.count)
+                graph.add_edge(
+                    edge.caller, edge.callee, found=found, sureness=edge.sureness, count=edge.count
+                )
         return graph
 
 
@@ -219,15 +228,17 @@ def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
     """Yield the lines of a record of `calls`."""
     yield json.dumps({"format": FORMAT, "version": VERSION})
     for call in calls:
-        ends = [end for place in (call.caller, call.callee) for end in (place.path, place.line, place.qualname)]
+        ends = [
+            end for place in (call.caller, call.callee) for end in (place.path, place.line, place.qualname)
+        ]
         yield json.dumps([*ends, call.count])
 
 
 def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[tuple[str, str, int]]:
     """Yield (caller id, callee id, count) for calls between functions of `graph`.
 
-    Code of lambdas, comprehensions and class bodies counts as that of the function around it; a call that stays within
-    one function only for that reason is left out, and so is code that the graph does not know.
+    Code of lambdas, comprehensions and class bodies counts as that of the function around it; a call that
+    stays within one function only for that reason is left out, and so is code that the graph does not know.
     """
     places = _Places(graph)
     for call in calls:
@@ -270,15 +281,20 @@ _MOST_SHOWN = 30
 def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
-    Each call says how it was found and how sure it is; a function that is already drawn ends in `↑` and is not followed
-    again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError for an unknown id.
+    Each call says how it was found and how sure it is; a function that is already drawn ends in `↑` and is
+    not followed again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError
+    for an unknown id.
     """
     node = graph.nodes[function]
     lines = [f"callers of {_line(node.id)}"]
-    lines += _tree(graph, function, depth, most, lambda name: graph.callers.get(name, ()), lambda edge: edge.caller)
+    lines += _tree(
+        graph, function, depth, most, lambda name: graph.callers.get(name, ()), lambda edge: edge.caller
+    )
     lines += ["", f"● {_line(node.id)}  ({node.kind}, lines {node.def_line}-{node.last_line})", ""]
     lines.append(f"callees of {_line(node.id)}")
-    lines += _tree(graph, function, depth, most, lambda name: graph.callees.get(name, ()), lambda edge: edge.callee)
+    lines += _tree(
+        graph, function, depth, most, lambda name: graph.callees.get(name, ()), lambda edge: edge.callee
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -156,7 +156,11 @@ class Hierarchy:
 def _public(scope: AnalysisScope) -> Iterable[str]:
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):
-        named = {item.value for item in definer.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+        named = {
+            item.value
+            for item in definer.elts
+            if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        }
         return {name for name in scope.bound if name in named or not name.startswith("_")}
     return {name for name in scope.bound if not name.startswith("_")}
 

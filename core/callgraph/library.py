@@ -92,7 +92,14 @@ _APPLIES = {
     "re.subn": 1,
 }
 _KEYED = {"sorted", "min", "max", "itertools.groupby"}
-_SAME = {"copy.copy", "copy.deepcopy", "dataclasses.replace", "weakref.proxy", "six.text_type", "asyncio.shield"}
+_SAME = {
+    "copy.copy",
+    "copy.deepcopy",
+    "dataclasses.replace",
+    "weakref.proxy",
+    "six.text_type",
+    "asyncio.shield",
+}
 _PROPERTIES = {
     "property",
     "functools.cached_property",
@@ -135,7 +142,9 @@ _MERGES = {"update", "extend", "union", "copy", "intersection", "difference", "e
 class BuiltinCalls:
     """Calls of functions and types that are not in the sources."""
 
-    def __init__(self, program: Program, calls: Calls, attributes: Attributes, containers: Containers) -> None:
+    def __init__(
+        self, program: Program, calls: Calls, attributes: Attributes, containers: Containers
+    ) -> None:
         self.program = program
         self.solver = program.solver
         self.attributes = attributes
@@ -177,7 +186,9 @@ class BuiltinCalls:
         if name in _SPECIAL and given:
             self._convert(call, name, given[0])
         if name in _APPLIES and len(given) > _APPLIES[name]:
-            self._over(call, given[_APPLIES[name]], [item for item in given if item is not given[_APPLIES[name]]])
+            self._over(
+                call, given[_APPLIES[name]], [item for item in given if item is not given[_APPLIES[name]]]
+            )
         if name in _KEYED and "key" in call.arguments.named:
             self._over(call, call.arguments.named["key"], given[:1])
         if name in _COLLECT:
@@ -207,7 +218,9 @@ class BuiltinCalls:
     def _converted(self, call: CallSite, value: Value) -> None:
         other = {"__str__": "__repr__", "__format__": "__str__", "__bool__": "__len__"}.get(call.name)
         if not self.calls.special(call, value, call.name) and other is not None:
-            self._converted(CallSite(call.scope, other, call.arguments, NOTHING, CallEvidence.PROTOCOL), value)
+            self._converted(
+                CallSite(call.scope, other, call.arguments, NOTHING, CallEvidence.PROTOCOL), value
+            )
 
     def _over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
         """Call `function` on the items of `iterables`, like `map`."""
@@ -257,7 +270,12 @@ class BuiltinCalls:
         scope: AnalysisScope | None = call.scope
         while scope is not None and not (scope.function is not None and scope.function.cls is not None):
             scope = scope.parent
-        if scope is None or scope.function is None or scope.function.cls is None or not scope.function.positional:
+        if (
+            scope is None
+            or scope.function is None
+            or scope.function.cls is None
+            or not scope.function.positional
+        ):
             return
         function = scope.function
         assert function.cls is not None
@@ -309,12 +327,16 @@ class BuiltinCalls:
         if cls is None or isinstance(value, SuperProxy):
             return
         owners = [*cls.mro, *([] if getattr(value, "exact", False) else cls.subclasses[:MOST_SUBCLASSES])]
-        names = dict.fromkeys(name for owner in owners for name in sorted(owner.scope.bound) if name.startswith(start))
+        names = dict.fromkeys(
+            name for owner in owners for name in sorted(owner.scope.bound) if name.startswith(start)
+        )
         for name in names:
             self.attributes.read(call.scope, name, call.result, value)
 
     def _hasattr(self, call: CallSite) -> None:
-        unused = CallSite(call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable())
+        unused = CallSite(
+            call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable()
+        )
         self._getattr(unused)
         self.solver.add(call.result, self.program.opaque("bool"))
 
@@ -327,7 +349,9 @@ class BuiltinCalls:
         name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
         if isinstance(name, str):
             self.program.stored_names.add(name)
-            self.attributes.store(call.scope, call.arguments.positional[0], name, call.arguments.positional[2])
+            self.attributes.store(
+                call.scope, call.arguments.positional[0], name, call.arguments.positional[2]
+            )
 
     def _print(self, call: CallSite) -> None:
         for item in call.arguments.positional:

@@ -37,7 +37,8 @@ _MOST_DOTS = 5
 
 @dataclass(slots=True, eq=False)
 class CallSite:
-    """One call in the sources: its caller, the name that is called, the arguments and the variable of the result.
+    """One call in the sources: its caller, the name that is called, the arguments and the variable of the
+    result.
 
     `found` is the evidence if the syntax decides it (a decorator, a protocol); None leaves it to the callee.
     """
@@ -156,7 +157,9 @@ class Program:
         return known
 
     def field(self, owner: Value, name: str) -> Variable:
-        """Return the variable of the values stored as attribute `name` of a class, its instances, or another value."""
+        """Return the variable of the values stored as attribute `name` of a class, its instances, or another
+        value.
+        """
         key = (owner, name)
         known = self._fields.get(key)
         if known is None:

@@ -31,7 +31,9 @@ class Definitions:
 
 
 def define_all(sources: Sources) -> Definitions:
-    """Collect the definitions of every file; lambdas become functions; `folded` maps them to the enclosing ones."""
+    """Collect the definitions of every file; lambdas become functions; `folded` maps them to the enclosing
+    ones.
+    """
     definitions = Definitions()
     for file in list(sources.files.values()):
         try:
@@ -125,11 +127,15 @@ class _Definer:
         self.record(node, node_id, "<lambda>", inner, None)
         self.visit(node.body, inner, f"{prefix}<lambda>.<locals>.")
 
-    def record(self, node: Callable, node_id: str, name: str, inner: AnalysisScope, cls: Class | None) -> Function:
+    def record(
+        self, node: Callable, node_id: str, name: str, inner: AnalysisScope, cls: Class | None
+    ) -> Function:
         arguments = node.args
         positional = [item.arg for item in [*arguments.posonlyargs, *arguments.args]]
         _capture(inner.parent)
-        function = Function(node_id, name, node, inner, cls, positional, [item.arg for item in arguments.kwonlyargs])
+        function = Function(
+            node_id, name, node, inner, cls, positional, [item.arg for item in arguments.kwonlyargs]
+        )
         inner.function = function
         inner.bound.update(positional, function.keyword_only)
         inner.bound.update(item.arg for item in (arguments.vararg, arguments.kwarg) if item)

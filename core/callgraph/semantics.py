@@ -49,7 +49,9 @@ class Operators:
         self.solver = program.solver
 
     def keep_builtin(self, source: Variable, result: Variable) -> None:
-        """Let `result` hold the containers and built-in objects of `source`: adding two of them gives another."""
+        """Let `result` hold the containers and built-in objects of `source`: adding two of them gives
+        another.
+        """
         self.solver.watch(source, partial(self._keep, result))
 
     def keep_objects(self, source: Variable, result: Variable) -> None:

@@ -31,7 +31,9 @@ class Sources:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def find(self, dotted: str, near: SourceFile | None = None) -> SourceFile | None:
-        """Return the module of that absolute name; a sibling of `near` if there is no module of the name alone."""
+        """Return the module of that absolute name; a sibling of `near` if there is no module of the name
+        alone.
+        """
         found = self.by_name.get(dotted)
         if near is None:
             return found

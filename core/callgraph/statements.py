@@ -160,7 +160,9 @@ class Statements:
     def _for(self, frame: NameFrame, node: ast.For | ast.AsyncFor) -> None:
         variable = self.expressions.evaluate(frame, node.iter)
         asynchronous = isinstance(node, ast.AsyncFor)
-        self._loop(frame, node, self.semantics.containers.iterate(frame.scope, variable, asynchronous=asynchronous))
+        self._loop(
+            frame, node, self.semantics.containers.iterate(frame.scope, variable, asynchronous=asynchronous)
+        )
 
     def _while(self, frame: NameFrame, node: ast.While) -> None:
         self._loop(frame, node, NOTHING)
@@ -220,7 +222,9 @@ class Statements:
                 continue
             made = self.solver.variable()
             if isinstance(module, ModuleValue):
-                inside = module.file is frame.scope.file  # a package's own file imports its modules by its own name
+                inside = (
+                    module.file is frame.scope.file
+                )  # a package's own file imports its modules by its own name
                 self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
@@ -234,7 +238,9 @@ class Statements:
             elif isinstance(target, ast.Subscript):
                 base = self.expressions.evaluate(frame, target.value)
                 index = self.expressions.evaluate(frame, target.slice)
-                call = CallSite(frame.scope, "__delitem__", Arguments([index]), NOTHING, CallEvidence.PROTOCOL)
+                call = CallSite(
+                    frame.scope, "__delitem__", Arguments([index]), NOTHING, CallEvidence.PROTOCOL
+                )
                 self.semantics.calls.protocol(call, base, "__delitem__")
 
     def _match(self, frame: NameFrame, node: ast.Match) -> None:
@@ -342,7 +348,9 @@ class FunctionBodies:
 
     def _collected(self, frame: NameFrame, kind: str, parameter: ast.arg) -> Variable:
         made = self.program.container(kind)
-        self.solver.copy(self.semantics.annotations.declared(frame.scope, parameter.annotation), made.unplaced)
+        self.solver.copy(
+            self.semantics.annotations.declared(frame.scope, parameter.annotation), made.unplaced
+        )
         return self.solver.holding(made)
 
     def _decorated(self, frame: NameFrame, decorators: list[ast.expr], variable: Variable) -> Variable:
@@ -386,7 +394,9 @@ class FunctionBodies:
         return True
 
     def _result(self, frame: NameFrame, function: Function, node: ast.expr) -> None:
-        if isinstance(node, ast.Name) and frame.names.get(node.id, NOTHING) == function.parameters.get(node.id, -2):
+        if isinstance(node, ast.Name) and frame.names.get(node.id, NOTHING) == function.parameters.get(
+            node.id, -2
+        ):
             if node.id not in function.passes_through:
                 function.passes_through.append(node.id)
                 for variable in self._given.get((function, node.id), ()):

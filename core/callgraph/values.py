@@ -234,9 +234,10 @@ Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
 class AnalysisScope:
     """A module, class, function or comprehension: the names it binds and the enclosing scope.
 
-    `owner` is the id of the function (or module code) to which calls in this scope belong. `variables` holds the values
-    that a name may ever have, as seen from other scopes; `captured` says whether there may be such scopes,
-    `written_inside` which names they assign; `definers` holds the class, import or expression that a name means.
+    `owner` is the id of the function (or module code) to which calls in this scope belong. `variables` holds
+    the values that a name may ever have, as seen from other scopes; `captured` says whether there may be such
+    scopes, `written_inside` which names they assign; `definers` holds the class, import or expression that a
+    name means.
     """
 
     kind: str
@@ -255,7 +256,9 @@ class AnalysisScope:
     written_inside: set[str] = field(default_factory=set)
 
     def enclosing(self, name: str) -> AnalysisScope | None:
-        """Return the scope in which a name read in this scope is bound; None for a built-in or an unknown one."""
+        """Return the scope in which a name read in this scope is bound; None for a built-in or an unknown
+        one.
+        """
         module: AnalysisScope = self
         while module.parent is not None:
             module = module.parent

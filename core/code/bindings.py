@@ -1,4 +1,5 @@
-"""Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code binds.
+"""Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code
+binds.
 
 `core/code/scopes.py` finds the scope in which a name is bound.
 """
@@ -46,9 +47,11 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
 
 
 def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:
-    """Return the names that are bound anywhere in some code, in whatever scope, and the parameters of functions.
+    """Return the names that are bound anywhere in some code, in whatever scope, and the parameters of
+    functions.
 
-    Of a definition only its name is taken without `into_definitions`; lambdas and comprehensions are always entered.
+    Of a definition only its name is taken without `into_definitions`; lambdas and comprehensions are always
+    entered.
     """
     names: set[str] = set()
     waiting = list(code)

@@ -25,11 +25,12 @@ def same_program(a: str, b: str) -> bool:
 
 
 def normalised(code: str) -> ast.Module:
-    """Return the syntax tree of a piece of code without the parts that do not count as a change of a function.
+    """Return the syntax tree of a piece of code without the parts that do not count as a change of a
+    function.
 
-    Removes docstrings and other bare constants, `pass` next to other statements, and annotations of parameters, results
-    and local variables; numbers local names in order of first use. Parameters keep their names, since callers may use
-    them, and so do names that are imported with a dot.
+    Removes docstrings and other bare constants, `pass` next to other statements, and annotations of
+    parameters, results and local variables; numbers local names in order of first use. Parameters keep their
+    names, since callers may use them, and so do names that are imported with a dot.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):
@@ -52,7 +53,9 @@ def same_tree(a: ast.AST, b: ast.AST) -> bool:
             return False
         if isinstance(left, ast.AST):
             stack.extend(
-                (getattr(left, name, None), getattr(right, name, None)) for name in left._fields if name not in _IGNORED
+                (getattr(left, name, None), getattr(right, name, None))
+                for name in left._fields
+                if name not in _IGNORED
             )
         elif isinstance(left, list) and isinstance(right, list):
             if len(left) != len(right):
@@ -103,7 +106,9 @@ def _drop_annotations(tree: ast.Module) -> None:
     for node, _ in nodes:
         for name, block in _blocks(node):
             if not gone.isdisjoint(block):
-                _set_block(node, name, [item for statement in block for item in _unannotated(statement, gone)])
+                _set_block(
+                    node, name, [item for statement in block for item in _unannotated(statement, gone)]
+                )
 
 
 def _unannotated(statement: ast.stmt, gone: set[ast.AST]) -> Iterator[ast.stmt]:

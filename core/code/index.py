@@ -61,8 +61,8 @@ class Layout:
 class Definition:
     """A function, method or class. Lines are counted from 1, both ends inclusive.
 
-    It extends from its first decorator to the end of its last line, with the comments below that line that are
-    deeper than its header: they belong to its body.
+    It extends from its first decorator to the end of its last line, with the comments below that line that
+    are deeper than its header: they belong to its body.
     """
 
     ref: FunctionRef
@@ -137,7 +137,9 @@ class Definition:
     def indentation(self) -> str:
         """The indentation of its header, after any form feed."""
         document, (line, column) = self.document, self.layout.start
-        return document.text[document.line_starts[line - 1] : document.offset(line, column)].rpartition("\f")[2]
+        return document.text[document.line_starts[line - 1] : document.offset(line, column)].rpartition("\f")[
+            2
+        ]
 
     @property
     def decorators(self) -> tuple[str, ...]:
@@ -186,13 +188,16 @@ def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | 
 
 
 def end_line(document: SourceText, node: DefinitionNode) -> int:
-    """Return the last line of a definition, including continued lines and the comments that belong to its body."""
+    """Return the last line of a definition, including continued lines and the comments that belong to its
+    body.
+    """
     last = node.end_lineno or node.lineno
     rest = document.text[document.offset(last, node.end_col_offset or 0) : document.line_range(last)[1]]
     while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
         last += 1
         rest = document.line(last)
-    # Comments below the last line belong to the body if they are deeper than the header; others to what follows.
+    # Comments below the last line belong to the body if they are deeper than the header; others to what
+    # follows.
     margin = _column(document.line(node.lineno))
     for number in range(last + 1, len(document.line_starts) + 1):
         line = document.line(number)
@@ -221,7 +226,12 @@ def _column(line: str) -> int:
 
 
 def _range(node: ast.expr | ast.stmt) -> tuple[int, int, int, int]:
-    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return (
+        node.lineno,
+        node.col_offset,
+        node.end_lineno or node.lineno,
+        node.end_col_offset or node.col_offset,
+    )
 
 
 def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
@@ -269,7 +279,9 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
         # been seen.
         pass
     if found == (line, column):
-        raise CodeError(f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line)
+        raise CodeError(
+            f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line
+        )
     return found
 
 
@@ -318,8 +330,8 @@ class FileIndex:
     def find(self, name: str | FunctionRef) -> Definition:
         """Return the one definition that `name` means.
 
-        A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions match,
-        `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
+        A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions
+        match, `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
         """
         # A reference means exactly one; a name that is typed may be a part of one.
         if isinstance(name, FunctionRef):
@@ -370,14 +382,18 @@ def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, l
         seen[item.qualname] += 1
         names.append(numbered(item.qualname, seen[item.qualname]))
     definitions = tuple(
-        _definition(document, item, name, names[item.parent] if item.parent >= 0 else None, totals[item.qualname])
+        _definition(
+            document, item, name, names[item.parent] if item.parent >= 0 else None, totals[item.qualname]
+        )
         for item, name in zip(found, names, strict=True)
     )
     index = FileIndex(document, definitions, {item.ref.qualname: item for item in definitions})
     return index, [item.node for item in found]
 
 
-def _definition(document: SourceText, found: FoundDefinition, name: str, parent: str | None, total: int) -> Definition:
+def _definition(
+    document: SourceText, found: FoundDefinition, name: str, parent: str | None, total: int
+) -> Definition:
     node = found.node
     first, docstring = node.body[0], None
     match first:

@@ -1,8 +1,9 @@
 """Python's own parser and compiler, by one thread at a time and without warnings.
 
 CPython up to 3.12 counts the depth of a syntax tree under construction in one place for all threads
-(python/cpython#106905), and likewise keeps the filters of warnings. A thread that is interrupted in the middle of a
-tree, by a finalizer or a callback of the garbage collector, resumes with another thread's count: `SystemError`.
+(python/cpython#106905), and likewise keeps the filters of warnings. A thread that is interrupted in the
+middle of a tree, by a finalizer or a callback of the garbage collector, resumes with another thread's count:
+`SystemError`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of another thread."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of another
+    thread.
+    """
     return undisturbed(lambda: ast.parse(source))
 
 
@@ -72,8 +75,8 @@ def fault_in(source: str) -> Fault | None:
 def undisturbed(call: Callable[[], T]) -> T:
     """Return the result of `call`, which makes Python build syntax trees and can be repeated.
 
-    It is repeated, with the garbage collector off, if it was disturbed by a thread whose parsing does not pass through
-    this module, such as a library's.
+    It is repeated, with the garbage collector off, if it was disturbed by a thread whose parsing does not
+    pass through this module, such as a library's.
     """
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -139,7 +142,9 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile a text that parses, such as a repeated argument; None if it compiles."""
+    """Return why Python refuses to compile a text that parses, such as a repeated argument; None if it
+    compiles.
+    """
     try:
         compile_module(text, "<code>")
     except SyntaxError as error:
@@ -151,7 +156,9 @@ def compile_problem(text: str) -> CodeError | None:
 
 @dataclass(frozen=True, slots=True)
 class FoundDefinition:
-    """One definition found by the walk; `parent` is the index of the enclosing one in that order, -1 for none."""
+    """One definition found by the walk; `parent` is the index of the enclosing one in that order, -1 for
+    none.
+    """
 
     node: DefinitionNode
     qualname: str
@@ -163,7 +170,8 @@ class FoundDefinition:
 def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
     """Yield every function, method and class in source order, with Python's qualified name, unnumbered.
 
-    A definition is conditional if it is in an `if`, `try`, `with`, `match` or loop of its enclosing definition.
+    A definition is conditional if it is in an `if`, `try`, `with`, `match` or loop of its enclosing
+    definition.
     """
     stack: list[tuple[ast.AST, str, int, bool, bool]] = []
 
@@ -180,7 +188,9 @@ def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
             qualname = prefix + node.name
             yield FoundDefinition(node, qualname, parent, in_class, conditional)
             is_class = isinstance(node, ast.ClassDef)
-            push(node.body, f"{qualname}." if is_class else f"{qualname}.<locals>.", position, is_class, False)
+            push(
+                node.body, f"{qualname}." if is_class else f"{qualname}.<locals>.", position, is_class, False
+            )
             position += 1
             continue
         for block in reversed(_BLOCKS[type(node)]):
@@ -189,7 +199,9 @@ def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Turn the garbage collector off in all threads while objects are built that all stay alive; then restore it."""
+    """Turn the garbage collector off in all threads while objects are built that all stay alive; then restore
+    it.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -37,7 +37,9 @@ class NameScope:
         return scope
 
     def of(self, name: str) -> NameScope | None:
-        """Return the scope in which a name used in this scope is bound; None for a built-in or an unknown one."""
+        """Return the scope in which a name used in this scope is bound; None for a built-in or an unknown
+        one.
+        """
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.elsewhere:
@@ -49,7 +51,8 @@ class NameScope:
 
 
 def scoped(tree: ast.AST) -> list[tuple[ast.AST, NameScope]]:
-    """Return the nodes below `tree`, which is the outermost scope, in source order, each with the scope it runs in.
+    """Return the nodes below `tree`, which is the outermost scope, in source order, each with the scope it
+    runs in.
 
     Names are bound when this returns. Works at any depth.
     """

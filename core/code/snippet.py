@@ -37,7 +37,8 @@ class Snippet:
 
 
 def read_snippet(code: str) -> Snippet:
-    """Read code that is one function, method or class, at any margin, with comments and blank lines around it.
+    """Read code that is one function, method or class, at any margin, with comments and blank lines around
+    it.
 
     Raises `CodeError` with the line for anything else.
     """
@@ -67,7 +68,9 @@ def at_left_margin(code: str) -> str:
             rest = range(docstring.lineno, docstring.end_lineno or docstring.lineno)
             shared = min((len(leading_space(lines[n])) for n in rest if lines[n].strip()), default=0)
             for number in rest:
-                lines[number] = " " * docstring.col_offset * bool(lines[number].strip()) + lines[number][shared:]
+                lines[number] = (
+                    " " * docstring.col_offset * bool(lines[number].strip()) + lines[number][shared:]
+                )
     return "\n".join(lines)
 
 
@@ -92,7 +95,9 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
     """Return the text that was parsed, its statements and the number of its first line in messages."""
     text = re.sub(r"\r\n?", "\n", code.removeprefix("\ufeff"))
     _check_characters(text)
-    first = next((line for line in text.split("\n") if line.strip(" \t\f") and line.lstrip(" \t\f")[0] != "#"), None)
+    first = next(
+        (line for line in text.split("\n") if line.strip(" \t\f") and line.lstrip(" \t\f")[0] != "#"), None
+    )
     if first is None:
         raise CodeError("The code is empty.", hint="Send the whole definition, from `def` to its last line.")
     if first.startswith("```"):
@@ -105,7 +110,9 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
     block = body[0]
     if len(body) > 1 or not isinstance(block, ast.If) or block.orelse:
         after = body[1].lineno - 1 if len(body) > 1 else 1
-        raise CodeError(f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after)
+        raise CodeError(
+            f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after
+        )
     return text, block.body, 0
 
 

@@ -20,7 +20,9 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A decoded file. Lines are counted from 1; offsets count code points of `text`, without the byte order mark."""
+    """A decoded file. Lines are counted from 1; offsets count code points of `text`, without the byte order
+    mark.
+    """
 
     path: str
     text: str
@@ -30,7 +32,9 @@ class SourceText:
     """The line end that most lines have: LF, CRLF or CR."""
     line_starts: Sequence[int] = field(default=(0,), repr=False)
     is_reversible: bool = True
-    """Whether encoding `text` gives exactly the bytes that were read; false for some encodings that switch states."""
+    """Whether encoding `text` gives exactly the bytes that were read; false for some encodings that switch
+    states.
+    """
 
     @classmethod
     def of(
@@ -93,7 +97,9 @@ class SourceText:
                 line=line,
             ) from error
         except (UnicodeError, LookupError) as error:
-            raise CodeError(f"The new text of {self.path} can't be encoded in {self.encoding}: {error}.") from error
+            raise CodeError(
+                f"The new text of {self.path} can't be encoded in {self.encoding}: {error}."
+            ) from error
 
 
 def read_document(path: str, source: bytes) -> SourceText:
@@ -103,7 +109,9 @@ def read_document(path: str, source: bytes) -> SourceText:
     try:
         encoding, _ = tokenize.detect_encoding(lambda: next(lines))
     except (SyntaxError, LookupError, ValueError) as error:
-        raise CodeError(f"{path} declares an encoding that can't be used: {error} (line 1 or 2).", line=1) from error
+        raise CodeError(
+            f"{path} declares an encoding that can't be used: {error} (line 1 or 2).", line=1
+        ) from error
     bom = codecs.BOM_UTF8 if source.startswith(codecs.BOM_UTF8) else b""
     encoding = "utf-8" if bom else encoding
     try:
@@ -114,12 +122,16 @@ def read_document(path: str, source: bytes) -> SourceText:
         line = len(re.findall(rb"\r\n?|\n", source[: error.start + len(bom)])) + 1
         raise CodeError(f"{path} is not valid {encoding} on line {line}.", line=line) from error
     except (UnicodeError, LookupError) as error:
-        raise CodeError(f"{path} can't be decoded as {encoding}: {error} (line 1 or 2 declares it).", line=1) from error
+        raise CodeError(
+            f"{path} can't be decoded as {encoding}: {error} (line 1 or 2 declares it).", line=1
+        ) from error
     null = text.find("\0")
     if null >= 0:
         line = len(_LINE_END.findall(text, 0, null)) + 1
         raise CodeError(f"{path} holds a null byte on line {line}; Python code can't.", line=line)
-    return SourceText.of(path, text, encoding, bom, is_reversible=_is_reversible(source[len(bom) :], text, encoding))
+    return SourceText.of(
+        path, text, encoding, bom, is_reversible=_is_reversible(source[len(bom) :], text, encoding)
+    )
 
 
 def _is_reversible(source: bytes, text: str, encoding: str) -> bool:
@@ -169,7 +181,9 @@ def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
 
 
 def leading_space(line: str) -> str:
-    """Return the white space that Python counts as the indentation of `line`: the part after the last form feed."""
+    """Return the white space that Python counts as the indentation of `line`: the part after the last form
+    feed.
+    """
     return _space(line).rpartition("\f")[2]
 
 

@@ -29,7 +29,9 @@ def file_unit(definitions: Sequence[Definition]) -> str:
 
 
 def _unit_of(definition: Definition) -> str:
-    """Return the white space by which a definition indents its body; empty if it is on the line of its header."""
+    """Return the white space by which a definition indents its body; empty if it is on the line of its
+    header.
+    """
     layout, margin = definition.layout, definition.indentation
     body = leading_space(definition.document.line(layout.body_line))
     below = layout.body_line > layout.header[0] and body.startswith(margin)
@@ -37,7 +39,9 @@ def _unit_of(definition: Definition) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else unchanged."""
+    """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else
+    unchanged.
+    """
     own = block_unit(lines)
     # Only one kind of white space can be exchanged for one other kind.
     if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:
@@ -93,7 +97,9 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
     # `autojunk` ignores frequent lines, so fewer lines stay; only long texts need its speed.
-    for block in SequenceMatcher(None, middle_old, middle_new, autojunk=len(middle_old) > 500).get_matching_blocks():
+    for block in SequenceMatcher(
+        None, middle_old, middle_new, autojunk=len(middle_old) > 500
+    ).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
     # The first line is without its margin, so it is kept in its own place only.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
@@ -113,17 +119,19 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name and sort, at any margin, with any line ends. Without decorators it
-    keeps those of the file; with decorators they must be the same, unless `allow_decorator_change`. Encoding,
-    byte order mark, line ends and everything outside of the definition stay. Raises `CodeError` with the line for code
-    that is anything else, or that would change the structure of the file around it.
+    The new code is one definition of the same name and sort, at any margin, with any line ends. Without
+    decorators it keeps those of the file; with decorators they must be the same, unless
+    `allow_decorator_change`. Encoding, byte order mark, line ends and everything outside of the definition
+    stay. Raises `CodeError` with the line for code that is anything else, or that would change the structure
+    of the file around it.
     """
     new = read_snippet(new_code)
     _check_name(definition, new.definition)
     keep = _keeps_decorators(definition, new, allow_decorator_change)
     text = spliced_text(index, definition, new, keep_decorators=keep)
     data = index.document.encode(text)
-    # The result is read again as Python would: no check of the code alone finds all that it changes around it.
+    # The result is read again as Python would: no check of the code alone finds all that it changes around
+    # it.
     _check_result(index, definition, new, data, text, keep_decorators=keep)
     return data
 
@@ -164,7 +172,8 @@ def _check_name(definition: Definition, given: Definition) -> None:
     line = given.def_line - given.document.text.startswith("if 1:\n")
     if definition.kind.sort != given.kind.sort:
         raise CodeError(
-            f"The code defines the {given.kind.sort} {given.name}; {definition.ref} is a {definition.kind.sort}.",
+            f"The code defines the {given.kind.sort} {given.name}; {definition.ref} is a"
+            f" {definition.kind.sort}.",
             hint=f"Send the {definition.kind.sort} {definition.name}.",
             line=line,
         )
@@ -179,11 +188,14 @@ def _check_name(definition: Definition, given: Definition) -> None:
 def _check_place(definition: Definition) -> None:
     document, line = definition.document, definition.start_line
     if not document.is_reversible:
-        raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
+        raise CodeError(
+            f"{document.path} can't be written in {document.encoding} without changing other bytes of it."
+        )
     if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
         # A definition in the middle of a logical line has no separate margin.
         raise CodeError(
-            f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in place."
+            f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in"
+            " place."
         )
 
 
@@ -233,7 +245,9 @@ def _check_result(
 
 
 def _others(index: FileIndex, definition: Definition) -> list[str]:
-    """Return the unnumbered names of the definitions outside of one, in source order, with its own place among them."""
+    """Return the unnumbered names of the definitions outside of one, in source order, with its own place
+    among them.
+    """
     names: list[str] = []
     position = 0
     own = index.get(definition.qualname)
@@ -248,8 +262,8 @@ def _others(index: FileIndex, definition: Definition) -> list[str]:
 def remove_body(index: FileIndex, definition: Definition) -> str:
     """Return a function's decorators, signature and docstring with `pass` for its body, at the left margin.
 
-    In a stub file, and for a method of a protocol, the body is `...`. Comments of the body, and those between header
-    and docstring, are also removed. Raises `CodeError` for a class.
+    In a stub file, and for a method of a protocol, the body is `...`. Comments of the body, and those between
+    header and docstring, are also removed. Raises `CodeError` for a class.
     """
     if definition.kind is DefinitionKind.CLASS:
         raise CodeError(
@@ -262,7 +276,9 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
     pieces = [document.text[definition.start : header_end]]
     if definition.layout.docstring is not None:
         line, column, end_line, end_column = definition.layout.docstring
-        pieces.append(indent + document.text[document.offset(line, column) : document.offset(end_line, end_column)])
+        pieces.append(
+            indent + document.text[document.offset(line, column) : document.offset(end_line, end_column)]
+        )
     pieces.append(indent + ("..." if _is_stub(index, definition) else "pass"))
     stub = SourceText.of(index.path, document.newline.join(pieces))
     return "\n".join(line.shown for line in code_lines(stub, 1, len(stub.line_starts)))

@@ -41,5 +41,7 @@ def is_configuration(path: str) -> bool:
 
 
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:
-    """Return whether a solver may not change `path`: it is a test path, or a file that tests were collected from."""
+    """Return whether a solver may not change `path`: it is a test path, or a file that tests were collected
+    from.
+    """
     return str(PurePosixPath(path)) in collected_files or is_test_path(path)

@@ -22,9 +22,10 @@ class TestMapError(UserError):
 class TestMap:
     """The functions that each test enters; functions are named `path::qualname`, repeated ones with `#2`.
 
-    A test enters a function when code between its first and its last line starts to run during the test or in a shared
-    fixture that the test uses, in any thread, or in a Python process that the test starts. So a test that enters a
-    nested function or a lambda also enters the function around it. Functions of test files are left out.
+    A test enters a function when code between its first and its last line starts to run during the test or in
+    a shared fixture that the test uses, in any thread, or in a Python process that the test starts. So a test
+    that enters a nested function or a lambda also enters the function around it. Functions of test files are
+    left out.
     """
 
     __test__ = False
@@ -32,7 +33,9 @@ class TestMap:
     entered: Mapping[str, frozenset[str]]
     """Function to the ids of the tests that enter it."""
     at_import: frozenset[str] = frozenset()
-    """Functions entered while the suite is collected or while a module is imported: their effects then remain."""
+    """Functions entered while the suite is collected or while a module is imported: their effects then
+    remain.
+    """
     seconds: float = 0.0
     """How long the recorded run took; recording makes a suite four to fifteen times slower."""
     tests: Mapping[str, float] = field(default_factory=dict)
@@ -49,8 +52,8 @@ class TestMap:
     def seeing(self, functions: Iterable[str]) -> tuple[str, ...]:
         """Return the tests that a change of `functions` can affect, in the order of the suite.
 
-        Those are the tests that enter one of them and the opaque ones; for a function that runs while test files are
-        imported, all tests of these files too; for one that runs at any other import, every test.
+        Those are the tests that enter one of them and the opaque ones; for a function that runs while test
+        files are imported, all tests of these files too; for one that runs at any other import, every test.
         """
         seeing, files = set(self.opaque), set[str]()
         for function in functions:
@@ -71,7 +74,9 @@ class TestMap:
             "seconds": self.seconds,
             "tests": ids,
             "times": list(self.tests.values()),
-            "entered": {name: sorted(number[id] for id in self.entered[name]) for name in sorted(self.entered)},
+            "entered": {
+                name: sorted(number[id] for id in self.entered[name]) for name in sorted(self.entered)
+            },
             "at_import": sorted(self.at_import),
             "collecting": {name: sorted(self.collecting[name]) for name in sorted(self.collecting)},
             "opaque": sorted(number[id] for id in self.opaque),
@@ -82,12 +87,15 @@ class TestMap:
         """Read the result of `to_json`. Raises `TestMapError` for anything else."""
         if data.get("format") != FORMAT or data.get("version") != VERSION:
             raise TestMapError(
-                f"This is not a test map of version {VERSION}.", hint="Record it again with this version of gistpoint."
+                f"This is not a test map of version {VERSION}.",
+                hint="Record it again with this version of gistpoint.",
             )
         try:
             ids: list[str] = data["tests"]
             return cls(
-                entered={name: frozenset(ids[n] for n in numbers) for name, numbers in data["entered"].items()},
+                entered={
+                    name: frozenset(ids[n] for n in numbers) for name, numbers in data["entered"].items()
+                },
                 at_import=frozenset(data["at_import"]),
                 seconds=float(data["seconds"]),
                 tests=dict(zip(ids, map(float, data["times"]), strict=False)),

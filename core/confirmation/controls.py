@@ -1,4 +1,6 @@
-"""The controls of a task as a file of its answer: whether and by which tests passes are confirmed (decision 113)."""
+"""The controls of a task as a file of its answer: whether and by which tests passes are confirmed (decision
+113).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ VERSION = 1
 
 def write_controls(folder: Path, controls: Controls, canary: str) -> None:
     """Write the controls into the answer folder of a task."""
-    document = {"format": FORMAT, "version": VERSION, "canary": canary, "controls": msgspec.to_builtins(controls)}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "canary": canary,
+        "controls": msgspec.to_builtins(controls),
+    }
     replace_file(folder / CONTROLS_FILE, json_text(document).encode("ascii"), durable=False)
 
 

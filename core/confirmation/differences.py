@@ -1,4 +1,6 @@
-"""Which functions a submitted tree has changed, and the two trees in which suite and submission run (decision 113)."""
+"""Which functions a submitted tree has changed, and the two trees in which suite and submission run (decision
+113).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class FunctionName:
 
 
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
-    """Return the outermost functions whose bodies differ. Raises `NotConfirmableError` if anything else differs."""
+    """Return the outermost functions whose bodies differ. Raises `NotConfirmableError` if anything else
+    differs.
+    """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
         before, after = original.read(path), submitted.read(path)
@@ -60,7 +64,9 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
         raise NotConfirmableError(*_beside_bodies(path, old, new))
     index = index_source(path, before)
     for function, (first, second) in zip(old_functions, bodies, strict=True):
-        if not same_tree(ast.Module(_without_docstring(first), []), ast.Module(_without_docstring(second), [])):
+        if not same_tree(
+            ast.Module(_without_docstring(first), []), ast.Module(_without_docstring(second), [])
+        ):
             yield FunctionName(path, _definition_at(index, function.lineno).qualname)
 
 
@@ -78,7 +84,13 @@ def _empty(function: _Function) -> None:
     function.body = [ast.Pass()]
     function.returns = None
     arguments = function.args
-    every = (*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
+    every = (
+        *arguments.posonlyargs,
+        *arguments.args,
+        arguments.vararg,
+        *arguments.kwonlyargs,
+        arguments.kwarg,
+    )
     for argument in every:
         if argument is not None:
             argument.annotation = None
@@ -93,7 +105,10 @@ def _beside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfi
     members = [[[type(part) for part in found.body] for found in side] for side in classes]
     if of_classes and members[0] != members[1]:
         return Unconfirmable.CLASS_TARGET, f"The submission changes what a class of {path} consists of."
-    return Unconfirmable.HEADER_CHANGED, f"The submission changes more of {path} than the bodies of functions."
+    return (
+        Unconfirmable.HEADER_CHANGED,
+        f"The submission changes more of {path} than the bodies of functions.",
+    )
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -155,13 +170,19 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
         empty = remove_body(index, definition).rpartition("\n")
         indentation = empty[2][: len(empty[2]) - len(empty[2].lstrip())]
         statement = "yield from ()" if _yields(node) else "return None"
-        tree = with_definition(tree, function.path, function.qualname, f"{empty[0]}\n{indentation}{statement}\n")
+        tree = with_definition(
+            tree, function.path, function.qualname, f"{empty[0]}\n{indentation}{statement}\n"
+        )
     return tree
 
 
 def _functions_at(index: FileIndex, definition: Definition) -> _Function:
     module = parse(index.document.encode(index.document.text))
-    found = (node for node in ast.walk(module) if isinstance(node, _Function) and node.lineno == definition.def_line)
+    found = (
+        node
+        for node in ast.walk(module)
+        if isinstance(node, _Function) and node.lineno == definition.def_line
+    )
     return next(found)
 
 
@@ -178,7 +199,8 @@ def _yields(function: ast.AST) -> bool:
 def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
     """Return the Python files of a tree that belong to its tests: the other process does not have them.
 
-    With `data` they are all files of its tests, where expected results may be, but for settings that a build needs.
+    With `data` they are all files of its tests, where expected results may be, but for settings that a build
+    needs.
     """
     files = frozenset(collected)
     found = (path for path in tree.files() if is_protected(path, files))

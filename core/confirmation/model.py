@@ -21,7 +21,9 @@ class Confirmed(StrEnum):
     CONFIRMED = "confirmed"
     """The tests that count pass with the submitted functions in a process that holds no test."""
     CONTRADICTED = "contradicted"
-    """A test that counts fails there, and a call in it was answered otherwise than the true function answers it."""
+    """A test that counts fails there, and a call in it was answered otherwise than the true function answers
+    it.
+    """
     UNCONFIRMED = "unconfirmed"
     """Neither; the reason says why."""
 
@@ -30,7 +32,9 @@ class Unconfirmable(StrEnum):
     """Why a pass, or every pass of a task, can't be confirmed: a closed set."""
 
     NO_CONTROL = "no_control"
-    """No test tells the true function from the corrupted one, or from one that returns None, in two processes."""
+    """No test tells the true function from the corrupted one, or from one that returns None, in two
+    processes.
+    """
     NOT_PLAIN_DATA = "not_plain_data"
     """What the function is given, or answers, can't travel between processes."""
     ASYNCHRONOUS = "asynchronous"
@@ -76,7 +80,9 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     tests: int = 0
     """Tests that count and were run."""
     uncovered: int = 0
-    """Tests that fail with the corrupted function and were not run: whether they pass is only the submission's word."""
+    """Tests that fail with the corrupted function and were not run: whether they pass is only the
+    submission's word.
+    """
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None
     """The smallest varied input on which submission and original differ; a note, which changes no result."""
@@ -93,7 +99,9 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controls of a task showed when it was made: whether its passes can be confirmed, and by which tests."""
+    """What the controls of a task showed when it was made: whether its passes can be confirmed, and by which
+    tests.
+    """
 
     confirmable: bool
     reason: Unconfirmable | None = None
@@ -112,7 +120,9 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     writes: Mapping[str, tuple[str, ...]] = {}
     """By function: the attributes and containers that the true function was seen to change."""
     runs: tuple[str, ...] | None = None
-    """What was compiled, unpickled and started while the true function answered, as hashes; None if nobody looked."""
+    """What was compiled, unpickled and started while the true function answered, as hashes; None if nobody
+    looked.
+    """
     data_hidden: bool = False
     """Whether the submission's process also lacks the files of the tests that are no Python."""
     reasons: Mapping[str, int] = {}

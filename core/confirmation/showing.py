@@ -122,7 +122,9 @@ def answer_text(reply: Message, shower: Shower) -> str:
 
 
 def effects_text(request: Message, reply: Message, shower: Shower) -> str:
-    """Return what a call leaves behind besides its value: its arguments, and what it wrote, warned and logged."""
+    """Return what a call leaves behind besides its value: its arguments, and what it wrote, warned and
+    logged.
+    """
     arguments = _shown(lambda: shower.parts(request["roots"], 1))
     texts = [f"its arguments are then ({arguments})"]
     texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]

@@ -27,7 +27,22 @@ _MARKER = re.compile(r"marker|missing|sentinel|unset|undefined|no_?default|no_?v
 _ASKING: tuple[type[ast.If | ast.While | ast.IfExp | ast.Assert], ...] = (*TESTING, ast.Assert)
 _MATCHING = frozenset({"match", "search", "fullmatch"})
 _TAKING = frozenset(
-    {"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip", "min", "max"}
+    {
+        "update",
+        "extend",
+        "join",
+        "list",
+        "dict",
+        "set",
+        "tuple",
+        "sorted",
+        "len",
+        "iter",
+        "int",
+        "zip",
+        "min",
+        "max",
+    }
 )
 
 
@@ -102,14 +117,18 @@ def _with_none(node: ast.Compare) -> bool:
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names that conditions ask for their type alone."""
     tests = [node.test for node in only(_ASKING, nodes)]
-    calls = [node for node in only(ast.Call, nodes) if is_call_to(node, "isinstance", "issubclass", "callable")]
+    calls = [
+        node for node in only(ast.Call, nodes) if is_call_to(node, "isinstance", "issubclass", "callable")
+    ]
     typed = set(map(id, inside(ast.Name, *calls)))
     named = list(inside(ast.Name, *tests))
     return frozenset(item.id for item in named) - {item.id for item in named if id(item) not in typed}
 
 
 def _asked(node: ast.AST) -> Sequence[ast.AST]:
-    """Return the parts of a node that test the values they name: conditions, comparisons, what a handler guards."""
+    """Return the parts of a node that test the values they name: conditions, comparisons, what a handler
+    guards.
+    """
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
             return [test]

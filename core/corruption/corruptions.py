@@ -23,7 +23,13 @@ from gistpoint.core.corruption.gates import Gate, GateRefusal
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.operators.rewrites import REWRITES
 from gistpoint.core.corruption.registry import all_operators
-from gistpoint.core.corruption.subject import CorruptionTarget, NamesInReach, Vocabulary, read_subject, read_text
+from gistpoint.core.corruption.subject import (
+    CorruptionTarget,
+    NamesInReach,
+    Vocabulary,
+    read_subject,
+    read_text,
+)
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
@@ -41,7 +47,8 @@ _BONUS = 1.2
 
 
 def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]) -> Iterator[Fault]:
-    """Yield one fault made wherever the same text can be changed in the same way: no place contradicts another.
+    """Yield one fault made wherever the same text can be changed in the same way: no place contradicts
+    another.
 
     For example a key that is no longer lowered, neither where it is written nor where it is read.
     """
@@ -97,7 +104,9 @@ class CorruptionReplayError(UserError):
 
 
 def record_of(corruption: Corruption) -> dict[str, Any]:
-    """Return a corruption as a JSON object; `edits` are `[start, end, text]` on the function at the left margin."""
+    """Return a corruption as a JSON object; `edits` are `[start, end, text]` on the function at the left
+    margin.
+    """
     target = corruption.target
     return {
         "schema": SCHEMA,
@@ -189,7 +198,9 @@ def same_docstring(target: Target) -> bool:
 def clue_of(target: Target) -> str:
     """Return in a sentence the clue to the change in the corrupted text; empty if there is none."""
     if not same_signature(target):
-        return "The function definition was changed: copy its name, parameters and annotations over as they are."
+        return (
+            "The function definition was changed: copy its name, parameters and annotations over as they are."
+        )
     if not same_docstring(target):
         return "The docstring was changed: copy it over as it is."
     if comments := new_comments(target):
@@ -252,8 +263,8 @@ def enumerate_corruptions(
 ) -> Enumeration:
     """Return the corruptions of a function with the count of each reason for which others were dropped.
 
-    Without `composed`, each is the edit of one operator at one place. If two operators lead to the same text, the one
-    with the higher prior keeps it.
+    Without `composed`, each is the edit of one operator at one place. If two operators lead to the same text,
+    the one with the higher prior keeps it.
     """
     scope = vocabulary.scope(definition)
     subject = read_subject(definition, scope)
@@ -265,7 +276,9 @@ def enumerate_corruptions(
     seen: set[str] = set()
     # The prior decides the order, and which of two operators keeps a text; edits decide among equals, so that
     # the same seed gives the same tasks (decision 32).
-    for item in sorted(_proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)):
+    for item in sorted(
+        _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)
+    ):
         if item.target.corrupted in seen:
             dropped[GateRefusal.REPEATED] += 1
             continue
@@ -296,8 +309,8 @@ def pairs_of(
 ) -> tuple[Corruption, ...]:
     """Return the second-order corruptions that join two of one function, at places that do not touch.
 
-    Meant for those that break no or hardly any tests alone. The prior is the chance that at least one of the two is
-    good, if they are independent; the highest come first, at most `most`.
+    Meant for those that break no or hardly any tests alone. The prior is the chance that at least one of the
+    two is good, if they are independent; the highest come first, at most `most`.
     """
     pairs: list[Corruption] = []
     for first, second in combinations(singles, 2):

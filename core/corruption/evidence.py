@@ -47,7 +47,9 @@ class Evidence:
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the least and the most failing tests of a good corruption, for tasks that need at least `min_failing`."""
+    """Return the least and the most failing tests of a good corruption, for tasks that need at least
+    `min_failing`.
+    """
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
     return max(least, min_failing), max(most, 4 * min_failing)
 
@@ -55,8 +57,8 @@ def band(min_failing: int) -> tuple[int, int]:
 def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAILING[1]) -> bool:
     """Return whether a corruption is a good one.
 
-    Its failing tests are at least `least` and at most `most`; at least half of them fail by an assertion; and at most
-    half of the tracebacks lead through the corrupted function.
+    Its failing tests are at least `least` and at most `most`; at least half of them fail by an assertion; and
+    at most half of the tracebacks lead through the corrupted function.
     """
     failing = evidence.failing
     # A corruption must first be good; the score only ranks good ones (decision 31).
@@ -68,9 +70,9 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
 def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunctions) -> float | None:
     """Return the place of a function among all by Ochiai's suspiciousness, 1 for the most suspicious.
 
-    Suspiciousness is the failing tests that enter a function, over the root of all failing ones times all that enter it
-    (Abreu, Zoeteweij, van Gemund, 2007). Functions with the same value share the mean of their places. None if no
-    failing test enters the function.
+    Suspiciousness is the failing tests that enter a function, over the root of all failing ones times all
+    that enter it (Abreu, Zoeteweij, van Gemund, 2007). Functions with the same value share the mean of their
+    places. None if no failing test enters the function.
     """
     failing = frozenset(failing_ids)
     own = _ochiai(test_map.entered.get(function, frozenset()), failing)
@@ -90,7 +92,8 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 def is_own_test(function: str, test_id: str) -> bool:
     """Return whether a test is named after a function, so that its name alone says where to look.
 
-    It is if the name of the test contains all words of the function's name, or, for a special method, of its class.
+    It is if the name of the test contains all words of the function's name, or, for a special method, of its
+    class.
     """
     qualname = function.rpartition("::")[2].partition("#")[0]
     parts = [part for part in qualname.split(".") if part != "<locals>"]
@@ -149,7 +152,9 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """1 inside of the band; below it in proportion, above it falling logarithmically to 0 at eight times its end."""
+    """1 inside of the band; below it in proportion, above it falling logarithmically to 0 at eight times its
+    end.
+    """
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))

@@ -1,6 +1,8 @@
-"""The facts of a function that the gates compare before and after it is corrupted; each is computed at most once.
+"""The facts of a function that the gates compare before and after it is corrupted; each is computed at most
+once.
 
-Facts are its header, comments and names, the values its conditions test, rows of like statements, and compiled code.
+Facts are its header, comments and names, the values its conditions test, rows of like statements, and
+compiled code.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _ASKING: tuple[type[ast.If | ast.While], ...] = (ast.If, ast.While)
 
 
-# A fact is computed when a gate first asks for it: most corruptions are dropped before most are (decision 62).
+# A fact is computed when a gate first asks for it: most corruptions are dropped before most are (decision
+# 62).
 @dataclass(frozen=True)
 class ScopeFacts:
     """One version of a function, its nodes walked once."""
@@ -86,7 +89,9 @@ class ScopeFacts:
 
     @cached_property
     def identifiers(self) -> Counter[str]:
-        """The names and attributes of the body, with the number of their uses, without calls of the function itself."""
+        """The names and attributes of the body, with the number of their uses, without calls of the function
+        itself.
+        """
         return identifiers(inside(ast.AST, *self.node.body), self.node.name)
 
     @cached_property
@@ -121,7 +126,9 @@ class ScopeFacts:
         lines = self.text.split("\n")
         tests = (item.test for item in only(_ASKING, self.nodes))
         alone = [test for test in tests if is_one_line(test) and not isinstance(test, ast.BoolOp)]
-        wrapped = sum(lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1)
+        wrapped = sum(
+            lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1
+        )
         return wrapped + len(_BRACKETED.findall(self.text))
 
     @cached_property
@@ -141,7 +148,9 @@ class ScopeFacts:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """The variables and parameters that are bound and never read, or only filled, or read and never filled."""
+        """The variables and parameters that are bound and never read, or only filled, or read and never
+        filled.
+        """
         # What is shared with code outside may be read or filled there.
         given = {item.arg for item in only(ast.arg, self.nodes)}
         elsewhere = given.union(*(item.names for item in only(SHARING, self.nodes)))
@@ -233,7 +242,9 @@ def facts_of(text: str) -> ScopeFacts:
     if isinstance(snippet.node, ast.ClassDef):
         raise CodeError("The code is a class, not a function.")
     given = snippet.definition
-    return ScopeFacts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
+    return ScopeFacts(
+        given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text
+    )
 
 
 def _explained(node: ast.AST) -> ast.expr | None:
@@ -300,7 +311,9 @@ def _comments(text: str) -> list[tuple[int, str, str]]:
 
 
 _LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-_FILLING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"})
+_FILLING = frozenset(
+    {"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"}
+)
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -328,7 +341,9 @@ def _own(function: FunctionNode) -> Iterator[ast.AST]:
 
 
 def _acts(node: ast.AST) -> bool:
-    """Whether a node stores to something visible outside, is a call for its effect, or gives or raises something."""
+    """Whether a node stores to something visible outside, is a call for its effect, or gives or raises
+    something.
+    """
     match node:
         case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx):
             return not isinstance(ctx, ast.Load)
@@ -354,7 +369,9 @@ def _filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the variables that begin as an empty list, set or dict and are afterwards only read, but not by a call."""
+    """Return the variables that begin as an empty list, set or dict and are afterwards only read, but not by
+    a call.
+    """
     begun, named, plain = set[str](), Counter[str](), Counter[str]()
     for node in nodes:
         match node:
@@ -362,7 +379,9 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
                 named[name] += 1
             case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_empty_collection(value):
                 begun.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_empty_collection(value):
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_empty_collection(
+                value
+            ):
                 begun.add(name)
             case ast.Return(value=ast.Name(id=name)):
                 plain[name] += 1
@@ -390,7 +409,9 @@ class NeighbourForms:
     """How many neighbours are the same except for the names of variables."""
 
     def broken_by(self, after: NeighbourForms) -> bool:
-        """Whether a piece no longer resembles its neighbours in form, or in all but variables; moves don't count."""
+        """Whether a piece no longer resembles its neighbours in form, or in all but variables; moves don't
+        count.
+        """
         if self.forms.total() != after.forms.total():
             return False
         return after.twins < self.twins or (after.alike < self.alike and after.forms != self.forms)
@@ -431,7 +452,9 @@ def _groups(node: ast.AST) -> Sequence[Sequence[ast.AST]]:
 
 
 def _form(node: ast.AST) -> tuple[str, ...]:
-    """Return the kinds of a node's parts in order, without names and values; for a compound statement, of its test."""
+    """Return the kinds of a node's parts in order, without names and values; for a compound statement, of its
+    test.
+    """
     kind = type(node).__name__
     match node:
         case ast.If(test=test) | ast.While(test=test):
@@ -464,7 +487,9 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 def same_code(first: CodeType, second: CodeType) -> bool:
     """Return whether two pieces of code are equal apart from positions; constants are already folded."""
-    if _without_constants(first) != _without_constants(second) or len(first.co_consts) != len(second.co_consts):
+    if _without_constants(first) != _without_constants(second) or len(first.co_consts) != len(
+        second.co_consts
+    ):
         return False
     return all(map(_same_constant, first.co_consts, second.co_consts))
 

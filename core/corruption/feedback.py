@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gistpoint.core.corruption.rounds import Appearance, Keep, LoopSettings, ModelTrial, Round, SubmissionVerdict
+from gistpoint.core.corruption.rounds import (
+    Appearance,
+    Keep,
+    LoopSettings,
+    ModelTrial,
+    Round,
+    SubmissionVerdict,
+)
 
 MOST_REPEATS = 3
 """Submissions that were sent before after which the loop ends."""
@@ -14,11 +21,15 @@ NO_CALL = (
     "the other tools show you the repository."
 )
 CUT_OFF = "Your reply was cut off at the limit of its length. Call one tool, with less text around it."
-ASKED_AGAIN = "Your reply was stopped before it was complete. Go on with one tool call, or say that you will not."
+ASKED_AGAIN = (
+    "Your reply was stopped before it was complete. Go on with one tool call, or say that you will not."
+)
 
 
 def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance | None = None) -> str:
-    """Return the results of the tests, compared with the aim (few failing tests, never all), and what a reader sees."""
+    """Return the results of the tests, compared with the aim (few failing tests, never all), and what a
+    reader sees.
+    """
     lines = [_summary(trial), _against_the_aim(trial, settings)]
     if trial.verdict is SubmissionVerdict.ACCEPTED:
         lines.append(f"Its subtlety is {trial.subtlety:.2f} of 1.")
@@ -32,10 +43,14 @@ def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance
 
 
 def appearance_text(appearance: Appearance) -> str:
-    """Return what a reader of the function would see, with the rules by their names; empty if nothing is known."""
+    """Return what a reader of the function would see, with the rules by their names; empty if nothing is
+    known.
+    """
     lines = []
     if appearance.glance is not None:
-        lines.append(f"The chance that a reader sees it at a glance is put at {100 * appearance.glance.value:.0f} %.")
+        lines.append(
+            f"The chance that a reader sees it at a glance is put at {100 * appearance.glance.value:.0f} %."
+        )
     if appearance.rules:
         lines.append(f"A reader who knows how corruptions look would notice: {'; '.join(appearance.rules)}.")
     elif appearance.seen:

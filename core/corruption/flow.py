@@ -1,4 +1,6 @@
-"""Control flow in one function: names that are read before they are bound, and statements that nothing reaches."""
+"""Control flow in one function: names that are read before they are bound, and statements that nothing
+reaches.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def unbound_reads(node: FunctionNode) -> frozenset[str]:
-    """Return the local names that may be read before they are bound, assuming that loops run once or not at all."""
+    """Return the local names that may be read before they are bound, assuming that loops run once or not at
+    all.
+    """
     outer = {name for item in inside(SHARING, node) for name in item.names}
     given = parameters(node)
     local = names_bound_in(node.body, into_definitions=False) - outer

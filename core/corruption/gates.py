@@ -60,8 +60,8 @@ def gate(
 ) -> GateRefusal | None:
     """Return the first reason to drop a corruption, None if there is none.
 
-    With the function's `scope`, names of its module are also known, and names that the file no longer uses are found.
-    `most_lines` None lets any number of lines change.
+    With the function's `scope`, names of its module are also known, and names that the file no longer uses
+    are found. `most_lines` None lets any number of lines change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
@@ -86,13 +86,16 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        # What the text alone shows comes first, and facts of the corrupted text's nodes last: most corruptions
-        # are dropped before most facts are computed (decision 62).
+        # What the text alone shows comes first, and facts of the corrupted text's nodes last: most
+        # corruptions are dropped before most facts are computed (decision 62).
         changed = hunks(before.text, corrupted)
-        if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
+        if (
+            self._most_lines is not None
+            and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines
+        ):
             return GateRefusal.TOO_MANY_LINES
-        # The file's own longest line is the measure, 79 columns at least: a style is seen in the whole file, which
-        # a solver may read.
+        # The file's own longest line is the measure, 79 columns at least: a style is seen in the whole file,
+        # which a solver may read.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
@@ -124,7 +127,9 @@ class Gate:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
 
-    def _shown(self, before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> Iterator[tuple[GateRefusal, str]]:
+    def _shown(
+        self, before: ScopeFacts, after: ScopeFacts, changed: Hunks
+    ) -> Iterator[tuple[GateRefusal, str]]:
         """Yield what a reader notices, with what exactly it is, if that has a name."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
@@ -136,7 +141,9 @@ class Gate:
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
         names_around = (before.node.name, *self._around)
-        by_name = any(given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around)
+        by_name = any(
+            given_away_by_name(name, before.identifiers, after.identifiers) for name in names_around
+        )
         if by_name or _named(before, after):
             yield GateRefusal.NAMED, ""
         # `TOLD` is the last, since it takes the longest to find.
@@ -150,7 +157,9 @@ class Gate:
         if scope is None or not scope.uses:
             return []
         dropped = sorted((before.words - after.words).items())
-        return [name for name, number in dropped if scope.uses.get(name, 0) - number <= 1 and scope.defines(name)]
+        return [
+            name for name, number in dropped if scope.uses.get(name, 0) - number <= 1 and scope.defines(name)
+        ]
 
 
 def _longest(text: str) -> int:
@@ -229,7 +238,10 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
     ),
     ("used although it may be absent", lambda before, after: after.unguarded - before.unguarded),
     ("one of several like statements differs", _unlike_others),
-    ("a result is no longer converted to the annotated type", lambda before, after: before.converted > after.converted),
+    (
+        "a result is no longer converted to the annotated type",
+        lambda before, after: before.converted > after.converted,
+    ),
 )
 """What is odd in a text, with the rule that finds it; a rule may also name the values that it finds."""
 
@@ -316,14 +328,17 @@ _COMMON = frozenset(
 
 
 def comment_explains(
-    lines: Sequence[str], remarks: Iterable[tuple[int, str]], hunks: Iterable[tuple[int, int]], fresh: Sequence[str]
+    lines: Sequence[str],
+    remarks: Iterable[tuple[int, str]],
+    hunks: Iterable[tuple[int, int]],
+    fresh: Sequence[str],
 ) -> bool:
     """Return whether a comment shows what the changed lines did.
 
     `remarks` are the comments with their lines, `hunks` the changed lines of the original, from one to before
-    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed header
-    of its block, in the changed lines, or above them without a dedent or a new paragraph between, and has a word in
-    common with them.
+    another, all counted from 0; `fresh` are the new lines. A comment shows it if it is right below a changed
+    header of its block, in the changed lines, or above them without a dedent or a new paragraph between, and
+    has a word in common with them.
     """
     noted = list(remarks)
     for start, end in hunks if noted else ():

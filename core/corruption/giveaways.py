@@ -1,7 +1,8 @@
 """Finds what gives a corruption away to a reader of the function: code that is not written on purpose.
 
-A value compared with itself, a branch that does nothing, a value read although a condition says that there is none.
-Only what the original does not have counts (decision 30), so each finding may be wide: much good code has such places.
+A value compared with itself, a branch that does nothing, a value read although a condition says that there is
+none. Only what the original does not have counts (decision 30), so each finding may be wide: much good code
+has such places.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """Count the oddities in code: a value compared with itself, a branch that does nothing, a test made twice."""
+    """Count the oddities in code: a value compared with itself, a branch that does nothing, a test made
+    twice.
+    """
     found: Counter[str] = Counter()
     for item in nodes:
         found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
@@ -275,7 +278,11 @@ def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
             yield "stored twice"
         stored.add(target)
         test = getattr(following, "test", None)
-        if isinstance(value, ast.Name) and isinstance(test, ast.BoolOp) and {target, value.id} <= texts_of(test.values):
+        if (
+            isinstance(value, ast.Name)
+            and isinstance(test, ast.BoolOp)
+            and {target, value.id} <= texts_of(test.values)
+        ):
             yield "copy tested"
 
 
@@ -299,7 +306,9 @@ def _repeated(nodes: Sequence[ast.expr], what: str) -> Iterator[str]:
 
 
 def _nested_twice(node: ast.Call) -> Iterator[str]:
-    """Yield a finding if the same method is called twice in a row, as in `x.lower().lower()`, or `list(list(x))`."""
+    """Yield a finding if the same method is called twice in a row, as in `x.lower().lower()`, or
+    `list(list(x))`.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Call(args=[]) as inner), args=[], keywords=[]):
             same = _name(inner.func) == _name(node.func)
@@ -358,12 +367,16 @@ _GUARDS = {
 
 
 def _turned_guards(node: ast.AST) -> Iterator[str]:
-    """Yield the values that a node reads although its own condition says that they are absent, with the place."""
+    """Yield the values that a node reads although its own condition says that they are absent, with the
+    place.
+    """
     if isinstance(node, ast.BoolOp):
         when = is_all_of(node)
         for place, test in enumerate(node.values[:-1]):
             rest = _walked(node.values[place + 1 :])
-            yield from (f"{value} though not there" for value in _missing(test, when=when) if _reads(rest, value))
+            yield from (
+                f"{value} though not there" for value in _missing(test, when=when) if _reads(rest, value)
+            )
     if isinstance(node, TESTING):
         for when, branch in ((True, _listed(node.body)), (False, _listed(node.orelse))):
             yield from _used_in_vain(node.test, when, branch, *_GUARDS[when])
@@ -374,10 +387,14 @@ def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
     for place, node in enumerate(block):
         if is_guard(node):
             rest = block[place + 1 :]
-            yield from _used_in_vain(node.test, False, rest, "though not there, after", "of no such kind, after")
+            yield from _used_in_vain(
+                node.test, False, rest, "though not there, after", "of no such kind, after"
+            )
 
 
-def _used_in_vain(test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str) -> Iterator[str]:
+def _used_in_vain(
+    test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str
+) -> Iterator[str]:
     """Yield the values that code uses although they are absent, or have no parts, if the condition is `when`."""
     missing, untyped = _missing(test, when=when), _of_no_kind(test, when=when)
     yield from (f"{value} {absent}" for value in missing if _used(code, value))
@@ -486,13 +503,15 @@ def _attribute(call: ast.expr) -> str:
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
     """Whether code reads a value before it binds it, or mentions its name.
 
-    A name mentions the value if it contains the value's last word, as `show_header` does for `header`; but not for
-    a value that is looked up by a variable, since the variable says nothing about it.
+    A name mentions the value if it contains the value's last word, as `show_header` does for `header`; but
+    not for a value that is looked up by a variable, since the variable says nothing about it.
     """
     found = _until_bound(nodes, value)
     by_variable = value.endswith("]") and value[-2:-1] not in "'\""
     last = () if by_variable else words(value)[-1:]
-    named = len("".join(last)) >= _LEAST_WORD and any(of_one_stem(last, words(name)) for name in identifiers(found))
+    named = len("".join(last)) >= _LEAST_WORD and any(
+        of_one_stem(last, words(name)) for name in identifiers(found)
+    )
     return named or _reads(found, value)
 
 

@@ -1,4 +1,6 @@
-"""The loop of the paper: a model reads the repository, corrupts one function, and gets feedback on failing tests."""
+"""The loop of the paper: a model reads the repository, corrupts one function, and gets feedback on failing
+tests.
+"""
 
 from __future__ import annotations
 
@@ -57,14 +59,17 @@ _ANSWER_CHARACTERS = 80_000
 
 SUBMIT = replace(
     SUBMIT_ATTEMPT,
-    description="Submit the modified function: its whole definition. The tests are run on it, and you get feedback.",
+    description=(
+        "Submit the modified function: its whole definition. The tests are run on it, and you get feedback."
+    ),
     arguments=(Argument("func_code", ArgumentKind.CODE, "The whole definition of the modified function."),),
 )
 OFFERED = {
-    tool.name: tool for tool in (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION, SUBMIT)
+    tool.name: tool
+    for tool in (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION, SUBMIT)
 }
-"""The tools of the corrupting model. They are those of the paper, whatever solvers are offered: an experiment that adds
-one would make other corruptions."""
+"""The tools of the corrupting model. They are those of the paper, whatever solvers are offered: an experiment
+that adds one would make other corruptions."""
 
 Gate = Callable[[Target], str]
 """Returns in a sentence why a corruption must not be kept, before any test ran; empty if it may."""
@@ -134,7 +139,9 @@ class ModelLoop:
         )
 
     def _over_the_caps(self) -> tuple[End, str] | None:
-        """Return the end, with its reason, if another request, at least as large as the last, would exceed a limit."""
+        """Return the end, with its reason, if another request, at least as large as the last, would exceed a
+        limit.
+        """
         caps, spent = self.settings, self._usage
         # The limits of this conversation come first, the meter of its whole set last.
         if self._calls >= caps.tool_calls:
@@ -153,9 +160,15 @@ class ModelLoop:
         if caps.max_cost_usd is None:
             return None
         if spent.cost_usd is None:
-            return End.COST_UNKNOWN, "A cap on the cost is set, but neither the endpoint nor the settings give a price."
+            return (
+                End.COST_UNKNOWN,
+                "A cap on the cost is set, but neither the endpoint nor the settings give a price.",
+            )
         if spent.cost_usd + (self._last.cost_usd or 0.0) > caps.max_cost_usd:
-            return End.COST_CAP, f"{spent.cost_usd:.4f} of at most {caps.max_cost_usd:g} US dollars were spent."
+            return (
+                End.COST_CAP,
+                f"{spent.cost_usd:.4f} of at most {caps.max_cost_usd:g} US dollars were spent.",
+            )
         return None
 
     def _turn(self) -> tuple[End, str] | None:
@@ -290,7 +303,9 @@ class ModelLoop:
         if detail:
             return replace(done, verdict=SubmissionVerdict.CLUE, detail=detail)
         trial = self._counted(self.try_out(target))
-        return replace(done, verdict=trial.verdict, detail=trial.detail, trial=trial, appearance=self.read(target))
+        return replace(
+            done, verdict=trial.verdict, detail=trial.detail, trial=trial, appearance=self.read(target)
+        )
 
     def _counted(self, trial: ModelTrial) -> ModelTrial:
         few = trial.verdict is SubmissionVerdict.ACCEPTED and trial.failing < self.settings.min_failing

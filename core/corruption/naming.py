@@ -59,7 +59,8 @@ def _identifier(node: ast.AST, function: str) -> str:
 
 
 def given_away_by_name(function: str, before: Counter[str], after: Counter[str]) -> bool:
-    """Return whether the body loses the thing its function is named after, or has something else in its place.
+    """Return whether the body loses the thing its function is named after, or has something else in its
+    place.
 
     `left_edge` does if `self._left_edge` is gone, or has become `self._right_edge`.
     """
@@ -79,7 +80,8 @@ def given_away_by_name(function: str, before: Counter[str], after: Counter[str])
 
 
 def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
-    """Return whether the names of variables or keywords match their values less than before, for as many as before.
+    """Return whether the names of variables or keywords match their values less than before, for as many as
+    before.
 
     For example `height = self.width` instead of `height = self.height`.
     """
@@ -92,7 +94,11 @@ def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
         match node:
             case ast.keyword(arg=str(name), value=value):
                 yield _alike({name}, value)
-            case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            case (
+                ast.Assign(value=value)
+                | ast.AugAssign(value=value)
+                | ast.AnnAssign(value=ast.expr() as value)
+            ):
                 yield _alike(identifiers(targets_of(node)).keys(), value)
 
 
@@ -124,7 +130,9 @@ def denied(function: str, nodes: Iterable[ast.AST]) -> int:
     return sum(isinstance(kind, kinds) for node in only(ast.Compare, nodes) for kind in node.ops)
 
 
-def given_away_by_docstring(docstring: str | None, before: Iterable[str | bytes], after: Iterable[str | bytes]) -> bool:
+def given_away_by_docstring(
+    docstring: str | None, before: Iterable[str | bytes], after: Iterable[str | bytes]
+) -> bool:
     """Return whether a docstring mentions a name or a text that is no longer in the body."""
     if not docstring:
         return False

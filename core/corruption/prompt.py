@@ -13,7 +13,9 @@ _FIELDS = re.compile(r"\{(function_path|func_code|test_examples|self\.test_budge
 
 def template_text() -> str:
     """Return the stored template."""
-    return files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text(encoding="utf-8")
+    return (
+        files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text(encoding="utf-8")
+    )
 
 
 def template_sha256() -> str:

@@ -30,13 +30,16 @@ _MODULES = (
     "omissions",
     "idioms",
 )
-"""The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of this list.
+"""The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of
+this list.
 
 Of two operators with the same prior that give the same text, the record names the one that comes first.
 """
 
 BUILT_IN: tuple[Operator, ...] = tuple(
-    operator for name in _MODULES for operator in import_module(f"gistpoint.core.corruption.operators.{name}").OPERATORS
+    operator
+    for name in _MODULES
+    for operator in import_module(f"gistpoint.core.corruption.operators.{name}").OPERATORS
 )
 
 

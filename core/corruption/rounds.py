@@ -46,7 +46,9 @@ class LoopSettings:
 
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
-        """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are desired, or 5 to 40."""
+        """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are desired, or 5 to
+        40.
+        """
         least, most = band(min_failing)
         return cls(min_failing=least, most_failing=most, **changes)
 
@@ -66,7 +68,11 @@ class SubmissionVerdict(StrEnum):
     @property
     def tried(self) -> bool:
         """Whether the tests were run on it."""
-        return self not in (SubmissionVerdict.NO_DEFINITION, SubmissionVerdict.UNCHANGED, SubmissionVerdict.CLUE)
+        return self not in (
+            SubmissionVerdict.NO_DEFINITION,
+            SubmissionVerdict.UNCHANGED,
+            SubmissionVerdict.CLUE,
+        )
 
 
 class End(StrEnum):
@@ -95,7 +101,8 @@ class End(StrEnum):
 
 
 _FAULTS = (End.NO_TOOL_CALL, End.TRUNCATED, End.REFUSED, End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED)
-"""Ends that are faults of the model or its endpoint even if a submission was tried; without one all ends are."""
+"""Ends that are faults of the model or its endpoint even if a submission was tried; without one all ends are.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +172,8 @@ class Round:
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
         """Return what the best one has most of.
 
-        Failing tests within the aim come first, then not being seen at a glance, then the subtlety that the tests show
-        times the chance that a reader does not see it.
+        Failing tests within the aim come first, then not being seen at a glance, then the subtlety that the
+        tests show times the chance that a reader does not see it.
         """
         loud = self.trial is None or self.trial.failing > settings.most_failing
         glance = self.appearance.glance
@@ -222,7 +229,8 @@ class LoopResult:
     retried: Mapping[str, int] = field(default_factory=dict)
     """Number of requests that were repeated, by kind of failure."""
     chosen: int | None = None
-    """The number of the submission that is taken in the place of the one that the rule of the settings names."""
+    """The number of the submission that is taken in the place of the one that the rule of the settings names.
+    """
 
     @property
     def kept(self) -> Round | None:
@@ -239,7 +247,9 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """The result once for each submission that may be kept, with that one chosen; the one to be kept is first."""
+        """The result once for each submission that may be kept, with that one chosen; the one to be kept is
+        first.
+        """
         first = self.kept
         if first is None:
             return []

@@ -24,7 +24,9 @@ ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssi
 
 
 def inside(kind: type[Node] | tuple[type[Node], ...], *roots: ast.AST) -> Iterator[Node]:
-    """Yield the nodes of one type, or of several, in some trees: the roots themselves and everything below them."""
+    """Yield the nodes of one type, or of several, in some trees: the roots themselves and everything below
+    them.
+    """
     return only(kind, chain.from_iterable(map(ast.walk, roots)))
 
 

@@ -29,7 +29,14 @@ Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
 # Functions inside functions are corrupted as separate functions (decision 30).
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.JoinedStr)
 _OPERATIONS = (ast.BoolOp, ast.BinOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Starred, ast.Await)
-_SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)
+_SKIPPED = (
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.COMMENT,
+    tokenize.ENDMARKER,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,9 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """A list of statements, the node it belongs to (the function itself for its body) and the name of the field."""
+    """A list of statements, the node it belongs to (the function itself for its body) and the name of the
+    field.
+    """
 
     owner: ast.AST
     name: str
@@ -54,8 +63,8 @@ class StatementBlock:
 class CorruptionTarget:
     """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    Left out are the docstring, annotations, formatted strings (positions in them are unreliable before Python 3.12)
-    and the bodies of functions and classes that it defines, which are subjects of their own.
+    Left out are the docstring, annotations, formatted strings (positions in them are unreliable before Python
+    3.12) and the bodies of functions and classes that it defines, which are subjects of their own.
     """
 
     text: str
@@ -102,7 +111,9 @@ class CorruptionTarget:
     def span(self, node: Placed) -> tuple[int, int]:
         """Return the offsets of a node, without parentheses around it."""
         start = self.document.offset(node.lineno, node.col_offset)
-        return start, self.document.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+        return start, self.document.offset(
+            node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        )
 
     def operand(self, node: ast.expr) -> tuple[int, int]:
         """Return the offsets of an operand with the parentheses that enclose only it."""
@@ -113,7 +124,9 @@ class CorruptionTarget:
         low, high = self.span(parent)
         while True:
             match self.before(start), self.after(end):
-                case Token(text="(") as before, Token(text=")") as after if low <= before.start and after.end <= high:
+                case Token(text="(") as before, Token(text=")") as after if (
+                    low <= before.start and after.end <= high
+                ):
                     start, end = before.start, after.end
                 case _:
                     return start, end
@@ -170,7 +183,10 @@ class CorruptionTarget:
         None if they contain anything else: another statement, a header, a comment after it.
         """
         start, end = self.span(statement)
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.decorator_list:
+        if (
+            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and statement.decorator_list
+        ):
             return None
         first = self.line_start(start)
         last = self.text.find("\n", end)
@@ -181,7 +197,9 @@ class CorruptionTarget:
 
 
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function as a subject; None for a class, and for text that changes when moved to the left margin."""
+    """Return a function as a subject; None for a class, and for text that changes when moved to the left
+    margin.
+    """
     try:
         return read_text(definition.dedented, scope)
     except CodeError:
@@ -202,7 +220,9 @@ def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
     parents: dict[ast.AST, ast.AST] = {}
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     nodes = tuple(_walk(body, node, parents))
-    return CorruptionTarget(text, node, scope, document, tokens, nodes, parents, tuple(_blocks(node, body, nodes)))
+    return CorruptionTarget(
+        text, node, scope, document, tokens, nodes, parents, tuple(_blocks(node, body, nodes))
+    )
 
 
 def _tokens(text: str, document: SourceText) -> Iterator[Token]:
@@ -218,8 +238,8 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
     for node in body:
         parents[node] = owner
         yield node
-        # Before Python 3.12 the parts of a formatted string have no positions (decision 30); template strings are
-        # left alone, too.
+        # Before Python 3.12 the parts of a formatted string have no positions (decision 30); template strings
+        # are left alone, too.
         if not isinstance(node, _CLOSED) and type(node).__name__ != "TemplateStr":
             yield from _walk(_children(node), node, parents)
 
@@ -258,7 +278,9 @@ class Arity:
 
     def takes(self, positional: int, keywords: Iterable[str]) -> bool:
         """Whether a call with this many positional arguments and these keywords is valid."""
-        fits = self.least <= positional + len(list(keywords)) and (self.most is None or positional <= self.most)
+        fits = self.least <= positional + len(list(keywords)) and (
+            self.most is None or positional <= self.most
+        )
         return fits and set(keywords) <= self.keywords
 
 
@@ -340,7 +362,9 @@ class Vocabulary:
             methods = {**found.methods, **methods}
             attributes |= found.attributes
             for base in found.bases:
-                home = [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
+                home = (
+                    [file] if base in file.classes else [f for f in self.files.values() if base in f.classes]
+                )
                 # Of several classes of one name nobody knows which is meant.
                 if len(home) == 1:
                     waiting.append((home[0], base))

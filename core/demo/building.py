@@ -67,10 +67,11 @@ def build_demo(
     controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> Iterator[Task]:
-    """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
+    """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and
+    yield it.
 
-    `entrypoints` runs the test of the gist, whose reference gist is also made; `controls_of` makes the controls of the
-    other tasks.
+    `entrypoints` runs the test of the gist, whose reference gist is also made; `controls_of` makes the
+    controls of the other tasks.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
         scratch = Path(name)
@@ -104,7 +105,9 @@ def build_gist(
         repository, entrypoint, answer, scratch / "tasks", settings=settings, demo=True, provenance=provenance
     )
     reference = ReferenceMaker(GistJudge(task, answer, entrypoints), time.monotonic).make()
-    write_task(task, replace(read_answer(task), of_kind=replace(answer, reference=replace(reference, seconds=0.0))))
+    write_task(
+        task, replace(read_answer(task), of_kind=replace(answer, reference=replace(reference, seconds=0.0)))
+    )
     return task
 
 

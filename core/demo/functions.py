@@ -1,7 +1,8 @@
-"""Tasks of single functions of the demo's library, for simulated studies: real code and metrics, but no proof.
+"""Tasks of single functions of the demo's library, for simulated studies: real code and metrics, but no
+proof.
 
-No test is run on a corrupted function: all tests that enter it count as failing. So the tasks are made instantly and
-can be attempted, but nobody has shown that they are fair; their provenance says so.
+No test is run on a corrupted function: all tests that enter it count as failing. So the tasks are made
+instantly and can be attempted, but nobody has shown that they are fair; their provenance says so.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class DemoLibrary:
         ranks = standings(self.rows, functions)
         return {
             "functions": {
-                name: {rank.metric: {"value": rank.value, "percentile": rank.percentile} for rank in ranks[name]}
+                name: {
+                    rank.metric: {"value": rank.value, "percentile": rank.percentile} for rank in ranks[name]
+                }
                 for name in functions
                 if name in ranks
             },
@@ -115,7 +118,9 @@ class DemoLibrary:
                 return found, mode
             if found := self.removed(function):
                 return found, Mode.REMOVE
-        raise NoTaskError(NoGood.NO_CANDIDATE, "The demo's library has no more functions.", hint="Ask for fewer.")
+        raise NoTaskError(
+            NoGood.NO_CANDIDATE, "The demo's library has no more functions.", hint="Ask for fewer."
+        )
 
     @cached_property
     def intake(self) -> Intake:
@@ -136,7 +141,8 @@ class DemoLibrary:
         """Write the task of a corrupted function; all tests that enter it count as failing."""
         failing = frozenset(self.known.entered[target.name]) & self.intake.passed
         results = {
-            id: TestResult(id, Outcome.FAILED if id in failing else Outcome.PASSED) for id in sorted(self.intake.passed)
+            id: TestResult(id, Outcome.FAILED if id in failing else Outcome.PASSED)
+            for id in sorted(self.intake.passed)
         }
         report = SuiteReport(RunStatus.FINISHED, results)
         proof = CorruptionProof((target,), corrupted_tree(self.tree, (target,)), report, failing)
@@ -154,7 +160,8 @@ class DemoLibrary:
 
 
 def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterator[Task]:
-    """Write the demo's own tasks with their metrics, then tasks of so many other functions: removed, corrupted in turn.
+    """Write the demo's own tasks with their metrics, then tasks of so many other functions: removed,
+    corrupted in turn.
 
     `demo` is where the demo's tasks are unpacked. Yields each task when it is written.
     """

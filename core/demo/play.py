@@ -25,7 +25,8 @@ def play(
 ) -> Iterator[tuple[Mapping[str, Any], ToolResult | None]]:
     """Carry out the steps in turn, and yield each with its result.
 
-    `wait` is called with the seconds of thinking before a step; it may wait less, and returns early when cancelled.
+    `wait` is called with the seconds of thinking before a step; it may wait less, and returns early when
+    cancelled.
     """
     for step in steps:
         wait(min(LONGEST_WAIT_S, step.get("think_s", 0) / speed))
@@ -44,7 +45,9 @@ def _do(
     match step["kind"]:
         case "tool_call":
             tool = declared(step["tool"])
-            edits = tool is not None and (tool.submits or tool.value(ArgumentKind.CODE, step["arguments"]) is not None)
+            edits = tool is not None and (
+                tool.submits or tool.value(ArgumentKind.CODE, step["arguments"]) is not None
+            )
             attempt.view(Pane.EDITOR if edits else Pane.CONSOLE)
             return attempt.call(step["tool"], step["arguments"], run=RunContext(cancel))
         case "type":

@@ -72,7 +72,9 @@ def demo_title(task: Task) -> str:
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
     """Unpack the archives below `into`, each once, and yield the tasks."""
-    from gistpoint.core.kinds.archive import unpack_task  # loads every kind, which the demo's names do not need
+    from gistpoint.core.kinds.archive import (
+        unpack_task,
+    )  # loads every kind, which the demo's names do not need
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.tasks.documents import TASK_FILE
     from gistpoint.core.trees import sha256_of
@@ -89,7 +91,9 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names them."""
+    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names
+    them.
+    """
     from gistpoint.core.kinds.folder import read_task
 
     tasks = list(unpack_demo(into))
@@ -102,7 +106,8 @@ def demo_task(name: str, into: Path) -> Task:
 
 
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of a task with a recorded attempt, and its steps; without a name, of the first such task.
+    """Return the name of a task with a recorded attempt, and its steps; without a name, of the first such
+    task.
 
     Raises `TaskError` for a task without one.
     """
@@ -113,7 +118,8 @@ def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
             return one["task"], one["steps"]
     known = ", ".join(one["task"] for one in recorded)
     raise TaskError(
-        f"No attempt of {name!r} was recorded.", hint=f"There is a recorded attempt of each of these: {known}."
+        f"No attempt of {name!r} was recorded.",
+        hint=f"There is a recorded attempt of each of these: {known}.",
     )
 
 

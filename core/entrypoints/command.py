@@ -53,8 +53,8 @@ class Entrypoint:
     """A command, without the parameters of a test.
 
     `target` is the file of a test or a script, relative to the repository, or the dotted name of a module, or
-    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program,
-    or what pytest is to run of several tests.
+    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a
+    program, or what pytest is to run of several tests.
     """
 
     kind: EntrypointKind
@@ -117,7 +117,9 @@ class Entrypoint:
     @property
     def called_as(self) -> str:
         """The value of the program's `sys.argv[0]`, if it is not the file from which it is started."""
-        return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(self.kind, "")
+        return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(
+            self.kind, ""
+        )
 
     @property
     def has_input(self) -> bool:
@@ -136,11 +138,12 @@ class Entrypoint:
 
 
 def parse_entrypoint(command: str) -> Entrypoint:
-    """Read a command: `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`, `python -m
-    package ...`, `python file.py ...`, `python -c CODE ...` or the name of a console script with its arguments.
+    """Read a command: `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`, `python
+    -m package ...`, `python file.py ...`, `python -c CODE ...` or the name of a console script with its
+    arguments.
 
-    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has that
-    console script is not looked up. Raises `EntrypointError`.
+    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has
+    that console script is not looked up. Raises `EntrypointError`.
     """
     try:
         words = shlex.split(command)
@@ -161,12 +164,17 @@ def parse_entrypoint(command: str) -> Entrypoint:
         return Entrypoint(EntrypointKind.CONSOLE, COMMAND_FILE, arguments=tuple(words[1:]), own=(words[0],))
     raise EntrypointError(
         f"{command!r} is not an entrypoint.",
-        hint="Give `pytest path/test_file.py::test_name`, pytest with files or folders, `python -m package ARGUMENTS`, "
-        "`python file.py ARGUMENTS`, `python -c CODE` or a console script of the package with its arguments.",
+        hint=(
+            "Give `pytest path/test_file.py::test_name`, pytest with files or folders, `python -m package"
+            " ARGUMENTS`, `python file.py ARGUMENTS`, `python -c CODE` or a console script of the package"
+            " with its arguments."
+        ),
     )
 
 
-def with_input(entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, str] | None = None) -> Entrypoint:
+def with_input(
+    entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, str] | None = None
+) -> Entrypoint:
     """Return the entrypoint with standard input and variables. Raises `EntrypointError` for impossible ones."""
     given = variables or {}
     if stdin and entrypoint.is_test:
@@ -180,7 +188,8 @@ def with_input(entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, 
             raise EntrypointError(f"{name[:80]!r} is not the name of a variable.", hint="Write NAME=VALUE.")
         if _OUR_VARIABLES.fullmatch(name):
             raise EntrypointError(
-                f"The variable {name} belongs to the run itself.", hint="A command may set what its own code reads."
+                f"The variable {name} belongs to the run itself.",
+                hint="A command may set what its own code reads.",
             )
         if len(value) > MAX_VARIABLE_CHARACTERS or "\0" in value:
             raise EntrypointError(
@@ -211,14 +220,18 @@ def _test(command: str, words: list[str]) -> Entrypoint:
         elif word.startswith("-"):
             raise EntrypointError(
                 f"{command!r} has the option {word}.",
-                hint=f"A command has {DOCTEST_MODULES}, -k and -m; options of the whole suite go into --pytest-args.",
+                hint=(
+                    f"A command has {DOCTEST_MODULES}, -k and -m; options of the whole suite go into"
+                    " --pytest-args."
+                ),
             )
         else:
             selected.append(_selected(command, word))
             arguments.append(selected[-1])
     if not selected or option:
         raise EntrypointError(
-            f"{command!r} names no test.", hint="Give pytest a test, path::test, or files or folders of tests."
+            f"{command!r} names no test.",
+            hint="Give pytest a test, path::test, or files or folders of tests.",
         )
     path, _, rest = selected[0].partition("::")
     if len(arguments) == 1 and rest:
@@ -239,7 +252,9 @@ def _selected(command: str, word: str) -> str:
 def _inside(command: str, path: str) -> str:
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
-        raise EntrypointError(f"{command!r} names a file outside of the repository.", hint="Give a path within it.")
+        raise EntrypointError(
+            f"{command!r} names a file outside of the repository.", hint="Give a path within it."
+        )
     return parts.as_posix()
 
 

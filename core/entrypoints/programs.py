@@ -1,4 +1,6 @@
-"""Commands without a file in the codebase: `python -c CODE`, and console scripts in the form that installers write."""
+"""Commands without a file in the codebase: `python -c CODE`, and console scripts in the form that installers
+write.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<res
 
 
 def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return the console scripts that a distribution declares, `module:object` by name; none from broken metadata."""
+    """Return the console scripts that a distribution declares, `module:object` by name; none from broken
+    metadata.
+    """
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

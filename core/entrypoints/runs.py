@@ -68,10 +68,11 @@ class TestGuard:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The module names that a run is watched for, and the lines of functions that no comparison should depend on.
+    """The module names that a run is watched for, and the lines of functions that no comparison should depend
+    on.
 
-    `observed` are the lines of the test and of the functions of the codebase's test files: the values that they use are
-    observed, in a run whose outcome does not count.
+    `observed` are the lines of the test and of the functions of the codebase's test files: the values that
+    they use are observed, in a run whose outcome does not count.
     """
 
     modules: tuple[str, ...] = ()
@@ -83,14 +84,17 @@ class Watched:
 class Operand:
     """A class of an object that a test used, or a base of it, or a function that was replaced.
 
-    `names` are its qualified name and those that it has at the gist's top level. `specials` are the special methods
-    that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first line in the gist.
+    `names` are its qualified name and those that it has at the gist's top level. `specials` are the special
+    methods that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first
+    line in the gist.
     """
 
     names: tuple[str, ...]
     specials: tuple[tuple[str, str, int], ...] = ()
     wild: str = ""
-    """The module of an environment's class whose objects equal anything, or anything they are configured to equal."""
+    """The module of an environment's class whose objects equal anything, or anything they are configured to
+    equal.
+    """
     replaced: bool = False
     """Whether it is a function of a library that something else has replaced."""
 
@@ -119,7 +123,9 @@ class Isolation:
     equal_to_all: tuple[str, ...] = ()
     """Qualified names of functions that answered yes to every comparison."""
     operands: tuple[Operand, ...] | None = None
-    """Classes of the objects that the test used and that are not the environment's; None if that was not observed."""
+    """Classes of the objects that the test used and that are not the environment's; None if that was not
+    observed.
+    """
     classes: tuple[Operand, ...] = ()
     """All such classes that existed at the end of an observed run."""
 
@@ -159,12 +165,17 @@ class CommandRun:
     """The exception that ended the program, if one did."""
     isolation: Isolation = Isolation()
     files: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of the files written, by path below the working folder; those that the task lists are compared."""
+    """Hashes of the files written, by path below the working folder; those that the task lists are compared.
+    """
 
     @property
     def file_ran(self) -> bool:
         """Whether the file could be compiled and started."""
-        compiled = self.raised is None or self.raised.type not in ("SyntaxError", "IndentationError", "TabError")
+        compiled = self.raised is None or self.raised.type not in (
+            "SyntaxError",
+            "IndentationError",
+            "TabError",
+        )
         return compiled and self.status is RunStatus.FINISHED
 
 
@@ -172,8 +183,9 @@ class CommandRun:
 class OriginalRun:
     """A run of an entrypoint on the original; outputs are raw.
 
-    `places` are the paths of this run with the words that replace them; `trace` is as the tracer wrote it, None if
-    none was requested; `network` holds the addresses outside of the machine that were requested and refused.
+    `places` are the paths of this run with the words that replace them; `trace` is as the tracer wrote it,
+    None if none was requested; `network` holds the addresses outside of the machine that were requested and
+    refused.
     """
 
     run: TestsRun | CommandRun
@@ -191,7 +203,9 @@ class OriginalRun:
 
 @dataclass(frozen=True, slots=True)
 class GistTrial:
-    """A run of a gist alone; `executed` are the physical lines of it that ran, empty if they were not measured."""
+    """A run of a gist alone; `executed` are the physical lines of it that ran, empty if they were not
+    measured.
+    """
 
     run: TestsRun | CommandRun
     seconds: float
@@ -205,7 +219,9 @@ class GistTrial:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The output of a solver's shell command, standard output and error in order; `refused` says why it did not run."""
+    """The output of a solver's shell command, standard output and error in order; `refused` says why it did
+    not run.
+    """
 
     text: str
     exit_status: int | None
@@ -232,7 +248,9 @@ def shown_run(run: TestsRun | CommandRun) -> str:
 
 def _test(id: str, test: TestRun) -> str:
     raised = [test.raised.text] if test.raised else []
-    return "\n".join([f"{id.partition('::')[2] or id}: {test.outcome}", *raised, *_streams(test.stdout, test.stderr)])
+    return "\n".join(
+        [f"{id.partition('::')[2] or id}: {test.outcome}", *raised, *_streams(test.stdout, test.stderr)]
+    )
 
 
 def _streams(stdout: str, stderr: str) -> list[str]:
@@ -243,9 +261,9 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 class EntrypointRunner(Protocol):
     """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
 
-    Every run is separate, without network, and never raises for what the code under test does: the status of the result
-    reports that. Raises `CancelledError` if a run was stopped on request, `InfrastructureError` if the isolation
-    failed.
+    Every run is separate, without network, and never raises for what the code under test does: the status of
+    the result reports that. Raises `CancelledError` if a run was stopped on request, `InfrastructureError` if
+    the isolation failed.
     """
 
     @property
@@ -273,8 +291,8 @@ class EntrypointRunner(Protocol):
     ) -> OriginalRun:
         """Run the command in the repository's tree, its packages importable.
 
-        `elsewhere` copies only the file of the entrypoint, under another name, into an empty folder, with the packages
-        importable from another place and the fixtures of its `conftest.py` files available.
+        `elsewhere` copies only the file of the entrypoint, under another name, into an empty folder, with the
+        packages importable from another place and the fixtures of its `conftest.py` files available.
         """
         ...
 
@@ -295,9 +313,9 @@ class EntrypointRunner(Protocol):
     ) -> GistTrial:
         """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
 
-        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
-        A run that tests something other than the test described by `guard` is not believed. The run is observed for the
-        names in `watched`; the result is in its isolation.
+        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of
+        sight. A run that tests something other than the test described by `guard` is not believed. The run is
+        observed for the names in `watched`; the result is in its isolation.
         """
         ...
 
@@ -312,7 +330,8 @@ class EntrypointRunner(Protocol):
         files: Mapping[str, str] | None = None,
         cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition to its content.
+        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition to its
+        content.
 
         Without `execution` only commands that read files are run: no interpreter and no pytest.
         """

@@ -87,11 +87,15 @@ class SuiteTrials:
         step = f"suite with {target.name} corrupted by the model"
         report = run_step(self.runner, request, step, self.run)
         if report.status in FREE:
-            raise InfrastructureError(f"The sandbox failed while a corruption was tried. {report.reason}".rstrip())
+            raise InfrastructureError(
+                f"The sandbox failed while a corruption was tried. {report.reason}".rstrip()
+            )
         if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
             return ModelTrial(SubmissionVerdict.HANGS, detail=f"{report.status}")
         if report.status is not RunStatus.FINISHED:
-            return ModelTrial(SubmissionVerdict.COULD_NOT_RUN, detail=f"{report.status}. {report.reason}".strip())
+            return ModelTrial(
+                SubmissionVerdict.COULD_NOT_RUN, detail=f"{report.status}. {report.reason}".strip()
+            )
         failing = intake.passed - report.passed
         shown = [result for result in report.failed if result.id in failing]
         if failing and not shown:
@@ -129,7 +133,8 @@ def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
 
 
 def rating(entering: int, least: int, most: int) -> Rate:
-    """Return a function that rates a corruption by its failing tests; `entering` tests enter the function at all.
+    """Return a function that rates a corruption by its failing tests; `entering` tests enter the function at
+    all.
 
     `least` and `most` are the desired range of failing tests.
     """
@@ -177,7 +182,10 @@ class ModelCorruption:
         tried = f"{len(result.rounds)} {'submission' if len(result.rounds) == 1 else 'submissions'}"
         if result.rounds:
             tried += f", the last one: {_words(result.rounds[-1].verdict)}"
-        text = f"{result.model} made no corruption of {self.function} that can be kept ({tried}; {_words(result.end)})."
+        text = (
+            f"{result.model} made no corruption of {self.function} that can be kept ({tried};"
+            f" {_words(result.end)})."
+        )
         return f"{text} {result.detail}".rstrip()
 
     def record(self) -> dict[str, Any]:
@@ -193,7 +201,9 @@ class ModelCorruption:
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance for a task: the record, and the subtlety of the kept corruption with its parts."""
+        """Return the provenance for a task: the record, and the subtlety of the kept corruption with its
+        parts.
+        """
         trial = self.result.kept.trial if self.result.kept else None
         rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
         if self.result.kept is not None and self.result.kept.appearance.glance is not None:
@@ -231,19 +241,21 @@ def corrupt_by_model(
 ) -> ModelCorruption:
     """Let a model corrupt the function named as `path::qualname`, and return everything that it did.
 
-    `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is shown tests
-    that fail when the body is removed, which costs a run of the suite. `try_out` decides on a submission; the default
-    is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set that it belongs to.
-    `score` predicts what a reader sees; without it the rules for corruptions without a model say so. Raises
-    `SourceError` for a function that can't be corrupted and `CancelledError` when stopped; any failure of the model or
-    its endpoint is in the result.
+    `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is
+    shown tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
+    submission; the default is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set
+    that it belongs to. `score` predicts what a reader sees; without it the rules for corruptions without a
+    model say so. Raises `SourceError` for a function that can't be corrupted and `CancelledError` when
+    stopped; any failure of the model or its endpoint is in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)
     ref = named_function(tree, function, test_files)
     definition = index_source(ref.path, tree.read(ref.path)).get(ref.qualname)
     if definition.kind is DefinitionKind.CLASS:
-        raise SourceError(f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods.")
+        raise SourceError(
+            f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods."
+        )
     ids = tuple(tests) or _broken_by_removal(intake, ref, runner, run)
     terms = terms or ModelTerms()
     rate = rate or rating(len(ids), settings.min_failing, settings.most_failing)
@@ -288,7 +300,9 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
 
 
 def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
-    """Return a function that names the rules for corruptions without a model that a text breaks; they only advise."""
+    """Return a function that names the rules for corruptions without a model that a text breaks; they only
+    advise.
+    """
     rules = Gate(original, scope, most_lines=None)
 
     def read(target: Target) -> Appearance:
@@ -369,7 +383,9 @@ class CorruptingModelOfSet(CorruptingModel):
         given = [name for name in limits if getattr(self, name) is not None]
         if given and not self.model:
             option = f"--{given[0].replace('_', '-')}"
-            raise UserError(f"{option} is for a corrupting model, and none is named.", hint="Add --model NAME.")
+            raise UserError(
+                f"{option} is for a corrupting model, and none is named.", hint="Add --model NAME."
+            )
 
 
 OpenModel = Callable[[CorruptingModel, int], tuple[ChatModel, LoopSettings]]

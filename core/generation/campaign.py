@@ -1,7 +1,8 @@
 """The campaign: candidates are decided ahead by workers and accepted strictly in their order.
 
-So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until the set is
-full, it is what it would be if no more candidates came: proven tasks are written at once, and replaced by better ones.
+So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until
+the set is full, it is what it would be if no more candidates came: proven tasks are written at once, and
+replaced by better ones.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.model import decide_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
-from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile, glance_of
+from gistpoint.core.generation.verdicts import (
+    CandidateVerdict,
+    Counts,
+    Reason,
+    Specimen,
+    StateFile,
+    glance_of,
+)
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.trees import corrupted_tree
@@ -36,7 +44,8 @@ from gistpoint.core.tasks.trees import corrupted_tree
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate.
 
-    Every test that can see it is run, although fewer would do: a test that hangs would cost the whole suite its limit.
+    Every test that can see it is run, although fewer would do: a test that hangs would cost the whole suite
+    its limit.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -76,7 +85,9 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
         return with_controls(here, verdict)
 
 
-def _way(settings: CampaignSettings, candidate: CorruptionCandidate) -> Callable[[CandidateTrial], CandidateVerdict]:
+def _way(
+    settings: CampaignSettings, candidate: CorruptionCandidate
+) -> Callable[[CandidateTrial], CandidateVerdict]:
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
@@ -91,10 +102,11 @@ MOST_SHARED = 1
 class CandidateVerdicts:
     """The verdicts so far in their order, with their present status.
 
-    A corruption that is not subtle enough waits until there is no other candidate. More than half of the corruptions in
-    a set must not be among the first that a spectrum-based localisation names: one that is waits until there are enough
-    others. The remaining places then go to waiting ones, the most subtle first. In a stratified set none is accepted
-    beyond the share of its stratum, and waiting ones get their places when their stratum has no other candidate.
+    A corruption that is not subtle enough waits until there is no other candidate. More than half of the
+    corruptions in a set must not be among the first that a spectrum-based localisation names: one that is
+    waits until there are enough others. The remaining places then go to waiting ones, the most subtle first.
+    In a stratified set none is accepted beyond the share of its stratum, and waiting ones get their places
+    when their stratum has no other candidate.
     """
 
     count: int
@@ -127,7 +139,9 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were still to come."""
+        """Return the verdicts that would become tasks if only `others`, later in the order, were still to
+        come.
+        """
         after = replace(
             self,
             verdicts=[*self.verdicts],
@@ -151,7 +165,9 @@ class CandidateVerdicts:
                 self._accept_waiting(at_last=False)  # a stratum may have lost its last candidate
             return
         self._waiting[len(self.verdicts) - 1] = verdict
-        self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
+        self._leave_out(
+            len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE
+        )
         self._accept_waiting(at_last=False)
 
     def fill(self) -> None:
@@ -189,7 +205,11 @@ class CandidateVerdicts:
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
         subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
-        others = [item for item in self._waiting.items() if _subtlety(item[1]) < SUBTLE and self._has_run_out(item[1])]
+        others = [
+            item
+            for item in self._waiting.items()
+            if _subtlety(item[1]) < SUBTLE and self._has_run_out(item[1])
+        ]
         return subtle + sorted(others, key=lambda item: _preference(item[1]))
 
     def _has_run_out(self, verdict: CandidateVerdict) -> bool:
@@ -246,7 +266,9 @@ class CampaignTasks(Protocol):
     """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Make the set the tasks of these verdicts, including those of an earlier run: write and withdraw tasks."""
+        """Make the set the tasks of these verdicts, including those of an earlier run: write and withdraw
+        tasks.
+        """
         ...
 
     def settle(self) -> None:
@@ -269,15 +291,18 @@ def run_campaign(
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in their order until `count` are kept; `tasks` receives the kept ones after each change.
+    """Decide candidates in their order until `count` are kept; `tasks` receives the kept ones after each
+    change.
 
     Candidates of a stratum that has its share are skipped, and have their turn if the share grows.
 
-    `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
-    verdicts and the present tasks are kept.
+    `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker
+    raises; earlier verdicts and the present tasks are kept.
     """
     stratum = {candidate.key: candidate.stratum for candidate in candidates}
-    selection = CandidateVerdicts(count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values()))
+    selection = CandidateVerdicts(
+        count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values())
+    )
     turns = _Turns(list(candidates), state, selection)
 
     def on_poll(keys: Collection[str], came: bool) -> None:
@@ -317,14 +342,22 @@ class _Turns:
 
     def ahead(self, busy: Collection[str]) -> CorruptionCandidate | None:
         """Return the next candidate that seems wanted, has no verdict, and is not among the `busy` ones."""
-        return next((c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None)
+        return next(
+            (c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None
+        )
 
     def known(self) -> Iterator[CandidateVerdict]:
         """Yield the verdicts that came before their turn, in the order of the candidates."""
-        return (self.state.verdicts[candidate.key] for candidate in self.left if candidate.key in self.state.verdicts)
+        return (
+            self.state.verdicts[candidate.key]
+            for candidate in self.left
+            if candidate.key in self.state.verdicts
+        )
 
     def _wanted(self) -> Iterator[CorruptionCandidate]:
-        open_to = {name: self.selection.wants(name) for name in {candidate.stratum for candidate in self.left}}
+        open_to = {
+            name: self.selection.wants(name) for name in {candidate.stratum for candidate in self.left}
+        }
         return (candidate for candidate in self.left if open_to[candidate.stratum])
 
 
@@ -337,8 +370,8 @@ def _in_order(
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead.
 
-    If a model or its endpoint fails, no more work begins. The work of the other workers was paid for: it is awaited,
-    and then the error is raised.
+    If a model or its endpoint fails, no more work begins. The work of the other workers was paid for: it is
+    awaited, and then the error is raised.
     """
     pending = _Pending(context)
     came = bool(state.verdicts)
@@ -348,7 +381,9 @@ def _in_order(
             while candidate.key not in state.verdicts:
                 if failed is not None and not pending.keys:
                     raise failed
-                following = candidate if candidate.key not in pending.keys.values() else turns.ahead(pending.busy)
+                following = (
+                    candidate if candidate.key not in pending.keys.values() else turns.ahead(pending.busy)
+                )
                 while failed is None and following is not None and len(pending.keys) < _AHEAD * workers.size:
                     pending.keys[workers.executor.submit(decide, context, following)] = following.key
                     following = turns.ahead(pending.busy)
@@ -403,7 +438,9 @@ def run_controls(
     *,
     on_comparison: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Mapping[str, Any]]:
-    """Try up to `count` specimens of the verdicts on the whole suite; return the comparisons in a stable order."""
+    """Try up to `count` specimens of the verdicts on the whole suite; return the comparisons in a stable
+    order.
+    """
     chosen, pending = sample(verdicts, count, context.settings.seed), _Pending(context)
     for verdict in chosen:
         if verdict.key not in state.controls and verdict.specimen is not None:
@@ -420,17 +457,20 @@ def run_controls(
 
 def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[CandidateVerdict]:
     """Return up to `count` verdicts with a specimen, kept and dropped alike, as the seed decides."""
-    fit = sorted((verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key)
+    fit = sorted(
+        (verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key
+    )
     random.Random(f"control {seed}").shuffle(fit)
     return fit[:count]
 
 
 def control(context: Context, specimen: Specimen) -> dict[str, Any]:
-    """Run the whole suite on a specimen; return whether it agrees with the probe, and in which ids they differ.
+    """Run the whole suite on a specimen; return whether it agrees with the probe, and in which ids they
+    differ.
 
-    If the probe stopped at the number of failing tests that it needed, those must fail here too, as far as the suite
-    gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a run that
-    hangs must hang in both.
+    If the probe stopped at the number of failing tests that it needed, those must fail here too, as far as
+    the suite gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a
+    run that hangs must hang in both.
     """
     with opened(context) as here:
         return _compared(here, specimen)
@@ -454,7 +494,9 @@ def _compared(context: Context, specimen: Specimen) -> dict[str, Any]:
     failing = intake.passed - report.passed if finished else frozenset()
     probed = frozenset(specimen.failed)
     if specimen.cut_short and not finished:
-        agrees = not any(report.results[id].outcome is Outcome.PASSED for id in probed & report.results.keys())
+        agrees = not any(
+            report.results[id].outcome is Outcome.PASSED for id in probed & report.results.keys()
+        )
     elif specimen.status != RunStatus.FINISHED or not finished:
         agrees = specimen.status == report.status
     elif specimen.cut_short:

@@ -1,4 +1,6 @@
-"""A campaign's candidates, in an order that depends only on the seed, and how many corruptions of each are tried."""
+"""A campaign's candidates, in an order that depends only on the seed, and how many corruptions of each are
+tried.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
     If exactly the tests of one of those fail, a localisation by Ochiai puts it first, and this one after it.
     """
     own = library.entering(name)
-    return sum(len(tests) >= least and tests <= own for other, tests in library.entered.items() if other != name)
+    return sum(
+        len(tests) >= least and tests <= own for other, tests in library.entered.items() if other != name
+    )
 
 
 LEAST_CODE_LINES = 6
@@ -89,8 +93,8 @@ T = TypeVar("T")
 class Strata:
     """The strata of a campaign's candidates, in a fixed order; none if its set is not stratified.
 
-    Each gets an equal share of the tasks; if these can't be divided evenly, the first ones get one more. A stratum
-    without candidates leaves the rest of its share to the others.
+    Each gets an equal share of the tasks; if these can't be divided evenly, the first ones get one more. A
+    stratum without candidates leaves the rest of its share to the others.
     """
 
     names: tuple[str, ...] = ()
@@ -99,7 +103,9 @@ class Strata:
     equal: bool = False
     """Whether all strata have equal shares, which none leaves to another."""
 
-    def share(self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()) -> int:
+    def share(
+        self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
+    ) -> int:
         """Return how many of `count` tasks may be of this stratum.
 
         `kept` holds the tasks so far by stratum, `exhausted` the strata that have no candidate left.
@@ -116,7 +122,9 @@ class Strata:
         base, over = divmod(max(0, count - sum(kept.get(name, 0) for name in exhausted)), len(left))
         return base + (left.index(stratum) < over)
 
-    def has_room(self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()) -> bool:
+    def has_room(
+        self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
+    ) -> bool:
         """Whether another task of this stratum may be kept, and so whether its candidates are worth a try."""
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
@@ -166,15 +174,20 @@ class CandidatePlan:
 def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     """Return the candidates: functions of some length, seen by enough tests, and among these the chosen ones.
 
-    Except for removals, functions of few code lines come after the others. Functions that run while modules are
-    imported come last: each corruption of them costs a run of every test in a separate process, and its faults show at
-    once. In a stratified set both hold within each stratum. Raises `UserError` if a named function is unknown.
+    Except for removals, functions of few code lines come after the others. Functions that run while modules
+    are imported come last: each corruption of them costs a run of every test in a separate process, and its
+    faults show at once. In a stratified set both hold within each stratum. Raises `UserError` if a named
+    function is unknown.
     """
     choice = settings.choice
     found = list(definitions(library.intake.repository.tree, library.test_files))
     require_defined(choice, {str(definition.ref) for definition in found})
-    listed = [definition for definition in found if not choice.functions or str(definition.ref) in choice.functions]
-    known = [str(definition.ref) for definition in listed if _substantial(definition, named=bool(choice.functions))]
+    listed = [
+        definition for definition in found if not choice.functions or str(definition.ref) in choice.functions
+    ]
+    known = [
+        str(definition.ref) for definition in listed if _substantial(definition, named=bool(choice.functions))
+    ]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
     met = meeting(library, seen, choice)
@@ -247,7 +260,9 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
 def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
     """Return functions in their order, but with those of few code lines after the others of their kind."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
-    short = {name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES}
+    short = {
+        name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES
+    }
     return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
@@ -264,7 +279,9 @@ def _key(library: SourceLibrary, settings: CampaignSettings, *names: str | int) 
 def _group(
     library: SourceLibrary, settings: CampaignSettings, name: str, pool: Sequence[str], asked: int
 ) -> CorruptionCandidate:
-    """Return a group that begins with `name`; the seed decides the order of its partners, and a size not requested."""
+    """Return a group that begins with `name`; the seed decides the order of its partners, and a size not
+    requested.
+    """
     chance = random.Random(f"{settings.seed} {name}")
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
@@ -280,7 +297,9 @@ def nested(one: str, other: str) -> bool:
 
 
 def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:
-    """Whether `name` may join `others`: nested in none, and near enough to each of them, or in a chain to the last."""
+    """Whether `name` may join `others`: nested in none, and near enough to each of them, or in a chain to the
+    last.
+    """
     near = library.reach.steps(name, rules.distance)
     return all(other in near for other in (others[-1:] if rules.chain else others)) and not any(
         nested(name, other) for other in others
@@ -310,7 +329,9 @@ def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> lis
     return [row.function for row in filter_rows(rows, choice.where, library.rows)]
 
 
-def beyond(library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float) -> list[str]:
+def beyond(
+    library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float
+) -> list[str]:
     """Return the functions at or beyond every bar, which are percentiles among these functions."""
     if not bars:
         return list(names)

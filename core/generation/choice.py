@@ -49,12 +49,15 @@ class Choice:
         barred = [bar.metric for bar in self.bars]
         if twice := [metric for metric in barred if barred.count(metric) > 1]:
             raise UserError(
-                f"--hard-by names {twice[0]} twice.", hint="Name each metric once, at its high or its low end."
+                f"--hard-by names {twice[0]} twice.",
+                hint="Name each metric once, at its high or its low end.",
             )
         if not 0 < self.percentile < 100:
             raise UserError(f"--percentile must lie between 0 and 100, and is {self.percentile:g}.")
         if self.plane and (len(self.plane) != 2 or len(set(self.plane)) != 2):
-            raise UserError("Tasks are spread over two different metrics.", hint=f"Such as {','.join(PLANE)}.")
+            raise UserError(
+                "Tasks are spread over two different metrics.", hint=f"Such as {','.join(PLANE)}."
+            )
         if not 2 <= self.bins <= 10:
             raise UserError(f"--bins must be 2 to 10, and is {self.bins}.")
 
@@ -95,7 +98,9 @@ def read_functions(text: str, file: str) -> dict[str, int]:
         if not name or name.startswith("#"):
             continue
         if "::" not in name:
-            raise UserError(f"{file}, line {number}: {name[:200]!r} is not of the form path::qualname.", hint=_LISTED)
+            raise UserError(
+                f"{file}, line {number}: {name[:200]!r} is not of the form path::qualname.", hint=_LISTED
+            )
         named.setdefault(name, number)
     if not named:
         raise UserError(f"{file} names no function.", hint=_LISTED)
@@ -208,7 +213,9 @@ class ChooseFunctions(Request):
         for name in ("functions", "hard_by", "spread"):
             _require_not_empty(name, getattr(self, name))
         if self.bins is not None and self.quadrants:
-            raise UserError("--quadrants has two quantiles of each metric.", hint="Leave --bins or --quadrants out.")
+            raise UserError(
+                "--quadrants has two quantiles of each metric.", hint="Leave --bins or --quadrants out."
+            )
         if self.bins is not None and not self.spread:
             raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
         if self.percentile is not None and not self.only_hard:
@@ -242,7 +249,9 @@ class GroupFunctions(Request):
 
 
 def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
-    """Return how many tasks of each source are wanted; raises `UserError` if `count` does not go with the choice."""
+    """Return how many tasks of each source are wanted; raises `UserError` if `count` does not go with the
+    choice.
+    """
     if groups.wanted:
         if count not in (None, sum(groups.wanted)):
             raise UserError(f"--size asks for {sum(groups.wanted)} tasks, and --count for {count}.")
@@ -250,7 +259,9 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
     wanted = _DEFAULT_COUNT if count is None else count
     cells = choice.bins**2 * max(1, len(groups.sizes))
     if choice.equal and wanted % cells:
-        raise UserError(f"{wanted} tasks can't be divided among {cells} cells.", hint=f"Give a multiple of {cells}.")
+        raise UserError(
+            f"{wanted} tasks can't be divided among {cells} cells.", hint=f"Give a multiple of {cells}."
+        )
     return wanted
 
 

@@ -15,7 +15,8 @@ from gistpoint.core.kinds.folder import read_answer
 
 
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
-    """Return the verdict with the controls of its task, or one that drops the corruption because they are missing.
+    """Return the verdict with the controls of its task, or one that drops the corruption because they are
+    missing.
 
     It is dropped if the campaign keeps only tasks whose passes can be confirmed. Raises `CancelledError`.
     """

@@ -30,7 +30,9 @@ class CorruptionScorer(Protocol):
     """Predicts how visible corruptions are to a reader."""
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, from their texts and, where known, their families."""
+        """Return the scores of corruptions of one function, from their texts and, where known, their
+        families.
+        """
         ...
 
 
@@ -42,11 +44,15 @@ class Harness(Protocol):
         ...
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> TestMapper:
-        """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite may."""
+        """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite
+        may.
+        """
         ...
 
     def confirmer(self) -> Confirmer | None:
-        """Return the confirmer, which finds out whether passes of a task can be confirmed; None if switched off."""
+        """Return the confirmer, which finds out whether passes of a task can be confirmed; None if switched
+        off.
+        """
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:
@@ -66,13 +72,20 @@ class FetchingHarness(Harness, Protocol):
     """A harness that also fetches repositories."""
 
     def key(self, spec: SourceSpec, scratch: Path) -> str:
-        """Return a name for the content that `fetch` would fetch, equal for equal content. Raises `SourceError`."""
+        """Return a name for the content that `fetch` would fetch, equal for equal content. Raises
+        `SourceError`.
+        """
         ...
 
     def fetch(
-        self, spec: SourceSpec, scratch: Path, run: RunContext, look: Callable[[SourceTree], None] | None = None
+        self,
+        spec: SourceSpec,
+        scratch: Path,
+        run: RunContext,
+        look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin its suite's needs; `look` gets its files first, and may raise.
+        """Fetch a source below `scratch` and pin its suite's needs; `look` gets its files first, and may
+        raise.
 
         Raises `SourceError` and `EnvironmentBuildError`.
         """

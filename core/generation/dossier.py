@@ -45,7 +45,9 @@ class Dossier:
 
     def library_files(self) -> dict[str, bytes]:
         """Return the original's Python files by path, without tests: the metrics are measured on these."""
-        return {path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)}
+        return {
+            path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)
+        }
 
 
 def open_dossier(folder: Path) -> Dossier:
@@ -55,7 +57,9 @@ def open_dossier(folder: Path) -> Dossier:
     corrupted = SourceTree.open(task.tree_path)
     original = repaired_tree(corrupted, answer.targets)
     paths = dict.fromkeys(target.path for target in answer.targets)
-    diff = tuple(compute(_text(original, path), _text(corrupted, path), old_path=path, new_path=path) for path in paths)
+    diff = tuple(
+        compute(_text(original, path), _text(corrupted, path), old_path=path, new_path=path) for path in paths
+    )
     return Dossier(task, answer, render_brief(task), corrupted, original, diff)
 
 

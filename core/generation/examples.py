@@ -24,8 +24,8 @@ _MOST_LINES = 60
 """Longer functions are left out: the prompt is sent again with every request."""
 _WORDS = 300
 _INTRODUCTION = (
-    "Here are changes to functions of other libraries, made for the same purpose. People who did not know which "
-    "functions had been changed have read them."
+    "Here are changes to functions of other libraries, made for the same purpose. People who did not know"
+    " which functions had been changed have read them."
 )
 _KINDS = {
     GlanceVerdict.GOOD: "The readers did not see this one. Make one like it.",
@@ -60,7 +60,9 @@ def _text_of(file: str) -> str:
     try:
         return Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} can't be read: {error}.", hint="--examples takes a JSON lines file.") from error
+        raise UserError(
+            f"{file} can't be read: {error}.", hint="--examples takes a JSON lines file."
+        ) from error
 
 
 class _Reading(msgspec.Struct):
@@ -111,8 +113,8 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
 def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: TreeOf) -> str:
     """Return up to `EACH` examples of either kind as text, none of them of `library`; always the same ones.
 
-    Raises `SourceError` if a source can't be had, `CorruptionReplayError` if a record does not fit, and `UserError` if
-    there is no example of a kind.
+    Raises `SourceError` if a source can't be had, `CorruptionReplayError` if a record does not fit, and
+    `UserError` if there is no example of a kind.
     """
     others = [item for item in judged if _name(item.source) != _name(library)]
     others.sort(key=lambda item: sha256_of_text(str(item.record.get("corrupted_sha256"))))
@@ -123,7 +125,8 @@ def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: Tre
         texts = [f"{heading} {_comment(item)}\n{_diff(target)}" for item, target in shown]
         if not texts:
             raise UserError(
-                f"The examples have none with the verdict {verdict.value!r} from a library other than {library}.",
+                f"The examples have none with the verdict {verdict.value!r} from a library other than"
+                f" {library}.",
                 hint="Give a file with more judged corruptions, or leave --examples out.",
             )
         parts += texts

@@ -22,7 +22,9 @@ from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
 from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0
-LOOK = "`gistpoint doctor` shows what works here. The results so far are kept: the same command can be repeated."
+LOOK = (
+    "`gistpoint doctor` shows what works here. The results so far are kept: the same command can be repeated."
+)
 _GRACE_SECONDS = 30.0
 """Seconds past the limit before a run is stopped, so that a suite just above it is reported as too slow."""
 
@@ -74,7 +76,9 @@ class Intake:
 
     @property
     def timeout_s(self) -> float:
-        """Seconds after which a run of the suite is stopped: five times its duration, and enough for a busy machine."""
+        """Seconds after which a run of the suite is stopped: five times its duration, and enough for a busy
+        machine.
+        """
         return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
 
     @property
@@ -96,8 +100,9 @@ def take_in(
 
     It is too slow if a run takes more than `max_seconds`.
 
-    A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the tree is
-    read-only. If the suite fails with that, another run records its changes, and a third one allows only these.
+    A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the
+    tree is read-only. If the suite fails with that, another run records its changes, and a third one allows
+    only these.
     """
     limit = max_seconds + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
@@ -133,15 +138,19 @@ def take_in(
 
 
 def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[str]:
-    """Return the `stable` ids, out of `of`, that pass. Raises `NoTaskError` if one of them fails or none passes."""
+    """Return the `stable` ids, out of `of`, that pass. Raises `NoTaskError` if one of them fails or none
+    passes.
+    """
     outcomes = {id: report.results[id].outcome for id in stable}
     red = sorted(id for id, outcome in outcomes.items() if outcome in (Outcome.FAILED, Outcome.ERROR))
     if red:
         raise NoTaskError(
             NoGood.NOT_GREEN,
             f"The suite is not green: {len(red)} of {of} tests fail on the original, first {red[0]}.",
-            hint="Deselect them with --pytest-args, or supply what they need with --with.\n"
-            f"{report.results[red[0]].message}",
+            hint=(
+                "Deselect them with --pytest-args, or supply what they need with --with.\n"
+                f"{report.results[red[0]].message}"
+            ),
         )
     passed = frozenset(id for id, outcome in outcomes.items() if outcome is Outcome.PASSED)
     if not passed:
@@ -150,7 +159,9 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
 
 
 def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
-    """Raise `NoTaskError` if every run has tests that no other run has: later runs would have unknown ones too."""
+    """Raise `NoTaskError` if every run has tests that no other run has: later runs would have unknown ones
+    too.
+    """
     made_again = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
     if len(runs) < 2 or not all(made_again):
         return
@@ -158,7 +169,10 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
     raise NoTaskError(
         NoGood.IDS_VARY,
         f"In every run some tests have another id, such as {made_again[0][0]} and {made_again[1][0]}.",
-        hint=f"Leave them out with --pytest-args: {' '.join(f'--deselect {shlex.quote(name)}' for name in functions)}",
+        hint=(
+            "Leave them out with --pytest-args:"
+            f" {' '.join(f'--deselect {shlex.quote(name)}' for name in functions)}"
+        ),
     )
 
 
@@ -199,7 +213,9 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
             f"{error.id} can't be collected on the original.",
             hint=f"Supply what it needs with --with, or ignore it with --pytest-args.\n{error.message}",
         )
-    if report.status is RunStatus.COULD_NOT_RUN or (report.status is RunStatus.FINISHED and not report.results):
+    if report.status is RunStatus.COULD_NOT_RUN or (
+        report.status is RunStatus.FINISHED and not report.results
+    ):
         raise NoTaskError(
             NoGood.NO_TESTS,
             f"No tests were found. {report.reason}".rstrip(),
@@ -207,15 +223,20 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
         )
     if report.status is not RunStatus.FINISHED:
         raise NoTaskError(
-            NoGood.COULD_NOT_RUN, f"The suite did not run to its end: {report.status}. {report.reason}", hint=tail
+            NoGood.COULD_NOT_RUN,
+            f"The suite did not run to its end: {report.status}. {report.reason}",
+            hint=tail,
         )
 
 
 STEP = "tests recorded with the functions that they enter"
 
 
-def record_tests(intake: Intake, mapper: TestMapper, run: RunContext) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-    """Record the functions that tests enter and their calls in one run, four to fifteen times slower than others.
+def record_tests(
+    intake: Intake, mapper: TestMapper, run: RunContext
+) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+    """Record the functions that tests enter and their calls in one run, four to fifteen times slower than
+    others.
 
     Raises `RecordingError` if the run did not finish, and `CancelledError`.
     """
@@ -228,7 +249,11 @@ def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATT
 
     Raises as `record_tests` does.
     """
-    return intake if intake.test_map is not None else replace(intake, test_map=record_tests(intake, mapper, run)[0])
+    return (
+        intake
+        if intake.test_map is not None
+        else replace(intake, test_map=record_tests(intake, mapper, run)[0])
+    )
 
 
 def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
@@ -264,7 +289,9 @@ class CorruptionProof:
         ran = [result for result in self.report.results.values() if result.id in self.failing]
         missing = sorted(self.failing - {result.id for result in ran})
         listed = [
-            Failure(result.id, result.message[: limits.failure_characters] if n < limits.brief_failures else "")
+            Failure(
+                result.id, result.message[: limits.failure_characters] if n < limits.brief_failures else ""
+            )
             for n, result in enumerate(ran)
         ]
         return (*listed, *(Failure(id) for id in missing))
@@ -294,8 +321,9 @@ def prove(
 ) -> CorruptionProof:
     """Run the whole suite on the corrupted tree; a second time if a test fails that the change can't reach.
 
-    That needs the test map. A test that passes one of the two times failed by chance, and doesn't count as failing.
-    Raises `NoTaskError` if the corruption can't make a task, `InfrastructureError` if the suite could not be run.
+    That needs the test map. A test that passes one of the two times failed by chance, and doesn't count as
+    failing. Raises `NoTaskError` if the corruption can't make a task, `InfrastructureError` if the suite
+    could not be run.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = RunRequest(
@@ -309,12 +337,15 @@ def prove(
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"suite with {names} corrupted", run)
     if report.status in FREE:
-        raise InfrastructureError(f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK)
+        raise InfrastructureError(
+            f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK
+        )
     if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
         raise NoTaskError(NoGood.HANGS, f"With {names} corrupted the suite was stopped: {report.status}.")
     if report.status is not RunStatus.FINISHED:
         raise NoTaskError(
-            NoGood.COULD_NOT_RUN, f"With {names} corrupted the suite did not run: {report.status}. {report.reason}"
+            NoGood.COULD_NOT_RUN,
+            f"With {names} corrupted the suite did not run: {report.status}. {report.reason}",
         )
     if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
         step = f"suite with {names} corrupted, again: a test failed that does not enter it"
@@ -337,17 +368,20 @@ def prove(
 
 
 def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
-    """Return whether failing tests can be moved to the front: all pass on the original, and they fail on their own.
+    """Return whether failing tests can be moved to the front: all pass on the original, and they fail on
+    their own.
 
-    A test may fail only because of what an earlier test left behind; in front it would pass on the corrupted tree. They
-    are run backwards, because any of them may come first.
+    A test may fail only because of what an earlier test left behind; in front it would pass on the corrupted
+    tree. They are run backwards, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, the failing tests first"
     if not run_step(runner, original, step, run).passed >= intake.passed:
         return False
     alone = replace(in_front, first=(), select=in_front.first[::-1], expected=frozenset(in_front.first))
-    report = run_step(runner, alone, f"the failing tests alone, in reverse order, with {names} corrupted", run)
+    report = run_step(
+        runner, alone, f"the failing tests alone, in reverse order, with {names} corrupted", run
+    )
     return report.status is RunStatus.FINISHED and report.passed.isdisjoint(in_front.first)
 
 
@@ -406,7 +440,9 @@ def record_baseline(
         raise NoTaskError(
             NoGood.NOT_GREEN,
             f"{len(intake.flaky)} tests came out differently between the runs here, first {intake.flaky[0]}.",
-            hint="The task's own list of deselected tests is part of it: make the task again on this backend.",
+            hint=(
+                "The task's own list of deselected tests is part of it: make the task again on this backend."
+            ),
         )
     return proof.baseline(intake, runner.backend.name)
 

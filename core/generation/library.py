@@ -1,4 +1,5 @@
-"""Everything known about a library before its first task: its suite, its test map, its call graph and its metrics.
+"""Everything known about a library before its first task: its suite, its test map, its call graph and its
+metrics.
 
 Each is determined once, stored in the library's folder, and later read from there.
 """
@@ -24,7 +25,13 @@ from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
 from gistpoint.core.generation.intake import Intake, record_tests, take_in
 from gistpoint.core.logs import replace_file
-from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics, measure_functions, with_complexity
+from gistpoint.core.metrics.table import (
+    CENTRALITY,
+    COMPLEXITY,
+    FunctionMetrics,
+    measure_functions,
+    with_complexity,
+)
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -50,7 +57,9 @@ class Reach:
         self._known: dict[str, dict[str, int]] = {}
 
     def steps(self, name: str, most: int | None = None) -> Mapping[str, int]:
-        """Return the functions that reach `name` in at most `most` steps, with the number of steps; `name` has 0."""
+        """Return the functions that reach `name` in at most `most` steps, with the number of steps; `name`
+        has 0.
+        """
         if most is not None:
             return self._search(name, most)
         if name not in self._known:
@@ -153,10 +162,12 @@ class SourceLibrary:
     def call_graph(self, *, tests: bool = False) -> CallGraph:
         """Return the calls of the library, with `tests` those of its tests too, static and observed ones.
 
-        Calls that only a run showed are marked as observed. Calls that the analysis of the text also finds are marked
-        so if `observed` is known.
+        Calls that only a run showed are marked as observed. Calls that the analysis of the text also finds
+        are marked so if `observed` is known.
         """
-        graph = build_call_graph(dict(self.intake.repository.tree.read_all(".py")) if tests else own_files(self.intake))
+        graph = build_call_graph(
+            dict(self.intake.repository.tree.read_all(".py")) if tests else own_files(self.intake)
+        )
         known = {(caller, callee): count for caller, callee, count in self.observed or ()}
         static = {(edge.caller, edge.callee) for edge in graph.edges}
         known.update(dict.fromkeys((self.edges | self.test_edges) - static - known.keys(), 0))
@@ -181,7 +192,9 @@ class SourceLibrary:
         return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
-        """Return every metric of a function with its percentile: the share of functions at or below it, 0-100."""
+        """Return every metric of a function with its percentile: the share of functions at or below it,
+        0-100.
+        """
         row = self.by_name.get(name)
         if row is None:
             return {}
@@ -231,7 +244,8 @@ class _Calls(msgspec.Struct):
     test_edges: list[tuple[str, str]]
     rows: tuple[FunctionMetrics, ...]
     observed: list[tuple[str, str, int]] | None = None
-    """Observed calls between functions of the library, and how often; None if an earlier version stored this."""
+    """Observed calls between functions of the library, and how often; None if an earlier version stored this.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +278,14 @@ class _Folder:
             stored = known.protection
             allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
             collected, passed = frozenset(known.collected), frozenset(known.passed)
-            return Intake(repository, collected, passed, known.flaky, known.seconds, known.runs, protection=allowed)
+            return Intake(
+                repository, collected, passed, known.flaky, known.seconds, known.runs, protection=allowed
+            )
         made = make()
         protection = None if made.protection is None else protection_document(made.protection)
-        results = _Results(sorted(made.collected), sorted(made.passed), made.flaky, made.seconds, made.runs, protection)
+        results = _Results(
+            sorted(made.collected), sorted(made.passed), made.flaky, made.seconds, made.runs, protection
+        )
         self._write("intake", results)
         return made
 
@@ -315,7 +333,9 @@ def learn_library(
     """
     known = _Folder(folder)
     repository = known.repository(make)
-    intake = known.intake(repository, lambda: take_in(repository, runner, max_seconds=max_suite_seconds, run=run))
+    intake = known.intake(
+        repository, lambda: take_in(repository, runner, max_seconds=max_suite_seconds, run=run)
+    )
     calls = known.calls(lambda: _measured(intake, mapper(), run), lambda: own_files(intake))
     return replace(_library(intake, calls, runner.backend.name), stars=stars)
 
@@ -375,7 +395,9 @@ def _library(intake: Intake, calls: _Calls, backend: str) -> SourceLibrary:
 def own_files(intake: Intake) -> dict[str, bytes]:
     """Return the Python files of a library by path, without those of its tests."""
     tests = frozenset(intake.test_files)
-    return {path: data for path, data in intake.repository.tree.read_all(".py") if not is_protected(path, tests)}
+    return {
+        path: data for path, data in intake.repository.tree.read_all(".py") if not is_protected(path, tests)
+    }
 
 
 def is_function(name: str) -> bool:

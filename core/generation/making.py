@@ -34,7 +34,19 @@ from gistpoint.core.tasks.identity import (
     seal,
     task_id,
 )
-from gistpoint.core.tasks.model import CANARY, Answer, Brief, Mode, Rules, Seal, Source, Suite, Target, Task, ToolLimits
+from gistpoint.core.tasks.model import (
+    CANARY,
+    Answer,
+    Brief,
+    Mode,
+    Rules,
+    Seal,
+    Source,
+    Suite,
+    Target,
+    Task,
+    ToolLimits,
+)
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tar
 
@@ -63,10 +75,12 @@ def write_proven(
     announce: Callable[[str], None] = lambda id: None,
     controls_of: ControlsOf = lambda task, answer: None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one of the same content is kept.
+    """Write the task below `into`, in a folder named by its id, and return it; one of the same content is
+    kept.
 
-    In discovery the id has a salt, made from `secret`, by default a new one. `announce(id)` is called just before a new
-    task folder appears, and `controls_of` with the written task, unless it already exists with controls.
+    In discovery the id has a salt, made from `secret`, by default a new one. `announce(id)` is called just
+    before a new task folder appears, and `controls_of` with the written task, unless it already exists with
+    controls.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -117,7 +131,9 @@ def write_proven(
         )
         entered = intake.test_map.entered if intake.test_map else {}
         baselines = (proof.baseline(intake, backend),)
-        answer = Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered, seal=named.seal)
+        answer = Answer(
+            proof.targets, baselines, metrics or {}, provenance or {}, entered=entered, seal=named.seal
+        )
         write_task(task, answer)
         place = into / task.id
         _add_controls(task, answer, place, controls_of)
@@ -186,7 +202,9 @@ REFUSALS_COST = {
     "discovery": "repair-discovery-refusals-cost-1",
     "several": "repair-several-refusals-cost-1",
 }
-"""Templates for tasks with the rule `refused_costs_attempt`: only the sentence on refused submissions differs."""
+"""Templates for tasks with the rule `refused_costs_attempt`: only the sentence on refused submissions
+differs.
+"""
 
 
 def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
@@ -242,7 +260,9 @@ def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
     passed = library.intake.passed
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
     results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}
-    results.update({failure.id: TestResult(failure.id, Outcome.FAILED, 0.0, failure.text) for failure in kept.failing})
+    results.update(
+        {failure.id: TestResult(failure.id, Outcome.FAILED, 0.0, failure.text) for failure in kept.failing}
+    )
     report = SuiteReport(RunStatus.FINISHED, results)
     tree = corrupted_tree(library.intake.repository.tree, kept.targets)
     return CorruptionProof(kept.targets, tree, report, failing, kept.any_order)
@@ -280,8 +300,8 @@ InUse = Callable[[str], bool]
 class WrittenSet:
     """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
 
-    Only tasks of this campaign are removed, and none of a finished run. The state names each task before it is written,
-    so that the next run removes what a killed one left.
+    Only tasks of this campaign are removed, and none of a finished run. The state names each task before it
+    is written, so that the next run removes what a killed one left.
     """
 
     library: SourceLibrary

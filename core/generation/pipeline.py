@@ -33,7 +33,13 @@ from gistpoint.core.generation.by_model import (
     OpenModel,
     corrupt_by_model,
 )
-from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
+from gistpoint.core.generation.campaign import (
+    CandidateVerdicts,
+    Workers,
+    agreement,
+    run_campaign,
+    run_controls,
+)
 from gistpoint.core.generation.candidates import CandidatePlan, plan, require_defined
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
 from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness, Harness
@@ -51,7 +57,14 @@ from gistpoint.core.generation.library import SourceLibrary, learn_library
 from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
 from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
-from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, SourceSpec, SuiteNeeds, read_batch
+from gistpoint.core.generation.settings import (
+    Batch,
+    CampaignMode,
+    CampaignSettings,
+    SourceSpec,
+    SuiteNeeds,
+    read_batch,
+)
 from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
@@ -86,15 +99,20 @@ class NewTask(Request):
         mode = CampaignMode(self.mode)
         if mode is CampaignMode.REMOVE:
             if self.model.model:
-                raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
+                raise UserError(
+                    "--model corrupts a function; removing needs none.", hint="Add --mode discovery."
+                )
             return CampaignSettings(mode, self.seed, self.min_failing), None
         if not self.function:
             raise UserError("A discovery task needs --function: what the model is to corrupt.")
         model, loop = open_model(self.model, self.min_failing)
         examples = hash_of_examples(self.model.examples)
-        return CampaignSettings(
-            mode, self.seed, self.min_failing, model=model.name, loop=loop, examples=examples
-        ), model
+        return (
+            CampaignSettings(
+                mode, self.seed, self.min_failing, model=model.name, loop=loop, examples=examples
+            ),
+            model,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +142,8 @@ class GenerateTasks(Request):
     model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
 
     def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
-        """Return the sources, the settings, and how many tasks of each source are wanted, before any costly work.
+        """Return the sources, the settings, and how many tasks of each source are wanted, before any costly
+        work.
 
         Raises `UserError` for a request that contradicts itself, and what `open_model` raises.
         """
@@ -139,7 +158,8 @@ class GenerateTasks(Request):
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
-                "--max-glance is for corruptions that are made without a model.", hint="Leave out one of them."
+                "--max-glance is for corruptions that are made without a model.",
+                hint="Leave out one of them.",
             )
         return CampaignSettings(
             self.mode,
@@ -166,14 +186,18 @@ class GenerateTasks(Request):
         if self.suite != SuiteNeeds():
             raise UserError(
                 "With --batch, the arguments of each source are in the file.",
-                hint="Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, "
-                "max_suite_seconds.",
+                hint=(
+                    "Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, "
+                    "max_suite_seconds."
+                ),
             )
         path = Path(self.batch)
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file.") from error
+            raise UserError(
+                f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file."
+            ) from error
         return read_batch(text, path.name)
 
 
@@ -196,7 +220,9 @@ class SourceResult:
     """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
-    """Why it stopped early: the model could not be reached, was of no use or cost too much, or the user stopped it."""
+    """Why it stopped early: the model could not be reached, was of no use or cost too much, or the user
+    stopped it.
+    """
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
 
@@ -208,7 +234,11 @@ class SourceResult:
     @property
     def strata(self) -> list[tuple[str, int, int]]:
         """The strata of the set, each with its candidates and those that became a task."""
-        return [] if self.plan is None else self.plan.filled(v.key for v in self.counts.verdicts if v.kept is not None)
+        return (
+            []
+            if self.plan is None
+            else self.plan.filled(v.key for v in self.counts.verdicts if v.kept is not None)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON value."""
@@ -216,7 +246,9 @@ class SourceResult:
         return {
             "source": self.spec.source,
             "stars": self.spec.stars,
-            "refused": None if self.refused is None else {"reason": self.refused[0], "message": self.refused[1]},
+            "refused": (
+                None if self.refused is None else {"reason": self.refused[0], "message": self.refused[1]}
+            ),
             "functions": 0 if self.plan is None else self.plan.functions,
             "left_out": left_out,
             "candidates": 0 if self.plan is None else len(self.plan.candidates),
@@ -253,12 +285,14 @@ def generate(
 ) -> Iterator[SourceResult]:
     """Make up to `count` tasks of each source, and yield its result; a refused source has a result too.
 
-    Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless `in_use`.
+    Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
+    `in_use`.
 
-    `control` corruptions of each source are also tried on the whole suite. `terms` are those of the conversations with
-    a model: an error that stops these, or the user, ends all sources, and is in the last result. Results are stored
-    below `locations`, and a later call with the same arguments resumes from there. If a single source can't be
-    obtained, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
+    `control` corruptions of each source are also tried on the whole suite. `terms` are those of the
+    conversations with a model: an error that stops these, or the user, ends all sources, and is in the last
+    result. Results are stored below `locations`, and a later call with the same arguments resumes from there.
+    If a single source can't be obtained, its error is raised: `SourceError`, `EnvironmentBuildError` or
+    `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
@@ -293,20 +327,28 @@ def choose(
     *,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Yield the candidates of each source in order, without trying any. Raises as `generate` does for one source."""
+    """Yield the candidates of each source in order, without trying any. Raises as `generate` does for one
+    source.
+    """
     for spec in specs:
         library = _learned(spec, settings, harness, locations, run).library
         yield SourceResult(spec, library=library, plan=plan(library, settings))
 
 
 def _learned(
-    spec: SourceSpec, settings: CampaignSettings, harness: FetchingHarness, locations: Locations, run: RunContext
+    spec: SourceSpec,
+    settings: CampaignSettings,
+    harness: FetchingHarness,
+    locations: Locations,
+    run: RunContext,
 ) -> Context:
     """Return the context of a source with its library, which is learned now if it is unknown."""
 
     def look(tree: SourceTree) -> None:
         if settings.choice.functions:
-            require_defined(settings.choice, {str(definition.ref) for definition in definitions(tree, frozenset())})
+            require_defined(
+                settings.choice, {str(definition.ref) for definition in definitions(tree, frozenset())}
+            )
 
     with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
         scratch, runner = Path(name), harness.runner()
@@ -412,11 +454,12 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make one task from a source: from `function`, or, if that is empty, from a function that the seed picks.
+    """Make one task from a source: from `function`, or, if that is empty, from a function that the seed
+    picks.
 
-    Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for the
-    library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then. Raises
-    `SourceError` and `EnvironmentBuildError`.
+    Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
+    the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
+    Raises `SourceError` and `EnvironmentBuildError`.
     """
 
     def look(tree: SourceTree) -> None:
@@ -491,7 +534,9 @@ def _corrupted(
     run: RunContext,
 ) -> tuple[CorruptionProof, dict[str, Any]]:
     def on_round(item: Round) -> None:
-        shown = f"{item.trial.failing} tests fail, subtlety {item.subtlety:.2f}" if item.trial else item.detail
+        shown = (
+            f"{item.trial.failing} tests fail, subtlety {item.subtlety:.2f}" if item.trial else item.detail
+        )
         run.note(f"  submission {item.number}: {item.verdict.value.replace('_', ' ')}; {shown}")
 
     run.note(f"{model.name} corrupts {function}")
@@ -516,12 +561,16 @@ def _corrupted(
     except NoTaskError as refusal:
         kept = _keep_unkept(made, intake, locations)
         hint = f"Every submission is kept in {kept}, below the data folder (gistpoint paths)."
-        raise NoTaskError(refusal.reason, refusal.message, hint=f"{refusal.hint}\n{hint}".strip()) from refusal
+        raise NoTaskError(
+            refusal.reason, refusal.message, hint=f"{refusal.hint}\n{hint}".strip()
+        ) from refusal
     return proof, {"parts": [made.provenance()]}
 
 
 def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
-    """Store a model's work that led to no task, because it was paid for. Return the path below the data folder."""
+    """Store a model's work that led to no task, because it was paid for. Return the path below the data
+    folder.
+    """
     source = intake.repository.source
     about = {"kind": source.kind, "name": source.name, "revision": source.revision}
     text = json.dumps({"source": about, **made.record()}, indent=1)

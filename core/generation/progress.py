@@ -97,7 +97,9 @@ class CampaignMeter:
         kept: tuple[KeptTask, ...],
         trials: tuple[TrialProgress, ...],
     ) -> CampaignProgress | None:
-        """Return the report that is due; None if nothing has changed and the last report is less than a second old."""
+        """Return the report that is due; None if nothing has changed and the last report is less than a
+        second old.
+        """
         now = time.monotonic()
         if self._accepted_before is None:
             self._accepted_before = accepted
@@ -140,7 +142,8 @@ class CampaignMeter:
         return min(left, wanted * elapsed / gained) if gained else left
 
 
-# What the workers of a campaign are trying now: each writes its line to a file of its own in the library's folder
+# What the workers of a campaign are trying now: each writes its line to a file of its own in the library's
+# folder
 
 
 _STALE_S = 86400.0
@@ -169,12 +172,16 @@ class TrialBoard:
             replace_file(place, msgspec.json.encode(_Line(key, time.time(), trial)), durable=False)
 
     def trials(self, keys: Collection[str]) -> tuple[TrialProgress, ...]:
-        """Return the lines about the candidates `keys`, the newest of each, named by the order of the workers."""
+        """Return the lines about the candidates `keys`, the newest of each, named by the order of the
+        workers.
+        """
         newest: dict[str, tuple[str, _Line]] = {}
         for place in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError):
                 line = msgspec.json.decode(place.read_bytes(), type=_Line)
-                if line.key in keys and (line.key not in newest or newest[line.key][1].written < line.written):
+                if line.key in keys and (
+                    line.key not in newest or newest[line.key][1].written < line.written
+                ):
                     newest[line.key] = (place.name, line)
         shown = sorted(newest.values(), key=lambda item: item[0])
         return tuple(replace(line.trial, worker=str(number)) for number, (_, line) in enumerate(shown, 1))

@@ -47,7 +47,9 @@ def check_named(tree: SourceTree, name: str) -> None:
         _resolved(tree, name, frozenset())
 
 
-def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()) -> FunctionRef:
+def named_function(
+    tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()
+) -> FunctionRef:
     """Return the function that `name` denotes: `path::qualname`, or a qualname unique in the package.
 
     A `FunctionRef` denotes exactly one, the first of several if it carries no number.
@@ -56,7 +58,9 @@ def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozen
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):
-        raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
+        raise SourceError(
+            f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function."
+        )
     return ref
 
 
@@ -64,7 +68,9 @@ def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> Functi
     if "::" in name:
         path, _, qualname = name.partition("::")
         if not tree.is_file(path):
-            raise SourceError(f"There is no file {path} in the source.", hint="Name a function as path::qualname.")
+            raise SourceError(
+                f"There is no file {path} in the source.", hint="Name a function as path::qualname."
+            )
         index = index_source(path, tree.read(path))
         try:
             return index.find(qualname).ref
@@ -84,7 +90,9 @@ def _nearest(index: FileIndex, name: str) -> str:
     """Return a hint for a name that a file does not define: its functions with the most similar names."""
     functions = [item.ref.qualname for item in index.definitions if item.kind is not DefinitionKind.CLASS]
     near = get_close_matches(name, functions, n=5, cutoff=0.0)
-    closest = f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
+    closest = (
+        f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
+    )
     return f"{closest} `gistpoint code SOURCE` lists all of a library."
 
 

@@ -59,28 +59,37 @@ class CampaignSettings:
     min_failing: int = DEFAULT_MIN_FAILING
     hard: bool = False
     model: str = ""
-    """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the order."""
+    """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the
+    order.
+    """
     loop: LoopSettings | None = None
     """The limits of each conversation with it."""
     choice: Choice = field(default_factory=Choice)
     groups: GroupRules = field(default_factory=GroupRules)
     examples: str = ""
-    """The hash of the file of judged corruptions, some of which the model is shown; empty without examples."""
+    """The hash of the file of judged corruptions, some of which the model is shown; empty without examples.
+    """
     max_glance: float | None = None
-    """Corruptions made without a model are not tried above this glance score; None for the score of the weights."""
+    """Corruptions made without a model are not tried above this glance score; None for the score of the
+    weights.
+    """
     confirmable: bool = False
     """Whether only tasks are kept whose passes can be confirmed."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
             raise UserError(
-                f"Sizes and distances are those of groups, and {self.mode} makes none.", hint="Add --mode multi."
+                f"Sizes and distances are those of groups, and {self.mode} makes none.",
+                hint="Add --mode multi.",
             )
         if self.groups.wanted and self.choice.plane:
-            raise UserError("A number of tasks of each size, and tasks spread over a plane, exclude each other.")
+            raise UserError(
+                "A number of tasks of each size, and tasks spread over a plane, exclude each other."
+            )
         if self.model and self.mode.removes:
             raise UserError(
-                "A model corrupts functions; removing needs none.", hint="Leave --model out, or add --mode discovery."
+                "A model corrupts functions; removing needs none.",
+                hint="Leave --model out, or add --mode discovery.",
             )
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance is for corruptions that are made without a model.")
@@ -118,7 +127,9 @@ class CampaignSettings:
         return values | {key: value for key, value in parts.items() if value}
 
     def deciding(self) -> dict[str, Any]:
-        """Return the settings on which the verdict on a candidate depends, which excludes how candidates are chosen."""
+        """Return the settings on which the verdict on a candidate depends, which excludes how candidates are
+        chosen.
+        """
         values = self.to_json()
         for key in ("hard", "choice", "groups"):
             values.pop(key, None)
@@ -130,7 +141,9 @@ class CampaignSettings:
         return values | {"groups": groups} if groups else values
 
 
-_HINT = "Each source is a table [[source]] with the key 'source', such as \"toolz==1.2.0\", and may have {keys}."
+_HINT = (
+    "Each source is a table [[source]] with the key 'source', such as \"toolz==1.2.0\", and may have {keys}."
+)
 
 
 class BatchError(UserError):
@@ -222,7 +235,9 @@ def read_batch(text: str, file: str) -> Batch:
     named: set[str] = set()
     for n, spec in enumerate(sources):
         if spec.source in named:
-            raise BatchError(f"{file}: the key 'source[{n}].source' repeats {spec.source!r}.", hint="Leave one out.")
+            raise BatchError(
+                f"{file}: the key 'source[{n}].source' repeats {spec.source!r}.", hint="Leave one out."
+            )
         named.add(spec.source)
     return Batch(sources, min_stars)
 

@@ -18,7 +18,9 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""A set stops after so many functions in a row without result, for the same reason of the model or its endpoint."""
+"""A set stops after so many functions in a row without result, for the same reason of the model or its
+endpoint.
+"""
 _DETAIL_CHARACTERS = 300
 
 
@@ -101,7 +103,8 @@ class SetSpending:
         max_tokens: int | None,
         max_cost_usd: float | None,
     ) -> SetSpending:
-        """Return the spending of the set that these settings make from these sources, in the folder `campaigns`.
+        """Return the spending of the set that these settings make from these sources, in the folder
+        `campaigns`.
 
         Settings and sources identify it, so that the same command with other caps or counts continues it.
         """
@@ -109,12 +112,16 @@ class SetSpending:
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
-        """Record that a command begins: faults of earlier ones no longer stop it, but their cost still counts."""
+        """Record that a command begins: faults of earlier ones no longer stop it, but their cost still
+        counts.
+        """
         with self._open() as (log, _):
             _append(log, _Begun())
 
     def spent(self) -> SpentBySet:
-        """Return what was spent so far, by all commands; a request that was never answered counts as estimated."""
+        """Return what was spent so far, by all commands; a request that was never answered counts as
+        estimated.
+        """
         with self._open() as (_, lines):
             return _spent(lines)
 
@@ -146,9 +153,12 @@ class SetSpending:
         if len(last) < MOST_ALIKE or not last[0].fault or len({line.fault for line in last}) > 1:
             return
         raise SetStoppedError(
-            f"{MOST_ALIKE} functions in a row came to nothing for the same reason: {last[-1].fault}. {last[-1].detail}",
-            hint="What was decided is kept. See to the model (it has to call tools) or its endpoint, then run the same "
-            "command again.",
+            f"{MOST_ALIKE} functions in a row came to nothing for the same reason: {last[-1].fault}."
+            f" {last[-1].detail}",
+            hint=(
+                "What was decided is kept. See to the model (it has to call tools) or its endpoint, then run"
+                " the same command again."
+            ),
         )
 
     def conversation(self) -> RequestMeter:
@@ -199,8 +209,12 @@ class RequestMeter:
         with spending._open() as (log, lines):
             spent = _spent(lines)
             size = estimate if estimate.tokens >= spent.last.tokens else spent.last
-            cost = max((item.cost_usd for item in (estimate, spent.last) if item.cost_usd is not None), default=None)
-            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost_usd=cost))
+            cost = max(
+                (item.cost_usd for item in (estimate, spent.last) if item.cost_usd is not None), default=None
+            )
+            refusal = spending._refusal(
+                spent, Usage(size.prompt_tokens, size.completion_tokens, cost_usd=cost)
+            )
             if not refusal:
                 self._id = uuid4().hex
                 tokens = size.prompt_tokens, size.completion_tokens

@@ -110,7 +110,9 @@ class CandidateVerdict:
         """Return the verdict as a JSON value."""
         value: dict[str, Any] = msgspec.to_builtins(self)
         for part in filter(None, (value["kept"], value["specimen"])):
-            part.update({key: [list(item.values()) for item in part[key]] for key in _ROWS.keys() & part.keys()})
+            part.update(
+                {key: [list(item.values()) for item in part[key]] for key in _ROWS.keys() & part.keys()}
+            )
         value["fates"] = dict(sorted(self.fates.items()))
         unknown = {key for key in ("record", "controls") if value[key] is None}
         return {key: value[key] for key in value if key not in unknown}
@@ -118,7 +120,9 @@ class CandidateVerdict:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
         """Return the verdict that `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
-        return msgspec.convert({**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls)
+        return msgspec.convert(
+            {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls
+        )
 
 
 def _confirmable(verdict: CandidateVerdict) -> str:
@@ -129,7 +133,9 @@ def _confirmable(verdict: CandidateVerdict) -> str:
 
 
 def glance_of(verdict: CandidateVerdict) -> float | None:
-    """Return the mean predicted rate at which readers see its corruptions at a glance; None if nothing is predicted."""
+    """Return the mean predicted rate at which readers see its corruptions at a glance; None if nothing is
+    predicted.
+    """
     parts = () if verdict.kept is None else verdict.kept.provenance.get("parts", ())
     values = [part["glance"]["value"] for part in parts if "glance" in part]
     return mean(values) if values else None
@@ -170,12 +176,15 @@ class Counts:
 
     @property
     def confirmable(self) -> dict[str, int]:
-        """Numbers of candidates by whether their passes can be confirmed, `yes` or why not, the most frequent first.
+        """Numbers of candidates by whether their passes can be confirmed, `yes` or why not, the most frequent
+        first.
 
-        Counted are candidates that became a task, and those that did not for this reason; `not_known` are those without
-        controls.
+        Counted are candidates that became a task, and those that did not for this reason; `not_known` are
+        those without controls.
         """
-        counted = (item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE)
+        counted = (
+            item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE
+        )
         found = Counter(map(_confirmable, counted))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
@@ -316,7 +325,9 @@ class StateFile:
 
     def _check_head(self, value: Mapping[str, Any]) -> None:
         if value["format"] != FORMAT or value["version"] != VERSION:
-            raise ValueError(f"it is {value['format']} version {value['version']}, not {FORMAT} version {VERSION}")
+            raise ValueError(
+                f"it is {value['format']} version {value['version']}, not {FORMAT} version {VERSION}"
+            )
 
 
 def _read_secret(text: str) -> bytes:

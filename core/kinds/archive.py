@@ -76,7 +76,9 @@ def unpack_task(
             _extract(each, folder)
         task = read_task(folder)
         place = into / task.id
-        here = next((root / task.id for root in (into, *known) if (root / task.id / TASK_FILE).is_file()), None)
+        here = next(
+            (root / task.id for root in (into, *known) if (root / task.id / TASK_FILE).is_file()), None
+        )
         if here is None:
             with contextlib.suppress(OSError):  # another process was first
                 folder.rename(place)
@@ -91,7 +93,10 @@ def unpack_task(
 
 def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
     if differing := compare(known, task):
-        note(f"{name}: {known.short_id} is here already, and stays. This one differs in {', '.join(differing)}.")
+        note(
+            f"{name}: {known.short_id} is here already, and stays. This one differs in"
+            f" {', '.join(differing)}."
+        )
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
@@ -120,7 +125,9 @@ def _extract(archive: Path, folder: Path) -> None:
         ):
             for info in tar:
                 if not info.isfile() or not _MEMBER.fullmatch(info.name):
-                    raise TaskError(f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task.")
+                    raise TaskError(
+                        f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task."
+                    )
                 (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
                 with (folder / info.name).open("wb") as target:
                     shutil.copyfileobj(tar.content(info), target)

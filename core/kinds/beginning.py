@@ -50,7 +50,9 @@ class ControlledRunner:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)
         if control.began:
             return report
-        return replace(report, status=RunStatus.HARNESS_FAILED, reason=_with_output(NEVER_BEGAN, control.output))
+        return replace(
+            report, status=RunStatus.HARNESS_FAILED, reason=_with_output(NEVER_BEGAN, control.output)
+        )
 
 
 def _with_output(sentence: str, output: str) -> str:

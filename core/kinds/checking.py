@@ -32,4 +32,6 @@ def _confirmable(task: Task) -> CheckFinding:
     """Return whether passes can be confirmed: to say no, or not to know, is no fault of a task."""
     controls = known_controls(task)
     words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
-    return CheckFinding("passes can be confirmed", True, words, reduced=controls is None or not controls.confirmable)
+    return CheckFinding(
+        "passes can be confirmed", True, words, reduced=controls is None or not controls.confirmable
+    )

@@ -244,7 +244,9 @@ def _take_apart(
         words.remove(joined[0])
 
 
-def _look_at(argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None) -> None:
+def _look_at(
+    argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None
+) -> None:
     """Ask about a path that is unlikely to be one."""
     is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
     if not is_only_path or _kind_shown(word.text, shown):
@@ -262,7 +264,9 @@ def _look_at(argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...
         raise QuestionError(text, reader.name if reader else "", meant)
 
 
-def _order(tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None) -> None:
+def _order(
+    tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
+) -> None:
     """Put a function and its file into order: by their looks, else by which path was shown."""
     function = both[0].name
     file = both[1].name
@@ -353,7 +357,9 @@ def _likely(key: str, names: Sequence[str]) -> str:
     return nearest(key, names)
 
 
-def _missing(tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None) -> QuestionError:
+def _missing(
+    tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None
+) -> QuestionError:
     """Ask for an argument that is missing."""
     text = f"{argument.name} is missing. Usage: {tool.usage()}"
     function = _of_kind(tool, ArgumentKind.FUNCTION)

@@ -137,7 +137,8 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
         lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
     if confirmation.uncovered:
         lines.append(
-            f"{plural(confirmation.uncovered, 'test')} that the corrupted function fails could not be run this way"
+            f"{plural(confirmation.uncovered, 'test')} that the corrupted function fails could not be run"
+            " this way"
         )
     return lines
 
@@ -150,8 +151,8 @@ def _call_lines(why: str, call: AnsweredCall) -> Iterable[str]:
 
 
 CONTRADICTED_SENTENCE = (
-    "The tests pass, but without them in sight the submission answers otherwise than the true function. It counts once "
-    "a reviewer has accepted it."
+    "The tests pass, but without them in sight the submission answers otherwise than the true function. It"
+    " counts once a reviewer has accepted it."
 )
 """The message to the solver of a contradicted pass."""
 

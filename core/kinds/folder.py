@@ -123,7 +123,10 @@ def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
     for file in sorted(root.glob(f"[!.]*/{ANSWER_FILE}")):
         folder = file.parent.parent
         with suppress(OSError, TaskError):  # another process may remove it
-            if wanted.encode() in file.read_bytes() and content_sha256(read_task(folder, verify=False)) == wanted:
+            if (
+                wanted.encode() in file.read_bytes()
+                and content_sha256(read_task(folder, verify=False)) == wanted
+            ):
                 yield folder
 
 
@@ -173,7 +176,10 @@ def verify_identity(task: Task, answer: Answer) -> None:
     if expected != task.id:
         raise TaskError(
             f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.",
-            hint="The task was changed after it was made: get it again, or make one as you want it with `task new`.",
+            hint=(
+                "The task was changed after it was made: get it again, or make one as you want it with `task"
+                " new`."
+            ),
         )
     kind_of(task).verify(task, answer)
 
@@ -187,7 +193,9 @@ def _seal_of(task: Task, answer: Answer) -> Seal:
     if answer.seal is None:
         raise TaskError(f"{ANSWER_FILE}: the key 'seal' is missing, so the id can't be checked.", hint=hint)
     if commitment(answer.seal.salt) != task.salt_sha256:
-        raise TaskError(f"{TASK_FILE}: the key 'salt_sha256' does not match the salt in {ANSWER_FILE}.", hint=hint)
+        raise TaskError(
+            f"{TASK_FILE}: the key 'salt_sha256' does not match the salt in {ANSWER_FILE}.", hint=hint
+        )
     return answer.seal
 
 
@@ -198,7 +206,9 @@ def write_task(task: Task, answer: Answer) -> None:
     import tomli_w
 
     (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
-    (task.folder / TASK_FILE).write_text(tomli_w.dumps(_public(task), multiline_strings=True), encoding="utf-8")
+    (task.folder / TASK_FILE).write_text(
+        tomli_w.dumps(_public(task), multiline_strings=True), encoding="utf-8"
+    )
     head = {"format": ANSWER, "version": ANSWER_VERSION, "canary": CANARY}
     document = {
         **head,
@@ -326,8 +336,8 @@ def _require_plugins_of_others(task: Task) -> None:
         own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
         if any(not is_protected(file, tests) for file in own):
             raise TaskError(
-                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is code that "
-                "the task's solvers may change.",
+                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is"
+                " code that the task's solvers may change.",
                 hint="Nothing of the task was run: ask whoever made it.",
             )
 

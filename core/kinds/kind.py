@@ -397,7 +397,9 @@ class TaskKind(ABC, Generic[J]):
         by default the files that are `expected`, in the repository.
         """
         parts = (part for part in self.expected(task, answer) if "::" not in part.name)
-        return ExportedWork(solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts})
+        return ExportedWork(
+            solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts}
+        )
 
     def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
         """Return the names of what a task is about, as a study keeps them: its functions."""

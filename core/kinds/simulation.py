@@ -100,7 +100,9 @@ class ScriptedRunner:
                 results[id] = TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
             else:
                 results[id] = TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
-        return SuiteReport(RunStatus.FINISHED, results, seconds=self.took(self.task.suite.seconds), backend=BACKEND)
+        return SuiteReport(
+            RunStatus.FINISHED, results, seconds=self.took(self.task.suite.seconds), backend=BACKEND
+        )
 
     def took(self, seconds: float) -> float:
         """Let the time of a run pass, and return it."""

@@ -31,7 +31,8 @@ def sync_folder(place: Path) -> None:
 
 
 def append_whole(file: int, data: bytes, size: int) -> None:
-    """Append all of `data` to an open file of `size` bytes, or nothing: a full disk must not leave half a line.
+    """Append all of `data` to an open file of `size` bytes, or nothing: a full disk must not leave half a
+    line.
 
     Raises OSError, after removing what was written.
     """
@@ -56,7 +57,9 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Write a file, which is on the disk on return, unless it already exists: the first of two processes wins."""
+    """Write a file, which is on the disk on return, unless it already exists: the first of two processes
+    wins.
+    """
     part = _hidden_copy(path, data, 0o600, durable=True)
     try:
         path.hardlink_to(part)
@@ -110,7 +113,8 @@ class LogKind:
         version = header.get("version")
         if type(version) is not int or version > self.version:
             raise self.error(
-                f"{where} is version {version!r:.20} of {self.name}, and this gistpoint knows version {self.version}.",
+                f"{where} is version {version!r:.20} of {self.name}, and this gistpoint knows version"
+                f" {self.version}.",
                 hint="Install a newer gistpoint.",
             )
 
@@ -133,7 +137,9 @@ class LogContent:
 
 
 def read_log(path: Path, kind: LogKind) -> LogContent:
-    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError, also for a link."""
+    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError, also for
+    a link.
+    """
     content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
     return content
@@ -148,7 +154,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     """A log that is open for appending; nobody else writes to it until it is closed."""
 
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
-        """Open or create it; `lock` is on the log itself or on a file in its place, and is released by `close`.
+        """Open or create it; `lock` is on the log itself or on a file in its place, and is released by
+        `close`.
 
         Raises the kind's error for a log of a newer version, to which nothing is written, and OSError.
         """
@@ -170,7 +177,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Write whole lines or nothing; if `durable`, they and the name of a new file are on the disk on return.
+        """Write whole lines or nothing; if `durable`, they and the name of a new file are on the disk on
+        return.
 
         Raises OSError.
         """

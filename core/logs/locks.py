@@ -45,9 +45,11 @@ class FileLock(AbstractContextManager["FileLock"]):
 
 
 def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
-    """Return the lock on a file, or on an open file or folder, as soon as no other process or thread holds it.
+    """Return the lock on a file, or on an open file or folder, as soon as no other process or thread holds
+    it.
 
-    A `shared` lock is shared with others that ask for one. Raises `NoLocksError`, and OSError if it can't be opened.
+    A `shared` lock is shared with others that ask for one. Raises `NoLocksError`, and OSError if it can't be
+    opened.
     """
     lock = FileLock(place)
     _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -90,7 +92,8 @@ def _lock(lock: FileLock, how: int) -> bool:
     except OSError as error:
         lock.release()
         raise NoLocksError(
-            f"{lock.place if isinstance(lock.place, Path) else 'A folder'} can't be locked: {error.strerror}.",
+            f"{lock.place if isinstance(lock.place, Path) else 'A folder'} can't be locked:"
+            f" {error.strerror}.",
             hint="Keep gistpoint's data on a file system that locks files.",
         ) from error
     except BaseException:

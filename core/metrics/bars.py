@@ -27,7 +27,9 @@ class MetricBar:
         return f"{self.metric}:{self.end}"
 
     def percent_of(self, percent: float) -> float:
-        """Return the percentile at which the bar lies: `percent` at the high end, as far from 0 at the low one."""
+        """Return the percentile at which the bar lies: `percent` at the high end, as far from 0 at the low
+        one.
+        """
         return percent if self.end is MetricEnd.HIGH else 100 - percent
 
     def is_met(self, value: float, limit: float) -> bool:
@@ -44,9 +46,9 @@ def at_bars(
 ) -> list[FunctionMetrics]:
     """Return the candidates at or beyond every bar, in their order.
 
-    A bar at the high end is the percentile `percent`, one at the low end the percentile 100 - `percent`, among the
-    candidates alone, interpolated (the paper's hard set: the 90th of two metrics). Candidates without a value are
-    beyond no bar.
+    A bar at the high end is the percentile `percent`, one at the low end the percentile 100 - `percent`,
+    among the candidates alone, interpolated (the paper's hard set: the 90th of two metrics). Candidates
+    without a value are beyond no bar.
     """
     values = {bar.metric: _known(candidates, bar.metric) for bar in bars}
     # The percentiles are of those that have a value of every metric: else each bar would have another
@@ -73,7 +75,9 @@ TOP = 30
 """As many tasks of each axis are in the hard subset."""
 
 
-def hard_subset(calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP) -> tuple[set[str], set[str]]:
+def hard_subset(
+    calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP
+) -> tuple[set[str], set[str]]:
     """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
 
     def most(values: Mapping[str, float]) -> set[str]:

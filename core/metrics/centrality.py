@@ -1,8 +1,9 @@
 """How central each function is on the call graph.
 
-Distances run along calls, caller to callee. igraph counts shortest paths and ranks pages (in C, 75 times as fast as
-networkx on 5,000 functions); sums over distances come from a search over all functions at once, on integers as sets of
-bits, which is faster than igraph's and gives all three sums in two passes. Tests check each against networkx.
+Distances run along calls, caller to callee. igraph counts shortest paths and ranks pages (in C, 75 times as
+fast as networkx on 5,000 functions); sums over distances come from a search over all functions at once, on
+integers as sets of bits, which is faster than igraph's and gives all three sums in two passes. Tests check
+each against networkx.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ _MOST_ROUNDS = 500
 
 @dataclass(frozen=True, slots=True)
 class Centrality:
-    """Centrality of one function f among n, with d(u, v) the length of the shortest path of calls from u to v.
+    """Centrality of one function f among n, with d(u, v) the length of the shortest path of calls from u to
+    v.
 
-    `harmonic_out`: 1/(n-1) * sum of 1/d(f, g), over functions g that f leads to (the Breakpoint paper's appendix C, the
-    default). `harmonic_in_raw`: sum of 1/d(g, f), over those that lead to f (its section 3.5); `harmonic_in` over n-1.
-    `distance_discount`: sum of 0.5 ** d(f, g). `pagerank`: damping 0.85, callers vote for callees, those that call
-    nothing for all alike. `betweenness`: shares of shortest paths through f, not normalised. Degrees count distinct
-    others. `eigenvector`: by callers; None if the graph has no cycle, or if the iteration does not settle.
+    `harmonic_out`: 1/(n-1) * sum of 1/d(f, g), over functions g that f leads to (the Breakpoint paper's
+    appendix C, the default). `harmonic_in_raw`: sum of 1/d(g, f), over those that lead to f (its section
+    3.5); `harmonic_in` over n-1. `distance_discount`: sum of 0.5 ** d(f, g). `pagerank`: damping 0.85,
+    callers vote for callees, those that call nothing for all alike. `betweenness`: shares of shortest paths
+    through f, not normalised. Degrees count distinct others. `eigenvector`: by callers; None if the graph has
+    no cycle, or if the iteration does not settle.
     """
 
     harmonic_out: float
@@ -79,8 +82,8 @@ def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
 def sums_of_distances(callees: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
     """Return, for each node, the sum of 1/d and of 0.5 ** d over the nodes that it reaches.
 
-    The nodes at distance k + 1 from u are those at distance k from its callees that are not nearer. Bits represent
-    the nodes reached, one block at a time.
+    The nodes at distance k + 1 from u are those at distance k from its callees that are not nearer. Bits
+    represent the nodes reached, one block at a time.
     """
     size = len(callees)
     harmonic, discounted = [0.0] * size, [0.0] * size

@@ -31,12 +31,12 @@ class Complexity:
     """Complexity of one function.
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
-    `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match`
-    except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's measures are radon's,
-    which counts only operators of arithmetic, comparison and logic: difficulty n1/2 * N2/n2, volume N * log2(n);
-    those that end in `_paper` count all operators and operands (see `measure_halstead`). `nesting` is the depth of
-    blocks (an `elif` is no deeper than its `if`). Nested functions count only for `code_lines`, `nesting` and
-    Halstead's.
+    `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of
+    `match` except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's
+    measures are radon's, which counts only operators of arithmetic, comparison and logic: difficulty n1/2 *
+    N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands (see
+    `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested
+    functions count only for `code_lines`, `nesting` and Halstead's.
     """
 
     code_lines: int
@@ -56,11 +56,14 @@ class Complexity:
 
 
 def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Complexity]:
-    """Return the complexity of every function of `files` (path to source bytes), by path and line of its `def`.
+    """Return the complexity of every function of `files` (path to source bytes), by path and line of its
+    `def`.
 
     Files that do not parse are left out.
     """
-    from gistpoint.core.callgraph import run_deep  # loads the analysis, which the names of metrics do not need
+    from gistpoint.core.callgraph import (
+        run_deep,
+    )  # loads the analysis, which the names of metrics do not need
 
     return run_deep(lambda: dict(_measure_all(files)))
 

@@ -1,4 +1,6 @@
-"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, read from text and never evaluated."""
+"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, read from text and never
+evaluated.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,11 @@ class ConditionError(ColumnError):
 class FunctionCondition:
     """A condition on functions.
 
-    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
-    is a number, `pNN` for a percentile of the column among all functions, another column, or text where the column
-    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, is put in quotes. A
-    function for which a column has no value meets no comparison on it.
+    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and
+    parentheses. A value is a number, `pNN` for a percentile of the column among all functions, another
+    column, or text where the column holds text. A word alone is a part of the function's name; what has
+    spaces, or is a keyword, is put in quotes. A function for which a column has no value meets no comparison
+    on it.
     """
 
     text: str
@@ -67,7 +70,9 @@ def filter_rows(
     conditions: Iterable[str],
     population: Sequence[FunctionMetrics] | None = None,
 ) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition; percentiles are those of `population`, by default of the rows."""
+    """Return the rows that meet every condition; percentiles are those of `population`, by default of the
+    rows.
+    """
     rows = list(rows)
     known = rows if population is None else population
     tests = [read_condition(text).over(known) for text in conditions]

@@ -1,7 +1,7 @@
 """Halstead's measures with every operator and operand of a function counted, as the Breakpoint paper says.
 
-Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as well,
-count operators of arithmetic, comparison and logic alone.
+Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as
+well, count operators of arithmetic, comparison and logic alone.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def measure_halstead(function: Definition) -> Halstead:
     """Return the measures of a function.
 
     Operators are signs (those of assignment, attribute, call, subscript and display too) and the keywords of
-    statements; operands are names (of attributes and arguments too) and constants. Nested functions count; decorators,
-    annotations, docstrings and the function's own `def` and name do not.
+    statements; operands are names (of attributes and arguments too) and constants. Nested functions count;
+    decorators, annotations, docstrings and the function's own `def` and name do not.
     """
     operators: Counter[str] = Counter()
     operands: Counter[object] = Counter()

@@ -133,13 +133,19 @@ def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[Func
     ]
 
 
-def with_complexity(rows: Iterable[FunctionMetrics], files: Mapping[str, bytes]) -> tuple[FunctionMetrics, ...]:
+def with_complexity(
+    rows: Iterable[FunctionMetrics], files: Mapping[str, bytes]
+) -> tuple[FunctionMetrics, ...]:
     """Return the rows with their complexity measured again on `files`."""
     found = measure_complexity(files)
-    return tuple(replace(row, complexity=found.get((row.function.partition("::")[0], row.line))) for row in rows)
+    return tuple(
+        replace(row, complexity=found.get((row.function.partition("::")[0], row.line))) for row in rows
+    )
 
 
-def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
+def sort_rows(
+    rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True
+) -> list[FunctionMetrics]:
     """Return the rows by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
     # Sorting is stable: rows of one value stay in the order of their names, in both directions.
@@ -160,7 +166,9 @@ def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMN
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError if empty."""
+    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError if
+    empty.
+    """
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")

@@ -63,7 +63,9 @@ class Performance:
         after_brief()
         first = min(course.wrong_at, default=course.active_s)
         for number in range(course.looks):
-            self._until(course.reading_s + (0.75 * first - course.reading_s) * (number + 1) / (course.looks + 1))
+            self._until(
+                course.reading_s + (0.75 * first - course.reading_s) * (number + 1) / (course.looks + 1)
+            )
             attempt.view(Pane.CONSOLE)
             name, arguments = self._look(number)
             attempt.call(name, arguments)
@@ -87,7 +89,9 @@ class Performance:
         course = self.course
         self.attempt.view(Pane.MODEL)
         submissions = list(self._submissions())
-        count = course.looks + sum(len(self.scene.handing_in(name, text)) for _, _, name, text, _ in submissions)
+        count = course.looks + sum(
+            len(self.scene.handing_in(name, text)) for _, _, name, text, _ in submissions
+        )
         for number in range(course.looks):
             self._until(course.active_s * (number + 1) / (count + 1))
             self._turn(model, *self._look(number))

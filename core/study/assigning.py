@@ -71,7 +71,9 @@ def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[s
     return frozenset(found | (tasks.keys() & seen))
 
 
-def plan_tasks(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str) -> tuple[Assignment, ...]:
+def plan_tasks(
+    study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str
+) -> tuple[Assignment, ...]:
     """Return what a person is to attempt, by position;
     fewer than asked for if fewer are eligible, empty if none is.
     """
@@ -106,7 +108,9 @@ class _Planning:
         name = self.study.id
         code = self.person.code
         return tuple(
-            Assignment(assignment_id(name, code, task, given[task], position), code, task, given[task], position)
+            Assignment(
+                assignment_id(name, code, task, given[task], position), code, task, given[task], position
+            )
             for position, task in enumerate(order, start=1)
         )
 
@@ -220,7 +224,9 @@ class _Planning:
         used = Counter(condition for _, condition in people)
         return min(conditions, key=lambda name: (used[name], self._key("between", name), name))
 
-    def _shares(self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]) -> list[str]:
+    def _shares(
+        self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
+    ) -> list[str]:
         """Return the conditions of the tasks of a mode:
         as many of each, the left-over ones to those least used.
         """

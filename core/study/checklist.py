@@ -65,7 +65,9 @@ def checklist() -> tuple[ChecklistItem, ...]:
 def answers(data: StudyData, facts: Facts, estimated: Estimated) -> tuple[ChecklistAnswer, ...]:
     """Answer every item for a study; `estimated` says which analyses came to an estimate."""
     evidence = ChecklistEvidence(data, facts, estimated)
-    return tuple(_answer(item, evidence, data.study.checklist.get(item.number, "").strip()) for item in checklist())
+    return tuple(
+        _answer(item, evidence, data.study.checklist.get(item.number, "").strip()) for item in checklist()
+    )
 
 
 def _answer(item: ChecklistItem, evidence: ChecklistEvidence, said: str) -> ChecklistAnswer:
@@ -79,5 +81,7 @@ def _answer(item: ChecklistItem, evidence: ChecklistEvidence, said: str) -> Chec
     elif said and found is not None:
         return ChecklistAnswer(item, found.answer, f"{found.evidence}. The authors add: {said}")
     if found is None:
-        return ChecklistAnswer(item, "", item.ask or "Nothing that was recorded shows it; answer it in study.toml")
+        return ChecklistAnswer(
+            item, "", item.ask or "Nothing that was recorded shows it; answer it in study.toml"
+        )
     return ChecklistAnswer(item, found.answer, found.evidence)

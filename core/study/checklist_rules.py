@@ -1,8 +1,8 @@
 """What a study's log, journals and declaration answer of the checklist, each answer with its evidence.
 
-The rules are rows of data: the first case whose figure there is gives the answer, and none of them means that nothing
-shows it. "Yes" needs an operation, a hash or a count that shows it; where the program can only show a part, the answer
-is "Partial".
+The rules are rows of data: the first case whose figure there is gives the answer, and none of them means that
+nothing shows it. "Yes" needs an operation, a hash or a count that shows it; where the program can only show a
+part, the answer is "Partial".
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
 
 def _power_first(evidence: ChecklistEvidence) -> bool:
     """Whether figures of power are in the log from before the study was opened."""
-    power, opened = evidence.operation(StudyOperationKind.POWER), evidence.operation(StudyOperationKind.OPENED)
+    power, opened = (
+        evidence.operation(StudyOperationKind.POWER),
+        evidence.operation(StudyOperationKind.OPENED),
+    )
     if power is None:
         return False
     return opened is None or power.utc_ms <= opened.utc_ms
@@ -137,7 +140,9 @@ def _effect(evidence: ChecklistEvidence) -> str:
 
 def _figure_words(figure: Mapping[str, Any]) -> str:
     known = [(str(name).replace("_", " "), value) for name, value in figure.items() if value is not None]
-    return ", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in known)
+    return ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in known
+    )
 
 
 def _began_early(evidence: ChecklistEvidence) -> bool:
@@ -150,7 +155,9 @@ def _began_early(evidence: ChecklistEvidence) -> bool:
 
 def _own_people(evidence: ChecklistEvidence) -> int:
     team = set(evidence.data.study.participants.team)
-    return len({row.participant for row in evidence.people if row.participant in team or row.role == "author"})
+    return len(
+        {row.participant for row in evidence.people if row.participant in team or row.role == "author"}
+    )
 
 
 def _asked_about_sources(evidence: ChecklistEvidence) -> int:
@@ -263,8 +270,12 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
         sorted({name for one in e.data.study.condition for name in one.comforts_off}), "nothing"
     ),
     "backends": lambda e: _listed(children(e.facts, "backends"), "none recorded"),
-    "editors_off": lambda e: sum("external_editor" in one.comforts_off for one in e.data.study.conditions_of_people),
-    "attested": lambda e: _filled((form.id for form in e.data.study.questionnaire if "aids-1" in form.use), e),
+    "editors_off": lambda e: sum(
+        "external_editor" in one.comforts_off for one in e.data.study.conditions_of_people
+    ),
+    "attested": lambda e: _filled(
+        (form.id for form in e.data.study.questionnaire if "aids-1" in form.use), e
+    ),
     "explaining": lambda e: len(_explaining(e)),
     "explained": lambda e: _filled(_explaining(e), e),
     "versus": lambda e: "versus" in e.estimated.intervals,
@@ -276,7 +287,9 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "estimated": _estimated_kinds,
     "none_excluded": lambda e: not e.number("attempts/excluded"),
     "sensitivity": lambda e: "sensitivity" in e.estimated.numbers,
-    "demographics": lambda e: _filled((form.id for form in e.data.study.questionnaire if form.at == "before"), e),
+    "demographics": lambda e: _filled(
+        (form.id for form in e.data.study.questionnaire if form.at == "before"), e
+    ),
     "brief_hashes": lambda e: len({row.brief_sha256 for row in e.people if row.brief_sha256}),
     "public_export": _public_export,
     "timed": lambda e: bool({"bp-4.4", "time-km", "time-tasks"} & e.estimated.numbers),
@@ -297,7 +310,8 @@ _OWN_JOURNALS = "attempts of models with a journal of gistpoint's own: {models_o
 _LIMITS = "attempts with a budget of tool uses or a time limit: {limited} of {all_attempts}"
 _NO_TRAINING = "no training tasks are declared"
 _PLATFORMS = (
-    "people had a terminal, models an API; hashes of tools {tools}; affordances of people counted: {affordances}"
+    "people had a terminal, models an API; hashes of tools {tools}; affordances of people counted:"
+    " {affordances}"
 )
 _AUTHORS = "roles of the operations `enrolled`; study.toml names"
 _UNSEEN = (
@@ -305,8 +319,8 @@ _UNSEEN = (
     "people were asked {asked_about_sources} times whether they knew task or library"
 )
 _ENFORCED = (
-    "backends: {backends}; conditions without an external editor: {editors_off}; "
-    "people attested {attested} times which aids they had used; what people did outside of the program is not recorded"
+    "backends: {backends}; conditions without an external editor: {editors_off}; people attested {attested}"
+    " times which aids they had used; what people did outside of the program is not recorded"
 )
 _EXPLAINED = "questionnaires after tasks with a question in words: {explaining}, filled in {explained} times"
 _BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent are part of the protocol's hash"
@@ -349,7 +363,10 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         ),
     ),
     "items_per_person": (
-        Case("{attempts_by_person}", "counted attempts of each person; the design says {design.tasks_per_person}"),
+        Case(
+            "{attempts_by_person}",
+            "counted attempts of each person; the design says {design.tasks_per_person}",
+        ),
     ),
     "alike": (
         _OF_MODELS,
@@ -357,7 +374,9 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         Case(PARTIAL, "hashes of briefs {briefs}; of tools {tools}"),
     ),
     "tried_out": (
-        Case(PARTIAL, "attempts by authors or for quality assurance: {tried_out}, in no estimate", "tried_out"),
+        Case(
+            PARTIAL, "attempts by authors or for quality assurance: {tried_out}, in no estimate", "tried_out"
+        ),
     ),
     "effort": (
         Case(PARTIAL, f"{_LIMITS}; {_OF_MODELS.evidence}", "limited_people_alone"),
@@ -367,13 +386,21 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "power": (
         Case(YES, "{power}, before the study was opened", "power_first"),
         Case(PARTIAL, "{power}, after the study was opened", "power"),
-        Case(PARTIAL, "study.toml: protocol.power says it in words, no figures are in the log", "power_in_words"),
+        Case(
+            PARTIAL,
+            "study.toml: protocol.power says it in words, no figures are in the log",
+            "power_in_words",
+        ),
     ),
     "effect": (Case("{effect}", "{power}", "effect"),),
     "preregistered": (
         Case(PARTIAL, "{address}; the study has not been opened", "address_unopened"),
         Case(PARTIAL, "{address}; an attempt began before {opened}", "address_late"),
-        Case(YES, "{address}; {opened} precedes the first attempt, and its protocol hash holds the address", "address"),
+        Case(
+            YES,
+            "{address}; {opened} precedes the first attempt, and its protocol hash holds the address",
+            "address",
+        ),
     ),
     # People
     "population": (Case(YES, "study.toml: participants.population", "population"),),
@@ -382,14 +409,18 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "screening": (
         Case(
             YES,
-            "the questionnaire {screening} ends the session of who does not qualify; filled in {screened} times",
+            "the questionnaire {screening} ends the session of who does not qualify; filled in {screened}"
+            " times",
             "screening",
         ),
         Case(YES, "study.toml: participants.criteria", "criteria"),
     ),
     "criteria": (Case("{criteria}", "study.toml: participants.criteria", "criteria"),),
     "screened_out": (
-        Case("{people/screened_out:g}", "operations `screened_out`; {people/declined:g} more declined to consent"),
+        Case(
+            "{people/screened_out:g}",
+            "operations `screened_out`; {people/declined:g} more declined to consent",
+        ),
     ),
     "authors": (
         Case(YES, "people of the team with counted attempts: {own_people} of {persons}", "own_people"),
@@ -437,7 +468,9 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         ),
         Case(PARTIAL, "flags are recorded, and none excludes; no reviewers"),
     ),
-    "quality_criteria": (Case("{excluding_names}", "study.toml: quality.exclude_on, hashed with the protocol"),),
+    "quality_criteria": (
+        Case("{excluding_names}", "study.toml: quality.exclude_on, hashed with the protocol"),
+    ),
     "excluded": (Case("{attempts/excluded:g} of {attempts/people:g}", "by rule: {excluded_by_rule}"),),
     "interface": (_OF_MODELS, Case(PARTIAL, _PLATFORMS)),
     "graphical": (
@@ -448,7 +481,8 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         _OF_MODELS,
         Case(
             PARTIAL,
-            "tools return the same text to both; switched off for people: {affordances_off}; the rest is counted",
+            "tools return the same text to both; switched off for people: {affordances_off}; the rest is"
+            " counted",
         ),
     ),
     "instructions": _alike("briefs"),
@@ -475,13 +509,21 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         Case(NOT_APPLICABLE, "no difference was tested"),
     ),
     "uncertainty": (
-        Case(YES, "intervals of the primary analysis `{primary}` and of {other_intervals} others", "primary_interval"),
         Case(
-            PARTIAL, "the primary analysis has no interval; analyses with intervals: {with_intervals}", "with_intervals"
+            YES,
+            "intervals of the primary analysis `{primary}` and of {other_intervals} others",
+            "primary_interval",
+        ),
+        Case(
+            PARTIAL,
+            "the primary analysis has no interval; analyses with intervals: {with_intervals}",
+            "with_intervals",
         ),
         Case(NO, "the primary analysis has no interval; analyses with intervals: 0"),
     ),
-    "estimates": (Case("{estimated}", "analyses with numbers: {with_numbers}, with intervals: {with_intervals}"),),
+    "estimates": (
+        Case("{estimated}", "analyses with numbers: {with_numbers}, with intervals: {with_intervals}"),
+    ),
     "measure": _measured("solved and score of the same judge, by task id"),
     "criteria_of_scores": _measured("the same failing tests, by task id"),
     "method_of_scores": _measured("the same judge runs the tests in the sandbox"),

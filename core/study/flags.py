@@ -75,7 +75,9 @@ def _wrong_protocol(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         return
     if found != wanted:
         told = f"begun under {found[:12]}" if found else "begun without one"
-        yield FlagRow(flag="wrong_protocol", events=(1,), words=f"In force was protocol {wanted[:12]}; it was {told}.")
+        yield FlagRow(
+            flag="wrong_protocol", events=(1,), words=f"In force was protocol {wanted[:12]}; it was {told}."
+        )
 
 
 def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -84,7 +86,9 @@ def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if header.brief and header.brief_sha256 != sha256_of_text(header.brief):
         yield FlagRow(flag="wrong_brief", events=(1,), words="The brief is not the one of the recorded hash.")
     elif wanted and header.brief_sha256 != wanted:
-        yield FlagRow(flag="wrong_brief", events=(1,), words="The task gives another brief in this condition.")
+        yield FlagRow(
+            flag="wrong_brief", events=(1,), words="The task gives another brief in this condition."
+        )
 
 
 def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
@@ -157,12 +161,16 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _clock_jump(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    jumps = [now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) < -SLEEP_THRESHOLD_MS]
+    jumps = [
+        now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) < -SLEEP_THRESHOLD_MS
+    ]
     yield from _flag("clock_jump", jumps, "The machine's clock was set back.")
 
 
 def _slept(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    gaps = [now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) > SLEEP_THRESHOLD_MS]
+    gaps = [
+        now for before, now in _pairs(evidence.recorded.events) if _drift(before, now) > SLEEP_THRESHOLD_MS
+    ]
     seconds = evidence.state.clock.asleep / 1000
     yield from _flag("slept", gaps, f"The machine slept, or its clock was put forward, by {seconds:.0f} s.")
 
@@ -203,7 +211,9 @@ def _large_paste(evidence: AttemptEvidence) -> Iterator[FlagRow]:
             case AffordanceUsed(kind="paste", characters=characters, shown=shown):
                 if not shown and (characters or 0) > LARGE_PASTE:
                     found.append(event)
-    yield from _flag("large_paste", found, f"More than {LARGE_PASTE} characters were pasted that no result had shown.")
+    yield from _flag(
+        "large_paste", found, f"More than {LARGE_PASTE} characters were pasted that no result had shown."
+    )
 
 
 def _external_editor(evidence: AttemptEvidence) -> Iterator[FlagRow]:

@@ -288,7 +288,11 @@ class Ledger:
     def people(self) -> Mapping[str, Person]:
         """Everybody who is enrolled or has operations, and was not erased."""
         codes = (subject.partition(":")[2] for subject in self._by_subject if subject.startswith("person:"))
-        return {code: Person(code, self._facts(f"person:{code}")) for code in sorted(codes) if not self.is_erased(code)}
+        return {
+            code: Person(code, self._facts(f"person:{code}"))
+            for code in sorted(codes)
+            if not self.is_erased(code)
+        }
 
     def person(self, code: str) -> Person:
         """Return a person, who may be unknown."""
@@ -310,7 +314,9 @@ class Ledger:
                 back = None
             else:
                 out = None
-        return AttemptNotes(facts.all(TimesCorrected), out, back, facts.last(RepairCompared), facts.all(Remark))
+        return AttemptNotes(
+            facts.all(TimesCorrected), out, back, facts.last(RepairCompared), facts.all(Remark)
+        )
 
     def readings(self) -> Mapping[str, Mapping[str, ReadBlind]]:
         """Return the last reading of each repair by each reader:

@@ -349,7 +349,9 @@ def utc_text(utc_ms: int) -> str:
     """Return a time as ISO 8601 with milliseconds; empty for 0."""
     if not utc_ms:
         return ""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
 
 
 def _sitting(evidence: AttemptEvidence) -> int | None:

@@ -112,7 +112,9 @@ class StudyStore(Protocol):
         """Keep operations that are not known yet, on the disk on return; return how many these are."""
         ...
 
-    def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+    def record(
+        self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
+    ) -> StudyOperation:
         """Append an operation of now; `name` is a participant's code, also where the organiser says something
         of the participant, else `ORGANISER`.
         """

@@ -163,10 +163,14 @@ def _text(folder: Path, name: str) -> str:
     leads_out = place.is_absolute() or ".." in place.parts
     is_below = name != "" and not leads_out
     if not is_below or not is_spelled_well:
-        raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
+        raise StudyError(
+            f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/."
+        )
     path = folder / place
     if not lies_in(path, folder):
-        raise StudyError(f"{TEXTS}/{name[:80]} is a link that leads elsewhere.", hint="Put the text itself there.")
+        raise StudyError(
+            f"{TEXTS}/{name[:80]} is a link that leads elsewhere.", hint="Put the text itself there."
+        )
     return _content(path, f"{TEXTS}/{name[:80]}")
 
 

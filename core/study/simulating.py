@@ -64,10 +64,14 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("ability", "task", "leaves", "give_up"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise StudyError(f"The parameter {name} of the simulation is {getattr(self, name)}; it is 0 or more.")
+                raise StudyError(
+                    f"The parameter {name} of the simulation is {getattr(self, name)}; it is 0 or more."
+                )
         for name in ("sigma", "median_minutes", "assist_ratio", "limit_minutes", "optimism"):
             if not 0 < getattr(self, name) < math.inf:
-                raise StudyError(f"The parameter {name} of the simulation is {getattr(self, name)}; it is above 0.")
+                raise StudyError(
+                    f"The parameter {name} of the simulation is {getattr(self, name)}; it is above 0."
+                )
         if self.give_up > 1 or self.leaves > 1:
             raise StudyError("The parameters give_up and leaves of the simulation are shares, so at most 1.")
 
@@ -123,7 +127,9 @@ def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) ->
     scale = min(1.0, behaviour.task / spread) if spread else 0.0
     own = math.sqrt(max(0.0, behaviour.task**2 - (scale * spread) ** 2))
     return {
-        task.id: behaviour.offset(task.mode) + scale * explained[task.id] + own * normal(seed, "task", task.id)
+        task.id: behaviour.offset(task.mode)
+        + scale * explained[task.id]
+        + own * normal(seed, "task", task.id)
         for task in tasks
     }
 
@@ -248,7 +254,9 @@ class Crowd:
             forecast_minutes=typical * math.exp(0.5 * normal(*key, "forecast")),
             forecast_chance=b.chance(difficulty + normal(*key, "chance"), ability, condition, limit),
             felt_minutes=active / 60 * math.exp(0.25 * normal(*key, "felt")),
-            ease=(ability - difficulty) / 2 + (0.7 if ending is EndReason.SOLVED else -0.7) + normal(*key, "ease") / 2,
+            ease=(ability - difficulty) / 2
+            + (0.7 if ending is EndReason.SOLVED else -0.7)
+            + normal(*key, "ease") / 2,
         )
 
     def course_of_model(

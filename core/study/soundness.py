@@ -82,7 +82,9 @@ def _check_conditions(study: Study) -> None:
             _refuse(f"{key}.chat.model", "is missing", hint='assistance = "chat" needs the name of a model.')
     _unlike("condition", "id", [condition.id for condition in study.condition])
     if not study.conditions_of_people:
-        _refuse("condition", "has none with people = true", hint="People need a condition that they are given.")
+        _refuse(
+            "condition", "has none with people = true", hint="People need a condition that they are given."
+        )
 
 
 def _check_design(study: Study) -> None:
@@ -115,7 +117,9 @@ def _check_people(study: Study) -> None:
         if not text.strip():
             _refuse(key, "is empty")
     if not study.texts.consent_items:
-        _refuse("texts.consent_items", "is empty", hint="Name at least one item that a participant agrees to.")
+        _refuse(
+            "texts.consent_items", "is empty", hint="Name at least one item that a participant agrees to."
+        )
     for n, item in enumerate(study.texts.consent_items):
         if not item.strip():
             _refuse(f"texts.consent_items[{n}]", "is empty")
@@ -172,7 +176,9 @@ def _check_solvers(study: Study) -> None:
                 f"is {solver.name[:60]!r}; it must be at most {LONGEST_NAME} printable characters",
             )
         if solver.name in (*conditions, "people"):
-            _refuse(f"{key}.name", f"is {solver.name[:40]!r}, which is the name of a condition or of the people")
+            _refuse(
+                f"{key}.name", f"is {solver.name[:40]!r}, which is the name of a condition or of the people"
+            )
         _known(f"{key}.condition", solver.condition, conditions, "condition")
         if not solver.runs:
             _refuse(f"{key}.runs", "is empty")
@@ -224,7 +230,9 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
     modes = {task.mode for task in counted}
     wants_gists = study.protocol.primary is PrimaryOutcome.FIDELITY
     if wants_gists and modes.isdisjoint(modes_measuring(study.protocol.primary)):
-        faults.append("the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist.")
+        faults.append(
+            "the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist."
+        )
     if len(counted) < study.design.tasks_per_person:
         faults.append(
             f"the key 'design.tasks_per_person' asks for {study.design.tasks_per_person} tasks, "
@@ -248,7 +256,10 @@ def unwritten_texts(study: Study) -> list[str]:
 def _unsound_codes(study: Study) -> Iterator[str]:
     for code in study.participants.team:
         if not is_code(code):
-            yield f"the key 'participants.team' has {code[:60]!r}, which can't be a participant's code. {CODE_HINT}"
+            yield (
+                f"the key 'participants.team' has {code[:60]!r}, which can't be a participant's code."
+                f" {CODE_HINT}"
+            )
 
 
 def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str]:
@@ -263,7 +274,9 @@ def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str
                 yield f"the key {key!r}: there is no task {name[:60]!r}, or more than one. Their ids: {ids}."
 
 
-def _short_quotas(study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]) -> Iterator[str]:
+def _short_quotas(
+    study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
+) -> Iterator[str]:
     """Yield the quotas of a name that no task has, and those that ask for more tasks than are `counted`."""
     known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
@@ -306,7 +319,9 @@ def _known(key: str, name: str, known: Collection[str], what: str) -> None:
     if name not in known:
         listed = f"There are: {', '.join(list(known)[:_LISTED])}." if known else "There is none."
         meant = did_you_mean(name, known)
-        raise StudyError(f"{FILE}: the key {key!r} has {name[:60]!r}, which is no {what}.{meant}", hint=listed)
+        raise StudyError(
+            f"{FILE}: the key {key!r} has {name[:60]!r}, which is no {what}.{meant}", hint=listed
+        )
 
 
 def _name(key: str, name: str) -> None:

@@ -229,11 +229,13 @@ Step: TypeAlias = (
 )
 
 
-def next_step(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation) -> Step:
+def next_step(
+    study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation
+) -> Step:
     """Return what a participant does next.
 
-    The same log, in whatever order it was read, gives the same step on the same machine at the same time, so a
-    session that was killed resumes where it stopped.
+    The same log, in whatever order it was read, gives the same step on the same machine at the same time, so
+    a session that was killed resumes where it stopped.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
@@ -284,7 +286,9 @@ class _Session:
         code = self.person.code
         ledger = self.ledger
         if ledger.is_erased(code):
-            yield _refused(RefusalReason.ERASED, f"The data of {code[:60]!r} were erased.", "Nothing more is needed.")
+            yield _refused(
+                RefusalReason.ERASED, f"The data of {code[:60]!r} were erased.", "Nothing more is needed."
+            )
         if self.person.enrolled is None:
             yield _refused(
                 RefusalReason.UNKNOWN_CODE,
@@ -302,7 +306,9 @@ class _Session:
         if ledger.opened is None:
             yield _refused(RefusalReason.NOT_OPEN, "This study is not open yet.")
         if ledger.closed:
-            yield _refused(RefusalReason.CLOSED, "This study is closed.", "Nothing more is needed. Thank you.")
+            yield _refused(
+                RefusalReason.CLOSED, "This study is closed.", "Nothing more is needed. Thank you."
+            )
         yield from self._changed()
         if not self.situation.sandbox_ready:
             demanded = self.study.sandbox.demand or "a sandbox that isolates"
@@ -396,7 +402,9 @@ class _Session:
         return max(times)
 
     def _between(self) -> Iterator[Step]:
-        last = max(self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None)
+        last = max(
+            self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None
+        )
         sitting = self.person.sitting
         if last is None or last.end is None:
             return
@@ -448,7 +456,9 @@ class _Session:
         condition = conditions[(number - 1) % len(conditions)].id
         position = number if after is None else after.assignment.position + of
         identity = assignment_id(self.study.id, self.person.code, task, TRAINING, position)
-        return self._given(Assignment(identity, self.person.code, task, condition, position), number, of, training=True)
+        return self._given(
+            Assignment(identity, self.person.code, task, condition, position), number, of, training=True
+        )
 
     @property
     def _counted(self) -> list[_Given]:
@@ -502,7 +512,9 @@ class _Session:
         resume = attempt in self.situation.journals
         if not here and not resume:
             words = "You have begun a task on another machine, and can only go on there."
-            yield _refused(RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task.")
+            yield _refused(
+                RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
+            )
         forms = () if given.training else self._forms(Moment.AFTER_BRIEF, given.assignment.id)
         yield AttemptStep(
             given.assignment,

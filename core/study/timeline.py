@@ -200,7 +200,9 @@ class _Walk:
                 self._first(FirstTime.LEFT_BRIEF, event)
             case Paused(reason="questionnaire") | CallMade():
                 self._first(FirstTime.LEFT_BRIEF, event)
-            case CallAnswered(revealed=Revealed() as revealed) if any(_shows(revealed, name) for name in self.targets):
+            case CallAnswered(revealed=Revealed() as revealed) if any(
+                _shows(revealed, name) for name in self.targets
+            ):
                 self._first(FirstTime.VIEW, event)
             case SuspectMarked(function=function, marked=True) if function in self.targets:
                 self._first(FirstTime.MARK, event)
@@ -229,7 +231,9 @@ def _within(target: str, name: str) -> bool:
 
 
 def _shows(revealed: Revealed, target: str) -> bool:
-    return target.partition("::")[0] in revealed.files or any(_within(target, name) for name in revealed.sources)
+    return target.partition("::")[0] in revealed.files or any(
+        _within(target, name) for name in revealed.sources
+    )
 
 
 _WORK = "work"
@@ -238,7 +242,9 @@ COUNTS_AS = (*_ACTIVITY, _WORK)
 """What a correction can make of a span."""
 
 
-def _relabelled(spans: Iterable[TimelineSpan], from_ms: int, to_ms: int, counts_as: str) -> Iterable[TimelineSpan]:
+def _relabelled(
+    spans: Iterable[TimelineSpan], from_ms: int, to_ms: int, counts_as: str
+) -> Iterable[TimelineSpan]:
     for span in spans:
         start = max(span.from_ms, from_ms)
         end = min(span.to_ms, to_ms)

@@ -1,4 +1,6 @@
-"""The marks of a piece of a module: what it names that is on no list of what a submission may name (decision 115)."""
+"""The marks of a piece of a module: what it names that is on no list of what a submission may name (decision
+115).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from gistpoint.core.suspicion.vocabulary import LibraryWords
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-_RUN_AT_IMPORT = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
+_RUN_AT_IMPORT = (
+    ast.Call,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.NamedExpr,
+    ast.Await,
+)
 _PLAIN = (
     ast.Name,
     ast.Attribute,
@@ -36,7 +46,15 @@ _PLAIN = (
     ast.USub,
 )
 _NAMED_CLASS = (ast.Name, ast.Attribute, ast.Subscript)
-_SHOWING_CLASS = (ast.Compare, ast.FormattedValue, ast.NamedExpr, ast.IfExp, ast.BoolOp, ast.BinOp, ast.ClassDef)
+_SHOWING_CLASS = (
+    ast.Compare,
+    ast.FormattedValue,
+    ast.NamedExpr,
+    ast.IfExp,
+    ast.BoolOp,
+    ast.BinOp,
+    ast.ClassDef,
+)
 """What a value's class may be a part of: nothing gets the class itself by it."""
 _GETTING = names.GETTERS | {"operator.attrgetter", "operator.methodcaller", "attrgetter", "methodcaller"}
 _KNOWN = names.ATTRIBUTES | names.SETTERS | names.TEMPLATES
@@ -71,7 +89,9 @@ def marks_of(
 class _Piece:
     """Nodes that are examined together."""
 
-    def __init__(self, meaning: Meaning, roots: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]) -> None:
+    def __init__(
+        self, meaning: Meaning, roots: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]
+    ) -> None:
         self.meaning = meaning
         self.library = library
         self.own = own
@@ -97,7 +117,11 @@ class _Piece:
         if reader is not None:
             yield from reader(self, node)
         # A class that is handed on could make another one, whose objects equal anything (decision 115).
-        if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
+        if (
+            isinstance(node, ast.expr)
+            and self.meaning.is_class_of_value(node)
+            and not self._is_harmless_class(node)
+        ):
             yield SuspicionMark("a class handed on")
 
     def _constant(self, node: ast.Constant) -> _Marks:
@@ -150,7 +174,9 @@ class _Piece:
         return isinstance(above, ast.Call) and above.func is node
 
     def _attribute(self, name: str) -> _Marks:
-        """Mark an attribute that neither plain values nor the library nor the submission itself have (decision 115)."""
+        """Mark an attribute that neither plain values nor the library nor the submission itself have
+        (decision 115).
+        """
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:
@@ -235,7 +261,9 @@ class _Piece:
         return listed or path in self.meaning.modules or self.library.is_module(path)
 
     def _is_tested(self, node: ast.expr) -> bool:
-        """Whether a value is only compared, used as a condition, or given to a built-in that is marked by itself."""
+        """Whether a value is only compared, used as a condition, or given to a built-in that is marked by
+        itself.
+        """
         match self.above.get(node):
             case ast.Compare() | ast.If() | ast.UnaryOp():
                 return True
@@ -244,17 +272,23 @@ class _Piece:
         return False
 
     def _looks(self, node: ast.AST | None) -> bool:
-        """Whether a node is a call of `hasattr` or of a built-in that gets or sets by name, which `_got` marks."""
+        """Whether a node is a call of `hasattr` or of a built-in that gets or sets by name, which `_got`
+        marks.
+        """
         return isinstance(node, ast.Call) and not names.LOOKS.isdisjoint(self.meaning.paths(node.func))
 
     def _is_checked(self, node: ast.AST) -> bool:
-        """Whether a class is only compared: an argument of `isinstance`, perhaps in a tuple; or an annotation."""
+        """Whether a class is only compared: an argument of `isinstance`, perhaps in a tuple; or an
+        annotation.
+        """
         above = self.above.get(node)
         if isinstance(above, ast.Tuple):
             node, above = above, self.above.get(above)
         match above:
             case ast.Call(func=called, args=[_, kinds]) if kinds is node:
-                return not {"builtins.isinstance", "builtins.issubclass"}.isdisjoint(self.meaning.paths(called))
+                return not {"builtins.isinstance", "builtins.issubclass"}.isdisjoint(
+                    self.meaning.paths(called)
+                )
             case ast.arg() | ast.Subscript() | ast.AnnAssign() | ast.Compare() | None:
                 return True
         return False
@@ -281,7 +315,9 @@ class _Piece:
             yield from self._method(node, node.func, paths)
 
     def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
-        """Whether `type`, or the class of a value, is called with what a class is made of, or with what hides it."""
+        """Whether `type`, or the class of a value, is called with what a class is made of, or with what hides
+        it.
+        """
         if "builtins.type" in paths and (len(node.args) != 1 or node.keywords or _has_star(node)):
             return True
         has_parts = len(node.args) == _CLASS_CALL or _has_star(node)
@@ -315,10 +351,14 @@ class _Piece:
     def _by_texts(self, asked: list[ast.expr]) -> _Marks:
         for texts in map(self.meaning.texts, asked):
             if texts is None:
-                yield SuspicionMark("attrgetter by a name that is made up", "getattr by a name that is made up")
+                yield SuspicionMark(
+                    "attrgetter by a name that is made up", "getattr by a name that is made up"
+                )
             for text in texts or ():
                 yield from self._parts(text.split("."))
-                yield from (SuspicionMark(f"{setter} as a name") for setter in names.SETTERS.intersection([text]))
+                yield from (
+                    SuspicionMark(f"{setter} as a name") for setter in names.SETTERS.intersection([text])
+                )
 
     def _set_by_method(self, node: ast.Call, function: ast.Attribute) -> _Marks:
         # `o.__setattr__(name, value)`, or of a class `C.__setattr__(o, name, value)`; `__delattr__` has no
@@ -378,7 +418,9 @@ class _Piece:
 
     def _is_class_of_module(self, name: ast.Name) -> bool:
         found = self.meaning.bindings(name)
-        return not self.meaning.is_local(name) and any(isinstance(item.definition, ast.ClassDef) for item in found)
+        return not self.meaning.is_local(name) and any(
+            isinstance(item.definition, ast.ClassDef) for item in found
+        )
 
     def _rebound(self, node: ast.Global) -> _Marks:
         for name in node.names:
@@ -401,11 +443,15 @@ class _Piece:
     def _named_parts(self, node: ast.AST, name: str) -> _Marks:
         above = self.above.get(node)
         value: Any = getattr(above, "value", None)
-        texts = list(map(self.meaning.texts, value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
+        texts = list(
+            map(self.meaning.texts, value.elts if isinstance(value, ast.Tuple | ast.List) else [value])
+        )
         if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
             yield SuspicionMark(f"{name} by names that are made up")
         for text in chain.from_iterable(filter(None, texts)):
-            yield from self._stored(ast.Constant(None), text) if name == "__slots__" else self._attribute(text)
+            yield from (
+                self._stored(ast.Constant(None), text) if name == "__slots__" else self._attribute(text)
+            )
 
     def _class(self, node: ast.ClassDef) -> _Marks:
         if any(item.arg in ("metaclass", None) for item in node.keywords):
@@ -445,13 +491,17 @@ class _Piece:
 
     def _is_made_up(self, name: ast.Name) -> bool:
         """Whether a local name may be bound to something else than a definition or an import."""
-        unclear = any(binding.definition is None and not binding.path for binding in self.meaning.bindings(name))
+        unclear = any(
+            binding.definition is None and not binding.path for binding in self.meaning.bindings(name)
+        )
         return unclear and self.meaning.is_local(name)
 
     # What runs by itself
 
     def _annotated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Marks:
-        """Mark annotations of an inner function that run code, or are a text that is made up: others evaluate them."""
+        """Mark annotations of an inner function that run code, or are a text that is made up: others evaluate
+        them.
+        """
         given = (*_annotations(node.args), node.returns) if node not in self.roots else ()
         for annotation in filter(None, given):
             for part in _parts_of_annotation(annotation):
@@ -521,7 +571,9 @@ def _is_stored(node: ast.expr) -> bool:
 
 
 def _has_star(node: ast.Call) -> bool:
-    return any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords)
+    return any(isinstance(item, ast.Starred) for item in node.args) or any(
+        item.arg is None for item in node.keywords
+    )
 
 
 def _formatted(text: str) -> Iterator[str]:

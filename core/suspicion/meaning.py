@@ -65,7 +65,9 @@ class Meaning:
         return home is not None and home.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return what a name or a chain of attributes means, as paths of modules: `sys.modules`, `builtins.open`."""
+        """Return what a name or a chain of attributes means, as paths of modules: `sys.modules`,
+        `builtins.open`.
+        """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
@@ -105,7 +107,9 @@ class Meaning:
         return tuple(found)
 
     def _may_be(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return the expressions of which an expression has the value of one; None for a value that is unknown."""
+        """Return the expressions of which an expression has the value of one; None for a value that is
+        unknown.
+        """
         match node:
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]
@@ -116,7 +120,9 @@ class Meaning:
         return []
 
     def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
-        """Whether an expression is `type(x)` or `x.__class__`, or a name bound to one: for a class it is `type`."""
+        """Whether an expression is `type(x)` or `x.__class__`, or a name bound to one: for a class it is
+        `type`.
+        """
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
@@ -147,7 +153,10 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
             for target in targets:
                 yield target, [value]
                 yield from _given_each(target, value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.NamedExpr(target=target, value=value)
+        ):
             yield target, [value]
         case (
             ast.For(target=target, iter=ast.List(elts=items) | ast.Tuple(elts=items))
@@ -168,7 +177,9 @@ def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[st
             yield from map(_bound_module, names)
         case ast.ImportFrom(names=names):
             paths = (canonical(imported_path(node, item.name)) for item in names)
-            yield from ((item.asname or item.name, Binding(path)) for item, path in zip(names, paths, strict=True))
+            yield from (
+                (item.asname or item.name, Binding(path)) for item, path in zip(names, paths, strict=True)
+            )
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
         case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:

@@ -1,4 +1,5 @@
-"""What a submission may newly name: a pure core of Python by function; and what only the true function excuses.
+"""What a submission may newly name: a pure core of Python by function; and what only the true function
+excuses.
 
 "Pure" means: given what a submission has, it opens no file, runs no text, and gets no attribute by a text.
 """
@@ -40,7 +41,9 @@ STANDARD = sys.stdlib_module_names | _listed(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
-"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older one."""
+"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older
+one.
+"""
 WHOLE = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
@@ -50,15 +53,21 @@ _BY_NAME = {
     "__future__": "annotations",
     "array": "array",
     "ast": "literal_eval",
-    "asyncio": "CancelledError Event Future Lock Queue Semaphore TimeoutError gather get_running_loop iscoroutine"
-    " iscoroutinefunction isfuture sleep wait wait_for",
-    "base64": "a85decode a85encode b16decode b16encode b32decode b32encode b64decode b64encode b85decode b85encode"
-    " standard_b64decode standard_b64encode urlsafe_b64decode urlsafe_b64encode",
+    "asyncio": (
+        "CancelledError Event Future Lock Queue Semaphore TimeoutError gather get_running_loop iscoroutine"
+        " iscoroutinefunction isfuture sleep wait wait_for"
+    ),
+    "base64": (
+        "a85decode a85encode b16decode b16encode b32decode b32encode b64decode b64encode b85decode b85encode"
+        " standard_b64decode standard_b64encode urlsafe_b64decode urlsafe_b64encode"
+    ),
     "calendar": "day_abbr day_name isleap leapdays month_abbr month_name monthrange timegm weekday",
     "codecs": "BOM_UTF16_BE BOM_UTF16_LE BOM_UTF32_BE BOM_UTF32_LE BOM_UTF8",
     "collections": "ChainMap Counter OrderedDict UserDict UserList abc defaultdict deque namedtuple",
-    "configparser": "DuplicateOptionError DuplicateSectionError Error InterpolationError MissingSectionHeaderError"
-    " NoOptionError NoSectionError ParsingError",
+    "configparser": (
+        "DuplicateOptionError DuplicateSectionError Error InterpolationError MissingSectionHeaderError"
+        " NoOptionError NoSectionError ParsingError"
+    ),
     "contextlib": "AsyncExitStack ExitStack asynccontextmanager closing contextmanager nullcontext suppress",
     "contextvars": "ContextVar",
     "copy": "copy deepcopy",
@@ -73,30 +82,44 @@ _BY_NAME = {
     "hmac": "compare_digest digest new",
     "html": "escape unescape",
     "http": "HTTPMethod HTTPStatus",
-    "inspect": "cleandoc isabstract isasyncgen isasyncgenfunction isawaitable isbuiltin isclass iscoroutine"
-    " iscoroutinefunction isfunction isgenerator isgeneratorfunction ismethod isroutine",
+    "inspect": (
+        "cleandoc isabstract isasyncgen isasyncgenfunction isawaitable isbuiltin isclass iscoroutine"
+        " iscoroutinefunction isfunction isgenerator isgeneratorfunction ismethod isroutine"
+    ),
     "io": "BytesIO StringIO",
     "json": "JSONDecodeError dumps loads",
-    "operator": "abs add and_ attrgetter concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat"
-    " imul index indexOf inv invert ior is_ is_not isub itemgetter ixor le length_hint lshift lt matmul methodcaller"
-    " mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor",
+    "operator": (
+        "abs add and_ attrgetter concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat"
+        " imul index indexOf inv invert ior is_ is_not isub itemgetter ixor le length_hint lshift lt matmul"
+        " methodcaller mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor"
+    ),
     "os": "PathLike altsep curdir extsep fsdecode fsencode fspath linesep name pardir path pathsep sep",
     "pprint": "pformat",
     "queue": "Empty Full LifoQueue PriorityQueue Queue",
     "random": "Random choice choices gauss getrandbits randint random randrange sample seed shuffle uniform",
-    "re": "A ASCII DOTALL I IGNORECASE M MULTILINE Match Pattern S U UNICODE VERBOSE X compile error escape findall"
-    " finditer fullmatch match search split sub subn",
+    "re": (
+        "A ASCII DOTALL I IGNORECASE M MULTILINE Match Pattern S U UNICODE VERBOSE X compile error escape"
+        " findall finditer fullmatch match search split sub subn"
+    ),
     "shlex": "join quote split",
-    "string": "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable"
-    " punctuation whitespace",
-    "sys": "byteorder float_info getdefaultencoding getrecursionlimit getsizeof hash_info hexversion implementation"
-    " int_info intern maxsize maxunicode platform version version_info",
+    "string": (
+        "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable"
+        " punctuation whitespace"
+    ),
+    "sys": (
+        "byteorder float_info getdefaultencoding getrecursionlimit getsizeof hash_info hexversion"
+        " implementation int_info intern maxsize maxunicode platform version version_info"
+    ),
     "threading": "Condition Event Lock RLock Semaphore current_thread get_ident local",
-    "time": "gmtime localtime mktime monotonic monotonic_ns perf_counter perf_counter_ns process_time sleep strftime"
-    " strptime struct_time time time_ns",
+    "time": (
+        "gmtime localtime mktime monotonic monotonic_ns perf_counter perf_counter_ns process_time sleep"
+        " strftime strptime struct_time time time_ns"
+    ),
     "types": "BuiltinFunctionType GeneratorType MappingProxyType MethodType NoneType SimpleNamespace",
-    "urllib.parse": "parse_qs parse_qsl quote quote_from_bytes quote_plus unquote unquote_plus unquote_to_bytes"
-    " urldefrag urlencode urljoin urlparse urlsplit urlunparse urlunsplit",
+    "urllib.parse": (
+        "parse_qs parse_qsl quote quote_from_bytes quote_plus unquote unquote_plus unquote_to_bytes"
+        " urldefrag urlencode urljoin urlparse urlsplit urlunparse urlunsplit"
+    ),
     "uuid": "NAMESPACE_DNS NAMESPACE_URL UUID uuid3 uuid4 uuid5",
     "warnings": "warn",
     "weakref": "WeakKeyDictionary WeakSet WeakValueDictionary ref",
@@ -105,16 +128,16 @@ _BY_NAME = {
     "zoneinfo": "ZoneInfo ZoneInfoNotFoundError",
 }
 _PATHS = (
-    "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir isfile join"
-    " normcase normpath pardir pathsep relpath sep split splitdrive splitext"
+    "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir"
+    " isfile join normcase normpath pardir pathsep relpath sep split splitdrive splitext"
 )
 _TYPES = (
-    "AbstractSet Any AnyStr AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable ChainMap ClassVar Collection"
-    " Concatenate Container ContextManager Coroutine Counter DefaultDict Deque Dict Final FrozenSet Generator Generic"
-    " Hashable IO ItemsView Iterable Iterator KeysView List Literal Mapping Match MutableMapping MutableSequence"
-    " MutableSet NamedTuple Never NoReturn Optional OrderedDict ParamSpec Pattern Reversible Self Sequence Set Sized"
-    " SupportsAbs SupportsFloat SupportsIndex SupportsInt TYPE_CHECKING Tuple Type TypeAlias TypeVar Union ValuesView"
-    " cast overload"
+    "AbstractSet Any AnyStr AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable ChainMap ClassVar"
+    " Collection Concatenate Container ContextManager Coroutine Counter DefaultDict Deque Dict Final"
+    " FrozenSet Generator Generic Hashable IO ItemsView Iterable Iterator KeysView List Literal Mapping Match"
+    " MutableMapping MutableSequence MutableSet NamedTuple Never NoReturn Optional OrderedDict ParamSpec"
+    " Pattern Reversible Self Sequence Set Sized SupportsAbs SupportsFloat SupportsIndex SupportsInt"
+    " TYPE_CHECKING Tuple Type TypeAlias TypeVar Union ValuesView cast overload"
 )
 PURE = frozenset(
     f"{module}.{name}"
@@ -128,7 +151,17 @@ PURE = frozenset(
     for name in names.split()
 ) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))
 """Functions, classes and constants of the standard library that anybody may use."""
-MODULES = WHOLE | {"typing", "os.path", "posixpath", "ntpath", "pathlib", "collections", "xml", "urllib", *_BY_NAME}
+MODULES = WHOLE | {
+    "typing",
+    "os.path",
+    "posixpath",
+    "ntpath",
+    "pathlib",
+    "collections",
+    "xml",
+    "urllib",
+    *_BY_NAME,
+}
 """Modules with pure names: importing one is nothing by itself."""
 PURE_BUILTINS = _listed(
     "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError BytesWarning",
@@ -140,9 +173,11 @@ PURE_BUILTINS = _listed(
     "RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError TimeoutError True",
     "TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeWarning",
     "UserWarning ValueError Warning ZeroDivisionError __class__ __debug__ __name__ abs aiter all anext any",
-    "ascii bin bool bytearray bytes callable chr classmethod complex delattr dict dir divmod enumerate filter",
+    "ascii bin bool bytearray bytes callable chr classmethod complex delattr dict dir divmod enumerate"
+    " filter",
     "float format frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max",
-    "memoryview min next object oct ord pow print property range repr reversed round set setattr slice sorted",
+    "memoryview min next object oct ord pow print property range repr reversed round set setattr slice"
+    " sorted",
     "staticmethod str sum super tuple type zip",
 )
 """Built-ins that anybody may use; how `type` and the getters may be used is for `marks` to say."""
@@ -154,7 +189,9 @@ KINDS = {
         "os.remove os.removedirs os.rename os.renames os.replace os.rmdir os.scandir os.symlink os.truncate",
         "os.unlink os.utime os.walk py_compile shutil sqlite3 tarfile tempfile tokenize.open wave zipfile",
     ),
-    "environment": frozenset({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}),
+    "environment": frozenset(
+        {"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}
+    ),
     "threads": frozenset({"concurrent", "threading.Thread", "threading.Timer"}),
     "processes": _listed(
         "asyncio.create_subprocess_exec asyncio.create_subprocess_shell asyncio.subprocess multiprocessing",
@@ -173,7 +210,9 @@ ALONE = _listed(
     "timeit trace traceback tracemalloc turtledemo types typing unittest venv weakref zipimport",
 )
 """Modules whose other names only the true function excuses, even if the library uses them elsewhere."""
-LIBRARY = frozenset({"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"})
+LIBRARY = frozenset(
+    {"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"}
+)
 """Names of guarded modules that the library's own use excuses."""
 GUARDED = frozenset({"logging", "warnings"})
 """Modules of which the library's own use excuses no more than `LIBRARY` lists."""
@@ -182,7 +221,8 @@ REACHING = _listed(
     "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__ __loader__",
     "__reduce__ __reduce_ex__ __self__ __spec__ __subclasses__ _current_exceptions _current_frames _evaluate",
     "_exit _getframe _getframemodulename _pytest addFilter addHandler addaudithook ag_await ag_code ag_frame",
-    "breakpointhook cell_contents co_code co_consts co_names cr_await cr_code cr_frame cr_origin currentframe",
+    "breakpointhook cell_contents co_code co_consts co_names cr_await cr_code cr_frame cr_origin"
+    " currentframe",
     "displayhook dup2 ensure_value eval_str excepthook extract_stack f_back f_builtins f_code f_generator",
     "f_globals f_lineno f_locals f_trace findCaller get_objects get_referents get_referrers get_stack",
     "getattr_static getinnerframes getmembers getouterframes gi_code gi_frame gi_yieldfrom makeRecord",
@@ -201,10 +241,13 @@ LOOKS = GETTERS | {"builtins.hasattr"}
 TEMPLATES = frozenset({"format", "format_map"})
 CLASS_PARTS = _listed(
     "__aenter__ __aexit__ __aiter__ __all__ __anext__ __annotations__ __await__ __call__ __delitem__ __doc__",
-    "__enter__ __exit__ __getitem__ __init__ __iter__ __match_args__ __missing__ __module__ __name__ __next__",
+    "__enter__ __exit__ __getitem__ __init__ __iter__ __match_args__ __missing__ __module__ __name__"
+    " __next__",
     "__post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__ __version__",
 )
-"""Names of this form that new code may define: none of them decides a comparison or what an object seems to be."""
+"""Names of this form that new code may define: none of them decides a comparison or what an object seems to
+be.
+"""
 STORED = _listed(
     "__cause__ __context__ __doc__ __module__ __name__ __notes__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",
@@ -231,7 +274,8 @@ HARMLESS_CALLS = _listed(
     "decimal.Decimal fractions.Fraction functools.lru_cache functools.wraps operator.attrgetter",
     "operator.itemgetter re.compile typing.TypeVar",
 )
-"""Callables that are harmless while a module is imported: in a default value, a decorator or an annotation."""
+"""Callables that are harmless while a module is imported: in a default value, a decorator or an annotation.
+"""
 _VALUES: tuple[object, ...] = (
     *(value for name, value in vars(builtins).items() if name in PURE_BUILTINS and name != "type"),
     *(value for value in vars(collections).values() if isinstance(value, type)),
@@ -269,7 +313,19 @@ _VALUES: tuple[object, ...] = (
     uuid.UUID,
 )
 _SPLIT_ADDRESS = frozenset(
-    ["fragment", "geturl", "hostname", "netloc", "params", "password", "path", "port", "query", "scheme", "username"],
+    [
+        "fragment",
+        "geturl",
+        "hostname",
+        "netloc",
+        "params",
+        "password",
+        "path",
+        "port",
+        "query",
+        "scheme",
+        "username",
+    ],
 )
 """Of what `urllib.parse` returns, which is not imported for that."""
 _SPOKEN = _listed(
@@ -285,7 +341,17 @@ _CALLED = frozenset(
 ATTRIBUTES = (
     (
         frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
-        | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
+        | {
+            "_asdict",
+            "_replace",
+            "add_note",
+            "aclose",
+            "asend",
+            "athrow",
+            "exceptions",
+            "removeprefix",
+            "removesuffix",
+        }
         | _SPLIT_ADDRESS
         | _SPOKEN
         | (_CALLED - {"__init_subclass__", "__subclasshook__"})
@@ -295,10 +361,20 @@ ATTRIBUTES = (
     - TEMPLATES
     - FILE_METHODS
 )
-"""Methods and attributes of plain values, exceptions, generators and functions, which anything may be asked for."""
+"""Methods and attributes of plain values, exceptions, generators and functions, which anything may be asked
+for.
+"""
 ROOTS = _listed(
-    "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache marshal",
+    "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache"
+    " marshal",
     "os pickle posix pytest sys unittest",
 )
 """Modules that are recognised as an attribute of anything, with or without a leading underscore."""
-SAME = {"bltns": "builtins", "posix": "os", "nt": "os", "_io": "io", "_pickle": "pickle", "_operator": "operator"}
+SAME = {
+    "bltns": "builtins",
+    "posix": "os",
+    "nt": "os",
+    "_io": "io",
+    "_pickle": "pickle",
+    "_operator": "operator",
+}

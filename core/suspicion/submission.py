@@ -30,15 +30,17 @@ def marks(
 ) -> tuple[str, ...]:
     """Return why a submission is to be read before its pass counts, sorted; nothing if there is no reason.
 
-    `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them is not a
-    reason in the submission. A new file counts completely; one that is not Python, or does not parse, is skipped, since
-    it can't run.
+    `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
+    is not a reason in the submission. A new file counts completely; one that is not Python, or does not
+    parse, is skipped, since it can't run.
     """
     found: set[SuspicionMark] = set()
     tests = _Tests(given, test_files)
     paths = [path for path in submitted.overlay if path.endswith(".py")]
     files = {path: _File.read(submitted, path) for path in paths}
-    allowed = _Allowed(LibraryWords(original, test_files), frozenset(name for f in files.values() for name in f.own))
+    allowed = _Allowed(
+        LibraryWords(original, test_files), frozenset(name for f in files.values() for name in f.own)
+    )
     for path, now in files.items():
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
@@ -47,7 +49,9 @@ def marks(
 
 
 def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
-    """Return the lines of a submission that `given`, the corrupted tree, does not have, as path, first and last."""
+    """Return the lines of a submission that `given`, the corrupted tree, does not have, as path, first and
+    last.
+    """
     spans: list[tuple[str, int, int]] = []
     for path in submitted.overlay:
         if path.endswith(".py"):
@@ -151,7 +155,11 @@ def _new_marks(
         reasons = now.marks(name, allowed)
         # The other versions are read only if there is something to excuse (decision 43): most repairs have no
         # mark.
-        known = {mark.key for file in (given, original) for mark in file.marks(name, allowed)} if reasons else set()
+        known = (
+            {mark.key for file in (given, original) for mark in file.marks(name, allowed)}
+            if reasons
+            else set()
+        )
         found |= {mark for mark in reasons if mark.key not in known}
         method = name.rpartition(".")[2].partition("#")[0]
         is_new = name not in given.pieces and name not in original.pieces
@@ -206,14 +214,20 @@ def _raises_assertion(node: ast.AST) -> bool:
 
 
 def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions of a module or class by name, and its other code under the name of what encloses it."""
+    """Yield the definitions of a module or class by name, and its other code under the name of what encloses
+    it.
+    """
     outer = prefix.removesuffix(".")
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield f"{prefix}{name}", statement
             case ast.ClassDef(name=name):
-                for node in (*statement.decorator_list, *statement.bases, *(item.value for item in statement.keywords)):
+                for node in (
+                    *statement.decorator_list,
+                    *statement.bases,
+                    *(item.value for item in statement.keywords),
+                ):
                     yield f"{prefix}{name}", node
                 yield from _pieces(statement.body, f"{prefix}{name}.")
             case _:

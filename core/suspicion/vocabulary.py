@@ -59,7 +59,9 @@ class LibraryWords:
 
     def _any(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
         if key not in self._known:
-            self._known[key] = any(holds(words) for words in self._with(word.encode("utf-8", "surrogatepass")))
+            self._known[key] = any(
+                holds(words) for words in self._with(word.encode("utf-8", "surrogatepass"))
+            )
         return self._known[key]
 
     def _with(self, word: bytes) -> Iterator[_FileWords]:

@@ -26,7 +26,9 @@ def template_text(name: str) -> str:
 
 def _part(name: str) -> str:
     if not name.replace("-", "").isalnum():
-        raise TaskError(f"task.toml: the key 'brief.template' is {name!r}, which is not the name of a template.")
+        raise TaskError(
+            f"task.toml: the key 'brief.template' is {name!r}, which is not the name of a template."
+        )
     resource = files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md")
     try:
         return resource.read_text(encoding="utf-8")

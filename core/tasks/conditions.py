@@ -21,7 +21,9 @@ class TaskConflictError(TaskError):
 
 
 def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what two tasks of one id must have in common, by part and key; `of_kind` is the part of their kind."""
+    """Return what two tasks of one id must have in common, by part and key; `of_kind` is the part of their
+    kind.
+    """
     brief, suite, pins = task.brief, task.suite, task.environment
     return {
         "budgets": asdict(task.budgets),
@@ -45,7 +47,9 @@ def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str,
 
 
 def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_semantics: int) -> str:
-    """Return the digest of the conditions of an attempt: the task as it meets it, and the brief that it shows."""
+    """Return the digest of the conditions of an attempt: the task as it meets it, and the brief that it
+    shows.
+    """
     texts = {"template": task.brief.template, "template_sha256": task.brief.template_sha256}
     return sha256_of_json(
         {
@@ -56,12 +60,14 @@ def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_s
     )
 
 
-def require_same_conditions(known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]) -> None:
+def require_same_conditions(
+    known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]
+) -> None:
     """Raise `TaskConflictError`, which names the difference, if a task of the same id has other conditions."""
     for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
         raise TaskConflictError(
-            f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that of this "
-            f"one is {_quoted(there)}.",
+            f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that"
+            f" of this one is {_quoted(there)}.",
             hint="Ask its author which one is right. `gistpoint task delete` removes the one that is here.",
         )
 
@@ -84,7 +90,9 @@ def _measured(task: Task) -> dict[str, dict[str, Any]]:
             "test": brief.test,
             "failing": [failure.text for failure in brief.failing],
         },
-        "environment": {key: value for key, value in pins.items() if key not in ("pytest_args", "plugins", "lock")},
+        "environment": {
+            key: value for key, value in pins.items() if key not in ("pytest_args", "plugins", "lock")
+        },
     }
 
 

@@ -24,12 +24,13 @@ FORMATS = {FORMAT: VERSION, ANSWER: ANSWER_VERSION, _BASELINE: ANSWER_VERSION}
 """The newest version of each format."""
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict, 2: dict}
-"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds `environment.image`, and
-version 3 `salt_sha256`."""
+"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds
+`environment.image`, and version 3 `salt_sha256`."""
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `document` in the present version's form; raises `TaskError` for another format or a newer version.
+    """Return `document` in the present version's form; raises `TaskError` for another format or a newer
+    version.
 
     Its key `version` stays what the file says: a task's id depends on it.
     """
@@ -52,7 +53,10 @@ def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
 
 def write_baseline(folder: Path, baseline: Baseline) -> None:
     """Write one baseline among the others; it replaces one of the same backend and environment."""
-    fields = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
+    fields = {
+        key: sorted(value) if isinstance(value, frozenset) else value
+        for key, value in asdict(baseline).items()
+    }
     fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
     document = {"format": _BASELINE, "version": ANSWER_VERSION, "canary": CANARY, **fields}
     path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
@@ -83,6 +87,8 @@ def read_baseline(path: Path) -> Baseline:
     """Read one baseline. Raises `TaskError` naming file and key."""
     fields = read_document(path)
     fields.get("canary", str)
-    baseline = Fields({**fields.values, "protections": {}}, fields.file).record(Baseline, optional=("any_order",))
+    baseline = Fields({**fields.values, "protections": {}}, fields.file).record(
+        Baseline, optional=("any_order",)
+    )
     protections = fields.table("protections") if "protections" in fields.values else Fields({}, fields.file)
     return replace(baseline, protections=read_protections(protections))

@@ -16,7 +16,9 @@ VERSION = 1
 
 
 def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: str) -> None:
-    """Write the map next to the answer: the ids once, then their numbers by function. An empty map is not written."""
+    """Write the map next to the answer: the ids once, then their numbers by function. An empty map is not
+    written.
+    """
     path = folder / ENTERED_FILE
     if not entered:
         path.unlink(missing_ok=True)
@@ -51,11 +53,14 @@ def _entered(document: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
     if document["format"] != FORMAT or document["version"] != VERSION:
         raise ValueError(f"it is a {document['format']} of version {document['version']}")
     tests = [str(id) for id in document["tests"]]
-    return {str(name): frozenset(tests[n] for n in numbers) for name, numbers in document["functions"].items()}
+    return {
+        str(name): frozenset(tests[n] for n in numbers) for name, numbers in document["functions"].items()
+    }
 
 
 def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tests that enter a changed function, those of the function with the fewest tests first, each sorted.
+    """Return the tests that enter a changed function, those of the function with the fewest tests first, each
+    sorted.
 
     `changed` names functions and classes as `path::qualname`; a class includes everything defined in it.
     """

@@ -50,7 +50,9 @@ class EquivalenceReport:
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """Calls and inputs that could not be kept or repeated, or that the original did not answer the same way twice."""
+    """Calls and inputs that could not be kept or repeated, or that the original did not answer the same way
+    twice.
+    """
     example: DifferingCall | None = None
     """The smallest difference that was found."""
     reason: str = ""
@@ -72,7 +74,8 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions`, named `path::qualname`, on the calls that `tests` make of the original, and variations.
+        """Compare `functions`, named `path::qualname`, on the calls that `tests` make of the original, and
+        variations.
 
         Raises `CancelledError`, and `InfrastructureError` if the calls can't be recorded.
         """
@@ -80,7 +83,12 @@ class EquivalenceTester(Protocol):
 
 
 def compare_repair(
-    task: Task, answer: Answer, repaired: SourceTree, tester: EquivalenceTester, *, run: RunContext = UNATTENDED
+    task: Task,
+    answer: Answer,
+    repaired: SourceTree,
+    tester: EquivalenceTester,
+    *,
+    run: RunContext = UNATTENDED,
 ) -> EquivalenceReport:
     """Compare a repaired tree of a task with its original. Raises as `EquivalenceTester.compare` does."""
     original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)

@@ -65,8 +65,8 @@ class Fields:
     def record(self, kind: type[T], *, optional: Collection[str] = ()) -> T:
         """Return the whole table as a record.
 
-        A member with a default is required too, unless the default is None or `optional` names the member, such as
-        `brief.test`: the meaning of a file must not depend on a later default. Raises `TaskError`.
+        A member with a default is required too, unless the default is None or `optional` names the member,
+        such as `brief.test`: the meaning of a file must not depend on a later default. Raises `TaskError`.
         """
         return self._decoded(self.values, kind, self.key, optional)
 
@@ -111,7 +111,8 @@ class Fields:
             if value not in known:
                 listed = f"known are {', '.join(repr(one) for one in known)}.{did_you_mean(value, known)}"
                 raise self.error(
-                    f"{self.file}: the key {self.name(name)!r} has {value[:80]!r}, which is not known; {listed}"
+                    f"{self.file}: the key {self.name(name)!r} has {value[:80]!r}, which is not known;"
+                    f" {listed}"
                 )
 
     def _decoded(self, value: object, kind: type[T], key: str, optional: Collection[str] = ()) -> T:

@@ -1,8 +1,9 @@
-"""A task's id, made only from its content: the same corruption of the same tree has the same content everywhere.
+"""A task's id, made only from its content: the same corruption of the same tree has the same content
+everywhere.
 
-It never depends on times, texts, metrics, budgets or baselines, nor on a hash of an original function. The id is the
-hash of the content, unless that would confirm a guess at the corrupted function: then a salt, which only the answer
-has, is hashed with it (decision 124).
+It never depends on times, texts, metrics, budgets or baselines, nor on a hash of an original function. The id
+is the hash of the content, unless that would confirm a guess at the corrupted function: then a salt, which
+only the answer has, is hashed with it (decision 124).
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ def task_id(
 ) -> str:
     """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds.
 
-    It is the id of a task without a salt, and the `content_sha256` of one with a salt. The digest of an image takes the
-    place of the lock. `version` is that of the task without its salt, by default as `version_of` says.
+    It is the id of a task without a salt, and the `content_sha256` of one with a salt. The digest of an image
+    takes the place of the lock. `version` is that of the task without its salt, by default as `version_of`
+    says.
     """
     content: dict[str, Any] = {
         "version": version_of(image) if version is None else version,
@@ -75,8 +77,8 @@ def seal(secret: bytes, content_sha256: str, source: Source) -> Seal:
 def public_source(secret: bytes, source: Source) -> Source:
     """Return a source as the public part names it, without its location.
 
-    The revision of a folder is the hash of the original tree, which would confirm a guess at the original. A keyed hash
-    replaces it, the same in all tasks of a campaign.
+    The revision of a folder is the hash of the original tree, which would confirm a guess at the original. A
+    keyed hash replaces it, the same in all tasks of a campaign.
     """
     hidden = source.kind == "folder"
     revision = _keyed(secret, "revision", source.revision) if hidden else source.revision

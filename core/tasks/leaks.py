@@ -1,4 +1,6 @@
-"""The findings of a task's check, and the search for leaks in its workspace, which the checks of all kinds share."""
+"""The findings of a task's check, and the search for leaks in its workspace, which the checks of all kinds
+share.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 
 
 def telling_lines(target: Target) -> str:
-    """Return the longest run of original lines missing from the corrupted text, folded; empty if it is too short."""
+    """Return the longest run of original lines missing from the corrupted text, folded; empty if it is too
+    short.
+    """
     corrupted = {line.strip() for line in target.corrupted.splitlines()}
     best, run = "", [""]
     for line in [*target.original.splitlines(), ""]:

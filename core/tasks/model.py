@@ -1,4 +1,6 @@
-"""The model of a task: its public part, which a solver may see, and its answer, which never reaches a solver's code."""
+"""The model of a task: its public part, which a solver may see, and its answer, which never reaches a
+solver's code.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,8 @@ class Task:
     of_kind: object = None
     """The kind's own part of the task, as read by the kind; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
+    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
+    """
     demo: bool = False
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
@@ -193,7 +196,8 @@ class Baseline:
     """The ids that pass on the corrupted tree."""
     seconds: float = 0.0
     any_order: bool = False
-    """Whether the original also passes with F0 before all other tests: only then may a run begin with them."""
+    """Whether the original also passes with F0 before all other tests: only then may a run begin with them.
+    """
     protections: Mapping[str, Protection] = field(default_factory=dict)
     """Which parts of the tree a run may change, by the backend on which that was determined."""
 
@@ -225,7 +229,8 @@ class Answer:
     of_kind: object = None
     """The kind's own part of the answer, as read by the kind; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
+    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
+    """
     seal: Seal | None = None
     """The hidden parts of a salted id; None if the id has no salt."""
 

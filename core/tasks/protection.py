@@ -51,5 +51,7 @@ def read_protection(fields: Fields) -> Protection:
     writable = fields.record(Writable)
     for path in (*writable.folders, *writable.paths):
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise TaskError(f"{fields.file}: the key {fields.key!r} names {path!r}, which leads out of the tree.")
+            raise TaskError(
+                f"{fields.file}: the key {fields.key!r} names {path!r}, which leads out of the tree."
+            )
     return Protection(writable)

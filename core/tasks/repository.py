@@ -21,5 +21,5 @@ class Repository:
     tree: SourceTree
     environment: EnvironmentPins
     installed: Mapping[str, str] = field(default_factory=dict)
-    """Top-level names that can be imported from the environment itself, with their paths; empty for one that is made
-    from a lock, which never holds the repository."""
+    """Top-level names that can be imported from the environment itself, with their paths; empty for one that
+    is made from a lock, which never holds the repository."""

@@ -46,7 +46,9 @@ def existing_file(context: ToolContext, raw: str) -> str:
     if context.tree.is_file(path):
         return path
     if context.tree.is_directory(path):
-        raise RefusalError(f"{path or 'The repository itself'} is a folder; list_directory shows what is in it.")
+        raise RefusalError(
+            f"{path or 'The repository itself'} is a folder; list_directory shows what is in it."
+        )
     member = context.tree.members.get(path)
     if member is not None and member.link:
         raise RefusalError(f"{visible_line(path)} is a link that leads out of the repository or nowhere.")
@@ -64,7 +66,9 @@ def existing_folder(context: ToolContext, raw: str) -> str:
 
 
 def text_of(context: ToolContext, path: str) -> str:
-    """Return a file's text; raises `RefusalError` for a binary one or one that is not in its declared encoding."""
+    """Return a file's text; raises `RefusalError` for a binary one or one that is not in its declared
+    encoding.
+    """
     import io
     import tokenize
 
@@ -80,7 +84,9 @@ def text_of(context: ToolContext, path: str) -> str:
     try:
         return data.decode(encoding)
     except (UnicodeError, LookupError) as error:
-        raise RefusalError(f"{path} is not text in {encoding.removesuffix('-sig').upper()}: {error}.") from error
+        raise RefusalError(
+            f"{path} is not text in {encoding.removesuffix('-sig').upper()}: {error}."
+        ) from error
 
 
 _DOCSTRING_CHARACTERS = 100
@@ -124,7 +130,9 @@ def _list_directory(context: ToolContext, arguments: Mapping[str, str]) -> ToolO
     entries = context.tree.entries(path)
     shown = entries[: context.limits.directory_entries]
     lines = [f"{path or '.'}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"]
-    lines += [f"  {visible_line(name)}/" if kind == "dir" else f"  {visible_line(name)}" for name, kind in shown]
+    lines += [
+        f"  {visible_line(name)}/" if kind == "dir" else f"  {visible_line(name)}" for name, kind in shown
+    ]
     if len(entries) > len(shown):
         lines.append(f"  ... {len(entries) - len(shown)} more, not shown")
     prefix = f"{path}/" if path else ""
@@ -136,7 +144,9 @@ LIST_DIRECTORY = Tool(
     name="list_directory",
     description="List files and directories at a specified path.",
     arguments=(
-        Argument("path", ArgumentKind.FOLDER, "Folder, relative to the repository; empty for its root.", default=""),
+        Argument(
+            "path", ArgumentKind.FOLDER, "Folder, relative to the repository; empty for its root.", default=""
+        ),
     ),
     group=Group.INFO,
     activity=Activity.VIEW,
@@ -190,9 +200,13 @@ def _read_file(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput
         return ToolOutput(f"{head}\n{text}", revealed=revealed)
     head = f"{path} has {len(text)} characters, more than the limit of {limit}."
     if not path.endswith((".py", ".pyi")):
-        return ToolOutput(f"{head} Its first {limit}:\n{text[:limit]}", revealed=Revealed(entries=((path, "file"),)))
+        return ToolOutput(
+            f"{head} Its first {limit}:\n{text[:limit]}", revealed=Revealed(entries=((path, "file"),))
+        )
     definitions = indexed(context, path).definitions
-    return _listed(f"{head} Its functions, for read_function:", path, definitions, context.limits.function_entries)
+    return _listed(
+        f"{head} Its functions, for read_function:", path, definitions, context.limits.function_entries
+    )
 
 
 def _functions(context: ToolContext, path: str) -> tuple[tuple[str, int, int], ...]:
@@ -241,7 +255,9 @@ READ_FUNCTION = Tool(
     description="Read the contents of a specified function or class from a file.",
     arguments=(
         Argument(
-            "function_name", ArgumentKind.FUNCTION, "Name, such as `f`, `Class.method` or `outer.<locals>.inner`."
+            "function_name",
+            ArgumentKind.FUNCTION,
+            "Name, such as `f`, `Class.method` or `outer.<locals>.inner`.",
         ),
         Argument("file_path", ArgumentKind.FILE, "Python file, relative to the repository."),
     ),

@@ -37,11 +37,14 @@ class Activity(StrEnum):
 Step = Literal["view", "search", "edit", "execute", "test", "submit"]
 """The kind of a step of a run, the same for all formats of recorded runs."""
 Rewrite = Callable[[str, Mapping[str, Any]], str]
-"""Makes the text of a gist after a call from the text before it and the arguments; may raise `RefusalError`."""
+"""Makes the text of a gist after a call from the text before it and the arguments; may raise `RefusalError`.
+"""
 
 
 class ArgumentKind(StrEnum):
-    """The kind of an argument's content; it decides how the argument is completed and edited, not how it is sent."""
+    """The kind of an argument's content; it decides how the argument is completed and edited, not how it is
+    sent.
+    """
 
     FOLDER = "folder"
     FILE = "file"
@@ -137,7 +140,9 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. Its name and arguments never change: journals, recorded runs and the papers' figures have them."""
+    """One tool. Its name and arguments never change: journals, recorded runs and the papers' figures have
+    them.
+    """
 
     name: str
     description: str
@@ -149,7 +154,9 @@ class Tool:
     runs_code: bool = False
     """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
     runs_gist: bool = False
-    """Whether a call may run a gist that has not been handed in: a task offers it only if it allows execution."""
+    """Whether a call may run a gist that has not been handed in: a task offers it only if it allows
+    execution.
+    """
     rewrite: Rewrite | None = None
     """Makes the new text of the gist; None for a tool that does not write the gist."""
     replaces_text: bool = False
@@ -178,11 +185,17 @@ class Tool:
         """Return the declaration as a function in a chat model's tool list and in MCP."""
         properties = {a.name: {"type": "string", "description": a.description} for a in self.arguments}
         required = [a.name for a in self.arguments if a.default is None]
-        parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        parameters = {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
     def bind(self, arguments: Mapping[str, Any]) -> BoundCall:
-        """Return a call with defaults filled in; raises `RefusalError` if the arguments do not fit the declaration.
+        """Return a call with defaults filled in; raises `RefusalError` if the arguments do not fit the
+        declaration.
 
         A JSON boolean is accepted for a flag, and null for an optional argument; nothing else is coerced.
         """
@@ -195,7 +208,9 @@ class Tool:
             if value is None:
                 value = argument.default
             if value is None:
-                raise RefusalError(f"{self.name} needs the argument {argument.name!r}; it takes {self.usage()}.")
+                raise RefusalError(
+                    f"{self.name} needs the argument {argument.name!r}; it takes {self.usage()}."
+                )
             if isinstance(value, bool) and argument.kind is ArgumentKind.FLAG:
                 value = "true" if value else "false"
             if not isinstance(value, str):
@@ -233,7 +248,9 @@ def named(tools: tuple[Tool, ...], name: str) -> Tool:
     """Return the tool of that name; raises `RefusalError`, which names the others."""
     tool = find_tool(tools, name)
     if tool is None:
-        raise RefusalError(f"There is no tool {name[:_ECHO]!r} here; there are {', '.join(t.name for t in tools)}.")
+        raise RefusalError(
+            f"There is no tool {name[:_ECHO]!r} here; there are {', '.join(t.name for t in tools)}."
+        )
     return tool
 
 

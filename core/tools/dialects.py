@@ -16,8 +16,8 @@ def openai_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
 def mcp_tool(tool: Tool) -> dict[str, Any]:
     """Return the declaration as MCP lists it (revision 2025-06-18, `Tool`).
 
-    The hints are facts: tools that look or search change nothing, and no tool reaches beyond the task's workspace or
-    destroys what can't be written again.
+    The hints are facts: tools that look or search change nothing, and no tool reaches beyond the task's
+    workspace or destroys what can't be written again.
     """
     schema = tool.json_schema()
     return {

@@ -44,7 +44,9 @@ def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutp
 
 def _is_protected(context: ToolContext, path: str) -> bool:
     """Whether a path is a test's file, a link to one, or the target of a link that is one."""
-    tests = context.test_files | {place for test in context.test_files if (place := context.tree.resolve(test))}
+    tests = context.test_files | {
+        place for test in context.test_files if (place := context.tree.resolve(test))
+    }
     return any(is_protected(place, tests) for place in (path, context.tree.resolve(path) or path))
 
 
@@ -60,7 +62,9 @@ def _replace_function(context: ToolContext, arguments: Mapping[str, str]) -> Too
 
 SUBMIT_ATTEMPT = Tool(
     name="submit_attempt",
-    description="Submit an attempt at repairing the target function: its whole definition. The tests are run on it.",
+    description=(
+        "Submit an attempt at repairing the target function: its whole definition. The tests are run on it."
+    ),
     arguments=(Argument("func_code", ArgumentKind.CODE, "The whole definition of the target function."),),
     group=Group.SUBMIT,
     activity=Activity.EXECUTE,
@@ -71,7 +75,9 @@ SUBMIT_ATTEMPT = Tool(
 
 REPLACE_FUNCTION = Tool(
     name="replace_function",
-    description="Replace the definition of a function or class by new code and run the tests. The change persists.",
+    description=(
+        "Replace the definition of a function or class by new code and run the tests. The change persists."
+    ),
     arguments=(
         Argument("func_code", ArgumentKind.CODE, "The whole new definition."),
         Argument("func_name", ArgumentKind.FUNCTION, "Name of the function or class to replace."),

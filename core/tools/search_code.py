@@ -1,4 +1,6 @@
-"""`search_code`: the lines of Python files that match a regular expression, found as grep does, in bounded time."""
+"""`search_code`: the lines of Python files that match a regular expression, found as grep does, in bounded
+time.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return the texts that every match of `pattern` contains, the longest first; none if the pattern is unusual.
+    """Return the texts that every match of `pattern` contains, the longest first; none if the pattern is
+    unusual.
 
     Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
     """
@@ -100,11 +103,15 @@ def required_literals(pattern: str) -> tuple[str, ...]:
             runs.append(run)
             run = ""
         at += size
-    return tuple(sorted({text for text in (*runs, run) if len(text) > 1}, key=lambda text: (-len(text), text)))
+    return tuple(
+        sorted({text for text in (*runs, run) if len(text) > 1}, key=lambda text: (-len(text), text))
+    )
 
 
 def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
-    """Return whether the token at `at` is literal text, the text, its size (0: not understood) and its nesting."""
+    """Return whether the token at `at` is literal text, the text, its size (0: not understood) and its
+    nesting.
+    """
     char = pattern[at]
     if char == "\\":
         following = pattern[at + 1 : at + 2]
@@ -127,11 +134,14 @@ def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
 
 MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
-"""Length of a pattern times all counts in braces: `regex` expands repetitions when it compiles, without a limit."""
+"""Length of a pattern times all counts in braces: `regex` expands repetitions when it compiles, without a
+limit.
+"""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
-"""Shorter lines are searched without releasing the lock to other threads, which costs more than the search."""
+"""Shorter lines are searched without releasing the lock to other threads, which costs more than the search.
+"""
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 
@@ -225,13 +235,18 @@ def _compiled(pattern: str) -> Pattern[str]:
     if not pattern:
         raise RefusalError("The pattern is empty.")
     if len(pattern) > MAX_PATTERN_CHARACTERS:
-        raise RefusalError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken.")
+        raise RefusalError(
+            f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken."
+        )
     if _repeated(pattern) > MAX_REPEATED_CHARACTERS:
-        raise RefusalError("The pattern repeats too much in braces; smaller counts, or fewer of them, will do.")
+        raise RefusalError(
+            "The pattern repeats too much in braces; smaller counts, or fewer of them, will do."
+        )
     fault = pattern_fault(pattern)
     if fault:
         raise RefusalError(
-            f"The pattern is not a valid regular expression ({fault}). To search for it as text: {as_text(pattern)}"
+            f"The pattern is not a valid regular expression ({fault}). To search for it as text:"
+            f" {as_text(pattern)}"
         )
     return regex.compile(pattern, regex.MULTILINE)
 
@@ -275,16 +290,20 @@ def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
                 matches += 1
             if starts:
                 paths.append(path)
-                blocks.append(_block(path, text, starts, limits.search_context_lines, limits.search_line_characters))
+                blocks.append(
+                    _block(path, text, starts, limits.search_context_lines, limits.search_line_characters)
+                )
             if more:
                 break
     except TimeoutError:
         raise RefusalError(
-            f"The search took longer than {limits.search_seconds:g} s and was stopped. A simpler pattern, with fewer "
-            "nested repetitions, will be faster."
+            f"The search took longer than {limits.search_seconds:g} s and was stopped. A simpler pattern,"
+            " with fewer nested repetitions, will be faster."
         ) from None
     except MemoryError:
-        raise RefusalError("The search needed too much memory and was stopped. A simpler pattern will do.") from None
+        raise RefusalError(
+            "The search needed too much memory and was stopped. A simpler pattern will do."
+        ) from None
     text = "\n".join([_head(matches, len(paths), more), *blocks, *_skipped(corpus.undecodable)])
     return ToolOutput(text, revealed=Revealed(entries=tuple((path, "file") for path in paths)))
 
@@ -330,7 +349,9 @@ def _block(path: str, text: str, starts: list[int], around: int, width: int) -> 
 SEARCH_CODE = Tool(
     name="search_code",
     description="Search for a text or regex pattern across all .py files.",
-    arguments=(Argument("pattern", ArgumentKind.PATTERN, "Regular expression, matched within single lines."),),
+    arguments=(
+        Argument("pattern", ArgumentKind.PATTERN, "Regular expression, matched within single lines."),
+    ),
     group=Group.INFO,
     activity=Activity.SEARCH,
     step="search",

@@ -1,1 +1,3 @@
-"""Hostile programs and their expected outcome on each backend: for `gistpoint doctor --self-test` and the tests."""
+"""Hostile programs and their expected outcome on each backend: for `gistpoint doctor --self-test` and the
+tests.
+"""

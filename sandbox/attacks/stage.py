@@ -81,7 +81,12 @@ class Stage:
         shutil.rmtree(site, ignore_errors=True)
         site.mkdir(parents=True)
         for place in ("/tmp", "/dev/shm"):
-            for name in ("planted.pth", "sitecustomize.py", "conftest.py", "__pycache__/planted.cpython-311.pyc"):
+            for name in (
+                "planted.pth",
+                "sitecustomize.py",
+                "conftest.py",
+                "__pycache__/planted.cpython-311.pyc",
+            ):
                 path = Path(place, name)
                 # Only with the text that the attack writes: the machine may have files of these names.
                 with contextlib.suppress(OSError):

@@ -33,7 +33,9 @@ class Expected(StrEnum):
     REACHES = "reaches"
     """It succeeds: the backend does not promise to stop it."""
     MARKED = "marked"
-    """It succeeds, but leaves traces that make the submission suspicious: its pass counts only after a review."""
+    """It succeeds, but leaves traces that make the submission suspicious: its pass counts only after a
+    review.
+    """
     EITHER = "either"
     """It depends on the machine, or on whether root started gistpoint."""
 
@@ -42,7 +44,9 @@ class AttackEvidence(StrEnum):
     """How an observer outside the sandbox sees that an attack succeeded."""
 
     LEAKED = "leaked"
-    """A secret came over the pipe. It is among the attack's inputs only if the attack merely has to report success."""
+    """A secret came over the pipe. It is among the attack's inputs only if the attack merely has to report
+    success.
+    """
     HELD = "held"
     """The secret came from an attack that had exceeded a limit, and the run was not stopped."""
     KILLED = "killed"
@@ -99,16 +103,34 @@ _CMDLINE, _BOOT = "/proc/cmdline", "/proc/sys/kernel/random/boot_id"
 ESCAPES = (
     Attack("home", "read a file in the host's home", "read_file", given={"target": "secret"}, unisolated=_R),
     Attack("answer", "read another task's answer", "read_file", given={"target": "answer"}, unisolated=_R),
-    Attack("original", "read the original of the package", "read_file", given={"target": "original"}, unisolated=_R),
-    Attack("system", "read what else lies below /usr or /opt", "read_file", given={"target": "system"}, unisolated=_R),
+    Attack(
+        "original",
+        "read the original of the package",
+        "read_file",
+        given={"target": "original"},
+        unisolated=_R,
+    ),
+    Attack(
+        "system",
+        "read what else lies below /usr or /opt",
+        "read_file",
+        given={"target": "system"},
+        unisolated=_R,
+    ),
     Attack("vendored", "import a copy that another package carries", "import_vendored", unisolated=_R),
     Attack("link-in", "read through a link that the tree carries in", "read_link", unisolated=_R),
     Attack("environment", "read the environment of a process of the host", "read_environment", unisolated=_R),
     Attack("processes", "see the host's processes", "read_processes", unisolated=_R),
     Attack(
-        "command-line", "read the kernel's command line", "read_machine", given={"paths": [_CMDLINE]}, unisolated=_R
+        "command-line",
+        "read the kernel's command line",
+        "read_machine",
+        given={"paths": [_CMDLINE]},
+        unisolated=_R,
     ),
-    Attack("boot", "read the id of the machine's boot", "read_machine", given={"paths": [_BOOT]}, unisolated=_R),
+    Attack(
+        "boot", "read the id of the machine's boot", "read_machine", given={"paths": [_BOOT]}, unisolated=_R
+    ),
     Attack("trace", "attach to a process of the host as a debugger", "trace_process", unisolated=_E),
     Attack("kill", "kill a process of the host", "kill_process", AttackEvidence.KILLED, unisolated=_R),
     Attack("signal", "send a signal to the program itself", "signal_program", unisolated=_R),
@@ -117,8 +139,16 @@ ESCAPES = (
     Attack("mode", "change the mode of a file outside", "change_mode", AttackEvidence.OPENED, unisolated=_R),
     Attack("tcp", "reach the host's loopback over TCP", "connect", given={"address": "tcp"}, unisolated=_R),
     Attack("udp", "reach the host's loopback over UDP", "connect", given={"address": "udp"}, unisolated=_R),
-    Attack("socket", "reach a socket like that of Docker", "connect", given={"address": "unix"}, unisolated=_R),
-    Attack("abstract", "reach an abstract socket of the host", "connect", given={"address": "abstract"}, unisolated=_R),
+    Attack(
+        "socket", "reach a socket like that of Docker", "connect", given={"address": "unix"}, unisolated=_R
+    ),
+    Attack(
+        "abstract",
+        "reach an abstract socket of the host",
+        "connect",
+        given={"address": "abstract"},
+        unisolated=_R,
+    ),
     Attack("interfaces", "find a network interface", "interfaces", unisolated=_E),
     Attack("namespace", "make a user namespace", "new_namespace", unisolated=_E),
     Attack("shared", "leave shared memory for the next run", "leave_key", then="find_key", unisolated=_R),
@@ -137,7 +167,14 @@ ESCAPES = (
         AttackEvidence.HELD,
         given={"processes": 6, "bytes": 100 * _MIB, "hold": 5},
     ),
-    Attack("disk", "fill the disk", "disk_hog", AttackEvidence.HELD, given={"count": 64, "bytes": _MIB}, unisolated=_R),
+    Attack(
+        "disk",
+        "fill the disk",
+        "disk_hog",
+        AttackEvidence.HELD,
+        given={"count": 64, "bytes": _MIB},
+        unisolated=_R,
+    ),
     Attack(
         "files",
         "make 5,000 empty files",
@@ -149,7 +186,13 @@ ESCAPES = (
     ),
     Attack("loop", "loop for ever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
     Attack("output", "print for ever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
-    Attack("records", "write to the result pipe for ever", "endless_results", AttackEvidence.RAN_ON, timeout_s=5.0),
+    Attack(
+        "records",
+        "write to the result pipe for ever",
+        "endless_results",
+        AttackEvidence.RAN_ON,
+        timeout_s=5.0,
+    ),
     Attack("daemon", "leave a process behind", "daemon", AttackEvidence.OUTLIVED),
     *(
         Attack(
@@ -210,7 +253,8 @@ REPORTS = (
     _report("replace_a_helper", "replace an assertion helper of the repository", _M),
     _report("rebind_at_import", "rebind one while the module is imported", _M),
 )
-"""Attacks that make a failing test look passed. The marked ones succeed in any shared process: see the guide."""
+"""Attacks that make a failing test look passed. The marked ones succeed in any shared process: see the guide.
+"""
 
 
 def _tree(name: str, what: str) -> Attack:

@@ -146,7 +146,9 @@ def source_of(attack: Attack) -> str:
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
-    """Return the repository for an attack on the report, or on what pytest reads: all tests but `test_before` fail."""
+    """Return the repository for an attack on the report, or on what pytest reads: all tests but `test_before`
+    fail.
+    """
     if attack.proof is AttackEvidence.CHANGED:
         return {**_SURROUNDINGS, ATTACKED: source_of(attack)}
     if attack.file.startswith("conftest"):
@@ -161,17 +163,23 @@ def self_test(
     environments = EnvironmentStore(cache)
     with staged() as stage:
         for attack in attacks:
-            tried = {name: try_attack(backend, attack, stage, environments) for name, backend in backends.items()}
+            tried = {
+                name: try_attack(backend, attack, stage, environments) for name, backend in backends.items()
+            }
             yield attack, tried
 
 
-def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource) -> AttackFinding:
+def try_attack(
+    backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource
+) -> AttackFinding:
     """Run `attack` on `backend` under small limits and return what it reached."""
     if attack.proof is AttackEvidence.PASSED:
         return _try_report(backend, attack, stage, environments)
     if attack.proof is AttackEvidence.CHANGED:
         report = run_attacked(backend, attack, stage.base, environments, Writable())
-        return AttackFinding(attack, backend.name, attack.expected(backend), bool(report.passed), report.reason)
+        return AttackFinding(
+            attack, backend.name, attack.expected(backend), bool(report.passed), report.reason
+        )
     if attack.proof is AttackEvidence.EXECUTED:
         outcome = _run_command(backend, attack, stage)
         reached = stage.token[::-1] in outcome.output
@@ -188,7 +196,9 @@ def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Env
         lines.clear()
         ended = _run(backend, attack.then, attack, given, stage, lines)
     reached = _reached(attack, stage, lines, ended, took)
-    detail = ended.stop.value if ended.stop is not Stop.EXITED else (ended.output.strip().splitlines() or [""])[-1]
+    detail = (
+        ended.stop.value if ended.stop is not Stop.EXITED else (ended.output.strip().splitlines() or [""])[-1]
+    )
     return AttackFinding(attack, backend.name, attack.expected(backend), reached, detail[:200])
 
 
@@ -223,14 +233,17 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
         "vendors": str(stage.vendors),
         **attack.given,
     }
-    # Those five have to fetch the token themselves; with it among their inputs, reporting it would prove nothing.
+    # Those five have to fetch the token themselves; with it among their inputs, reporting it would prove
+    # nothing.
     if attack.file not in ("read_file", "read_link", "read_environment", "connect", "import_vendored"):
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
     # Hashes: an attack proves by them that it read a file whose contents it must not be given.
     if attack.file == "read_machine":
-        given["machine"] = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)}
+        given["machine"] = {
+            path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)
+        }
     if "address" in given:
         given["address"] = stage.addresses[str(attack.given["address"])]
     return given
@@ -303,9 +316,13 @@ def daemons(mark: str) -> list[int]:
     return found
 
 
-def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource) -> AttackFinding:
+def _try_report(
+    backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource
+) -> AttackFinding:
     tree = _packed_suite(attack, stage.base)
-    report = SuiteRunner(backend, environments).run(RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s))
+    report = SuiteRunner(backend, environments).run(
+        RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s)
+    )
     # `test_before` runs before the attacked function and passes honestly.
     believed = {id.rpartition("::")[2] for id in report.passed} - {"test_before"}
     given = tree.with_files({ATTACKED: HARMLESS.encode()})

@@ -172,7 +172,9 @@ class Backend(Protocol):
         """Return the description of the backend that is written into each result."""
         ...
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run to the end, the time limit or the cancel;
         none of its processes, mounts and files remain afterwards.
         """

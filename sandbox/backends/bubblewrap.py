@@ -358,7 +358,9 @@ class BubblewrapBackend:
         enforced = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
         return BackendRecord(self.name, self._version(), isolated=True, limits=enforced)
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
         if command.watch:
             return self._watched(command, on_line, cancel)
@@ -374,7 +376,9 @@ class BubblewrapBackend:
             states = TreeStates.of(TreeParts.of(copy, Writable(paths=(".",))))
             return states.completed(self._run(command, copy, on_line, cancel), command)
 
-    def _run(self, command: Command, copy: Path | None, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
+    def _run(
+        self, command: Command, copy: Path | None, on_line: Callable[[bytes], None], cancel: CancelToken
+    ) -> Ended:
         with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
             plan = BubblewrapCall(stage() if os.geteuid() == 0 else None)
             with namespace_end(plan):
@@ -455,13 +459,17 @@ class BubblewrapBackend:
         if not self._program:
             return ""
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            done = subprocess.run([self._program, "--version"], capture_output=True, text=True, timeout=10, check=False)
+            done = subprocess.run(
+                [self._program, "--version"], capture_output=True, text=True, timeout=10, check=False
+            )
             return done.stdout.strip().removeprefix("bubblewrap ")
         return ""
 
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
-            return BackendProbe(works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend.")
+            return BackendProbe(
+                works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend."
+            )
         if filter_program() is None:
             return BackendProbe(
                 works=False,
@@ -472,13 +480,18 @@ class BubblewrapBackend:
             return BackendProbe(
                 works=False,
                 why_not="bwrap is not installed",
-                mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
+                mend=(
+                    "Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your"
+                    " distribution."
+                ),
             )
         version = self._version()
         try:
             complaint = complaint_of(self)
         except OSError as error:
-            return BackendProbe(works=False, version=version, why_not=f"what a run sees can't be laid out: {error}")
+            return BackendProbe(
+                works=False, version=version, why_not=f"what a run sees can't be laid out: {error}"
+            )
         if not complaint:
             return BackendProbe(works=True, version=version)
         return BackendProbe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
@@ -507,7 +520,9 @@ def _enter(plan: BubblewrapCall, command: Command, copy: Path | None, places: Mo
     ).command_line(command.environment.interpreter, f"{SHOWN}/inside")
 
 
-def _enter_by_shell(plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation) -> list[str]:
+def _enter_by_shell(
+    plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation
+) -> list[str]:
     """Return how to start a command without an interpreter:
     bash sets the limits and then executes the command.
     """
@@ -530,11 +545,13 @@ def _mend(complaint: str) -> str:
 
     if has("uid map", "RTM_NEWADDR"):
         return (
-            "The kernel restricts user namespaces: install the package apparmor-profiles and load its profile "
-            "bwrap-userns-restrict."
+            "The kernel restricts user namespaces: install the package apparmor-profiles and load its profile"
+            " bwrap-userns-restrict."
         )
     if has("No permissions to create", "Creating new namespace failed", "Failed to make / slave"):
-        return "A container or the kernel forbids user namespaces here: allow them, or use the Docker backend."
+        return (
+            "A container or the kernel forbids user namespaces here: allow them, or use the Docker backend."
+        )
     if has("No space left"):
         return "Raise the limit on user namespaces: `sysctl user.max_user_namespaces=15000`."
     if has("Unknown option"):

@@ -162,7 +162,9 @@ def _marked(wanted: bytes) -> Iterator[int]:
                     yield int(entry.name)
 
 
-def _supervisor(command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None) -> list[str]:
+def _supervisor(
+    command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None
+) -> list[str]:
     """Return what to execute: the supervisor, below private mounts if root starts a confined run."""
     environment = command.environment
     folders = {name: path.resolve() for name, path in command.folders.items()}

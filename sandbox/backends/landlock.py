@@ -73,7 +73,9 @@ class LandlockBackend:
         enforced: dict[str, int | float | str] = {**limits.record(), "reduced": "; ".join(self._reduced())}
         return BackendRecord(self.name, self._version(), isolated=True, limits=enforced)
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run `command` in a fresh temporary folder, the only one that it may write to."""
         with run_folder() as base:
             work = base / "work"
@@ -130,17 +132,27 @@ class LandlockBackend:
         return ""
 
     def _reduced(self) -> tuple[str, ...]:
-        unscoped = () if self._interface >= _SCOPES_SIGNALS else ("tests can't send signals, not even to themselves",)
+        unscoped = (
+            ()
+            if self._interface >= _SCOPES_SIGNALS
+            else ("tests can't send signals, not even to themselves",)
+        )
         return (*REDUCED, *unscoped)
 
     def _try(self) -> BackendProbe:
         if sys.platform != "linux":
-            return BackendProbe(works=False, why_not="Landlock is part of Linux alone", mend="Use the Docker backend.")
+            return BackendProbe(
+                works=False, why_not="Landlock is part of Linux alone", mend="Use the Docker backend."
+            )
         if filter_program() is None:
             why_not = f"there is no table of system calls for {platform.machine()}"
             return BackendProbe(works=False, why_not=why_not, mend="Use the Docker backend.")
         if self._interface < _LEAST_VERSION:
-            offer = f"offers version {self._interface}" if self._interface else "offers none, or it is switched off"
+            offer = (
+                f"offers version {self._interface}"
+                if self._interface
+                else "offers none, or it is switched off"
+            )
             return BackendProbe(
                 works=False,
                 version=self._version(),
@@ -156,11 +168,14 @@ class LandlockBackend:
 def _mend(complaint: str) -> str:
     if "private mount namespace" in complaint or "Permission denied" in complaint:
         return (
-            "Started by root, what a run needs must lie in folders open to all users: set GISTPOINT_HOME to such a "
-            "folder and use a Python outside of root's home, or run gistpoint as an ordinary user."
+            "Started by root, what a run needs must lie in folders open to all users: set GISTPOINT_HOME to"
+            " such a folder and use a Python outside of root's home, or run gistpoint as an ordinary user."
         )
     if "Function not implemented" in complaint or "Operation not permitted" in complaint:
-        return "A container's own filter on system calls may forbid Landlock here: allow it, or use the Docker backend."
+        return (
+            "A container's own filter on system calls may forbid Landlock here: allow it, or use the Docker"
+            " backend."
+        )
     return "Run `gistpoint doctor` as an ordinary user to see whether it is root that makes the difference."
 
 

@@ -48,7 +48,9 @@ class PlainBackend:
         """Return the record, which states that nothing was isolated."""
         return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run `command` in a fresh temporary folder."""
         with run_folder() as base:
             # Compared afterwards, since nothing keeps the code from changing its tree (decision 0041).

@@ -107,7 +107,9 @@ class DiskWatch:
 
     def exceeded(self) -> bool:
         """Check now."""
-        began = time.thread_time()  # not the time on the clock: a busy machine would put off the next check by seconds
+        began = (
+            time.thread_time()
+        )  # not the time on the clock: a busy machine would put off the next check by seconds
         used, files, hidden = _held(self.folder)
         used += _removed_but_open(self.pid, self.folder)
         if hidden:  # the run closed a folder to us: measure by the space missing on the disk
@@ -226,8 +228,14 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
         finally:
             _remove(group)
     elif delegation.systemd_run:
-        kept = {key: os.environ[key] for key in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS") if key in os.environ}
-        yield BoundedCommand((delegation.systemd_run, *_scope(limits.memory, processes), "/usr/bin/env", "-i"), kept)
+        kept = {
+            key: os.environ[key]
+            for key in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+            if key in os.environ
+        }
+        yield BoundedCommand(
+            (delegation.systemd_run, *_scope(limits.memory, processes), "/usr/bin/env", "-i"), kept
+        )
     else:
         yield BoundedCommand()
 

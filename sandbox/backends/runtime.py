@@ -447,7 +447,9 @@ def _runtime(interpreter: set[RuntimePath], system: set[RuntimePath]) -> Runtime
 def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
     """Return the parts of the system for `files` and for the existing ones of `folders`."""
     paths = [*files, *map(Path, _ETC), *(path for path in folders if path.is_dir())]
-    parts = {RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
+    parts = {
+        RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()
+    }
     for path in paths:
         parts.update(_shown(path))
     # What lies in a folder that is shown whole needs no part of its own.

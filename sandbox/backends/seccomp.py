@@ -233,7 +233,9 @@ ARCHITECTURES = {
 }
 
 
-def filter_program(machine: str | None = None, *, namespaces: bool = True, signals: bool = True) -> bytes | None:
+def filter_program(
+    machine: str | None = None, *, namespaces: bool = True, signals: bool = True
+) -> bytes | None:
     """Return the filter for `machine` (this one by default),
     None for an architecture without a table in this module.
 
@@ -263,7 +265,9 @@ def filter_program(machine: str | None = None, *, namespaces: bool = True, signa
     # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, so the C library falls
     # back.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
-    program += _on_argument(architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM)
+    program += _on_argument(
+        architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM
+    )
     injections = [
         _instruction(_EQUAL, 1, 0, _TERMINAL_INJECTION[0]),
         _instruction(_EQUAL, 0, 1, _TERMINAL_INJECTION[1]),
@@ -271,7 +275,9 @@ def filter_program(machine: str | None = None, *, namespaces: bool = True, signa
     program += _on_argument(architecture.ioctl, _AT_SECOND, injections, _EPERM)
     # Without a network namespace even a socket of the loopback would be the machine's.
     families = _FAMILIES if namespaces else ()
-    allowed = [_instruction(_EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)]
+    allowed = [
+        _instruction(_EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)
+    ]
     program += _on_argument(architecture.socket, _AT_FIRST, allowed, _EAFNOSUPPORT)
     if not namespaces:
         for number, offset in architecture.on_itself.items():

@@ -118,7 +118,9 @@ class TreeStates:
         altered = () if command.writable is None else self._altered(now)
         writes = None
         if command.watch:
-            writes = Writable(tuple(changed_folders(self.before, now)), tuple(changed_entries(self.before, now)))
+            writes = Writable(
+                tuple(changed_folders(self.before, now)), tuple(changed_entries(self.before, now))
+            )
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of the tests."""
+"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of the
+tests.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,12 @@ class FreshRuns:
     """Runs parts of one tree's suite."""
 
     def __init__(
-        self, runner: Runner, tree: SourceTree, environment: EnvironmentPins, passed: frozenset[str], timeout_s: float
+        self,
+        runner: Runner,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        passed: frozenset[str],
+        timeout_s: float,
     ) -> None:
         self._runner = runner
         self._tree = tree
@@ -55,7 +62,8 @@ class FreshRuns:
         *,
         whole: bool = False,
     ) -> ProbeReport:
-        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; with `whole`, the whole suite.
+        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; with `whole`, the
+        whole suite.
 
         Other tests of the whole suite are not reported. Raises `CodeError` and `CancelledError`.
         """
@@ -69,7 +77,8 @@ class FreshRuns:
         )
         report = self._runner.run(request, run=RunContext(stop, stop.count))
         cancel.check()
-        # A run that was stopped because enough tests failed has done its job, although its report says cancelled.
+        # A run that was stopped because enough tests failed has done its job, although its report says
+        # cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
         failed = _failed(report, tests, lines, whole=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
@@ -109,7 +118,9 @@ class _Enough(CancelToken):
     def count(self, progress: RunProgress) -> None:
         """Count the failed tests in `progress`."""
         latest = progress.latest
-        self._failed += latest is not None and latest.id in self._chosen and latest.outcome is not Outcome.PASSED
+        self._failed += (
+            latest is not None and latest.id in self._chosen and latest.outcome is not Outcome.PASSED
+        )
 
 
 def _failed(
@@ -142,10 +153,10 @@ _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStat
 class SuiteProber:
     """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
 
-    A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on the disk,
-    which other processes and later imports read. If that is not the whole difference, a fresh run is made: for
-    functions that ran during an import, for changed parameters, for code that can't be swapped, and if a test that
-    failed also fails in a fork of the original (decision 36).
+    A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on
+    the disk, which other processes and later imports read. If that is not the whole difference, a fresh run
+    is made: for functions that ran during an import, for changed parameters, for code that can't be swapped,
+    and if a test that failed also fails in a fork of the original (decision 36).
     """
 
     def __init__(
@@ -160,7 +171,9 @@ class SuiteProber:
         seconds: float,
         limits: RunLimits | None = None,
     ) -> None:
-        """`passed` are the ids that pass on the original, `seconds` is the duration of a run of the whole suite."""
+        """`passed` are the ids that pass on the original, `seconds` is the duration of a run of the whole
+        suite.
+        """
         self._backend = backend
         self._environments = environments
         self._tree = tree
@@ -193,7 +206,8 @@ class SuiteProber:
     ) -> ProbeReport:
         """Run the tests `select`, or all that reach `targets`, with `targets` corrupted.
 
-        Raises `CodeError` if a target does not fit its file. Cancellation and failures of the harness are statuses.
+        Raises `CodeError` if a target does not fit its file. Cancellation and failures of the harness are
+        statuses.
         """
         began = time.perf_counter()
         with self._lock:
@@ -283,15 +297,17 @@ class SuiteProber:
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
-        # At most the suite's own time: recorded times are those of an observed run, which is many times slower.
+        # At most the suite's own time: recorded times are those of an observed run, which is many times
+        # slower.
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
-        """Find out, once for each test, whether it passes in a fork of the original without the tests before it.
+        """Find out, once for each test, whether it passes in a fork of the original without the tests before
+        it.
 
-        The first few checks cover the failed tests alone; then one backward run of the whole suite saves most of the
-        later ones.
+        The first few checks cover the failed tests alone; then one backward run of the whole suite saves most
+        of the later ones.
         """
         if self._checks == _MOST_CHECKS:
             self._checks += 1
@@ -309,10 +325,12 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return by test file the seconds of processor time after which one of its tests must be hanging (decision 94).
+    """Return by test file the seconds of processor time after which one of its tests must be hanging
+    (decision 94).
 
-    Recorded times are several times as long as those of an ordinary run. The first test that needs a shared fixture
-    makes it, and any test may be the first: so the longest test of the file counts, and the longest of all.
+    Recorded times are several times as long as those of an ordinary run. The first test that needs a shared
+    fixture makes it, and any test may be the first: so the longest test of the file counts, and the longest
+    of all.
     """
     longest: dict[str, float] = {}
     for id, seconds in test_map.tests.items():

@@ -122,7 +122,9 @@ class Records:
         try:
             record = msgspec.convert(json.loads(line), _AnyRecord)
         except (ValueError, RecursionError) as error:
-            raise RecordingError("A line of the watched run's result pipe is not a record.", hint=str(error)) from None
+            raise RecordingError(
+                "A line of the watched run's result pipe is not a record.", hint=str(error)
+            ) from None
         match record:
             case _Collected(count):
                 self.collected = count
@@ -140,7 +142,9 @@ class Records:
             case _Opaque(rows):
                 self._opaque += rows
             case _Calls(rows):
-                self._calls += [ObservedCall(CodeLocation(*row[:3]), CodeLocation(*row[3:6]), row[6]) for row in rows]
+                self._calls += [
+                    ObservedCall(CodeLocation(*row[:3]), CodeLocation(*row[3:6]), row[6]) for row in rows
+                ]
             case _Finish():
                 self.finished = True
 
@@ -214,9 +218,11 @@ class SuiteTestMapper:
         *,
         run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests `ids`, in the order of the suite; return the functions that they entered, and the calls.
+        """Run the tests `ids`, in the order of the suite; return the functions that they entered, and the
+        calls.
 
-        Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to run in.
+        Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to
+        run in.
         """
         run.progress(RunProgress("preparing"))
         built = self._environments.get(environment, self._backend, cancel=run.cancel)
@@ -259,7 +265,7 @@ def _require_finished(records: Records, ended: Ended) -> None:
     if not records.finished:
         last = next(reversed(records.tests), "")
         raise RecordingError(
-            f"The watched run of the suite did not come to its end: {ended.stop} after {len(records.tests)} of "
-            f"{records.collected} tests{', the last one ' + last if last else ''}. {ended.reason}".strip(),
+            f"The watched run of the suite did not come to its end: {ended.stop} after {len(records.tests)}"
+            f" of {records.collected} tests{', the last one ' + last if last else ''}. {ended.reason}".strip(),
             hint=ended.output[-2000:],
         )

@@ -120,7 +120,8 @@ class ProbeTally:
         except ForgedRecordError as error:
             self.unfit = str(error)
             return
-        # Several tests may share an id: any failure counts, and that of a call is kept before that of a fixture.
+        # Several tests may share an id: any failure counts, and that of a call is kept before that of a
+        # fixture.
         if outcome is Outcome.FAILED:
             self.failed[id] = read_failure(record.text, self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
@@ -137,7 +138,10 @@ class ProbeTally:
         assert self.end is not None, "the end is the last record of a probe"
         exit_code, during = self.end.exit, f" during {self.in_flight}" if self.in_flight else ""
         if self.end.late or exit_code == -signal.SIGXCPU:
-            return RunStatus.TIMED_OUT, f"The tests were stopped{during}: they took far longer than on the original."
+            return (
+                RunStatus.TIMED_OUT,
+                f"The tests were stopped{during}: they took far longer than on the original.",
+            )
         hungry = next((id for id, failure in self.failed.items() if failure.error_type == "MemoryError"), "")
         if self.done and exit_code == 0 and not hungry:
             return RunStatus.FINISHED, ""
@@ -206,7 +210,8 @@ class LineSpan:
 
 
 def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: str = "") -> ProbeFailure:
-    """Parse a failure from the text of `TestResult.message`; `corrupted` are the lines of the corrupted functions.
+    """Parse a failure from the text of `TestResult.message`; `corrupted` are the lines of the corrupted
+    functions.
 
     `raised` is the name of the exception, if it is known from elsewhere.
     """
@@ -283,7 +288,9 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what differs besides the function's code: the parts that Python evaluates when it defines the function."""
+    """Return what differs besides the function's code: the parts that Python evaluates when it defines the
+    function.
+    """
     # A fork swaps the code of functions that exist; their defaults and decorators were evaluated long ago.
     old = read_snippet(definition.dedented).node
     if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
@@ -291,7 +298,9 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
     if ast.dump(old.args) != ast.dump(new.node.args):
         return f"the parameters of {definition.ref} differ"
     decorators = new.node.decorator_list
-    if decorators and [ast.dump(node) for node in decorators] != [ast.dump(node) for node in old.decorator_list]:
+    if decorators and [ast.dump(node) for node in decorators] != [
+        ast.dump(node) for node in old.decorator_list
+    ]:
         return f"the decorators of {definition.ref} differ"
     return ""
 
@@ -299,7 +308,9 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     """Replace one function without parsing its file again, which would take longer than the tests."""
     definition = index.get(targets[0].qualname)
-    keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(definition.decorators)
+    keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
+        definition.decorators
+    )
     text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
     document = SourceText.of(index.path, text)
     more = len(document.line_starts) - len(index.document.line_starts)
@@ -340,9 +351,12 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
 
 
 def _unit(index: FileIndex, definition: Definition) -> Definition:
-    """Return the outermost function around a definition, or the definition itself: what can be compiled by itself."""
+    """Return the outermost function around a definition, or the definition itself: what can be compiled by
+    itself.
+    """
     return next(
-        (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS), definition
+        (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
+        definition,
     )
 
 
@@ -351,9 +365,11 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
-    """Return a module with a function's lines at their positions in the file, below the headers of its classes."""
-    # At their positions, so that tracebacks name the right lines; in its classes, so that `__class__` cells and
-    # mangled names come out as in the file.
+    """Return a module with a function's lines at their positions in the file, below the headers of its
+    classes.
+    """
+    # At their positions, so that tracebacks name the right lines; in its classes, so that `__class__` cells
+    # and mangled names come out as in the file.
     indentation = unit.indentation
     headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
     if indentation and not headers:
@@ -391,14 +407,20 @@ class Bounds:
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the processor time in seconds after which a test hangs; it may sleep half as long again."""
+    """By test file, the processor time in seconds after which a test hangs; it may sleep half as long again.
+    """
 
 
 class WarmSuite:
     """The collected suite of one tree. Not thread-safe."""
 
     def __init__(
-        self, backend: Backend, environment: Environment, tree: SourceTree, pins: EnvironmentPins, limits: RunLimits
+        self,
+        backend: Backend,
+        environment: Environment,
+        tree: SourceTree,
+        pins: EnvironmentPins,
+        limits: RunLimits,
     ) -> None:
         self._backend = backend
         self._environment = environment
@@ -436,7 +458,8 @@ class WarmSuite:
         backwards: bool = False,
         cancel: CancelToken = NEVER,
     ) -> Iterator[WarmRecord]:
-        """Yield the records of `tests` on `order`, or on the original without one; the record `end` is the last.
+        """Yield the records of `tests` on `order`, or on the original without one; the record `end` is the
+        last.
 
         Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
         """
@@ -445,8 +468,12 @@ class WarmSuite:
         if backwards:
             numbers.reverse()
         request = {
-            "files": {path: base64.b64encode(data).decode() for path, data in order.files.items()} if order else {},
-            "swaps": [[swap.path, swap.line, swap.name, swap.source] for swap in order.swaps] if order else [],
+            "files": {path: base64.b64encode(data).decode() for path, data in order.files.items()}
+            if order
+            else {},
+            "swaps": [[swap.path, swap.line, swap.name, swap.source] for swap in order.swaps]
+            if order
+            else [],
             "moves": [[move.path, move.below, move.lines] for move in order.moves] if order else [],
             "select": numbers,
             "patience": [bounds.patience.get(self.ids[n].partition("::")[0], bounds.wall) for n in numbers],
@@ -462,7 +489,8 @@ class WarmSuite:
 
     def close(self) -> None:
         """End the process at once, with all of its children, and wait until they are gone."""
-        # The pipe is closed after the thread has ended: the thread writes to it, and its number may be reused.
+        # The pipe is closed after the thread has ended: the thread writes to it, and its number may be
+        # reused.
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)

@@ -155,7 +155,9 @@ class SandboxConfirmer:
             case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
             if found.result is Confirmed.UNCONFIRMED:
-                found = _with(found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run)))
+                found = _with(
+                    found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run))
+                )
             if found.result is not Confirmed.CONTRADICTED:
                 found = self._with_beyond(case, submitted, controls, found, run)
         except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
@@ -176,7 +178,9 @@ class SandboxConfirmer:
     def _with_beyond(
         self, case: _Case, submitted: SourceTree, controls: Controls, found: Confirmation, run: RunContext
     ) -> Confirmation:
-        """Return the confirmation with the smallest input of no test on which the two differ, if there is one."""
+        """Return the confirmation with the smallest input of no test on which the two differ, if there is
+        one.
+        """
         if self._beyond is None:
             return found
         task = case.task
@@ -203,7 +207,9 @@ class SandboxConfirmer:
 def confirmer_on(
     backend: Backend, environments: EnvironmentSource, beyond: EquivalenceTester | None = None
 ) -> Confirmer | None:
-    """Return what confirms passes on a backend; None if the user has switched it off with `GISTPOINT_CONFIRM=no`."""
+    """Return what confirms passes on a backend; None if the user has switched it off with
+    `GISTPOINT_CONFIRM=no`.
+    """
     if os.environ.get(SWITCH) == "no":
         return None
     return SandboxConfirmer(backend, environments, beyond=beyond)
@@ -244,7 +250,9 @@ class _Control:
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
-            return Controls(confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function.")
+            return Controls(
+                confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function."
+            )
         run.progress(RunProgress("running", 0, 3))
         true = _ran(case, functions, tests, case.original, (), run)
         if true.conclusion.status is not RunStatus.FINISHED:
@@ -258,7 +266,9 @@ class _Control:
         run.progress(RunProgress("running", 1, 3))
         telling = self._telling(functions, counting, true)
         if not telling:
-            detail = "The tests that count pass with the corrupted function too, or with one that returns None."
+            detail = (
+                "The tests that count pass with the corrupted function too, or with one that returns None."
+            )
             return self._not(Unconfirmable.NO_CONTROL, detail, true)
         chosen = _within_bounds(true, counting, telling, case.seconds)
         return Controls(
@@ -267,14 +277,20 @@ class _Control:
             telling=tuple(id for id in chosen if id in telling),
             entering=len(tests),
             calls=sum(true.asked[id].calls for id in chosen),
-            answers={str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)},
-            writes={str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)},
+            answers={
+                str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)
+            },
+            writes={
+                str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)
+            },
             runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
             reasons=self._reasons(true, len(unsteady)),
             seconds=round(true.seconds, 3),
         )
 
-    def _telling(self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport) -> frozenset[str]:
+    def _telling(
+        self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport
+    ) -> frozenset[str]:
         """Return the tests that fail with both wrong functions, or with either if none fails with both."""
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
@@ -317,7 +333,9 @@ def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
     return reason, words or "The tests fail if the function runs in a process of its own."
 
 
-def _within_bounds(true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float) -> list[str]:
+def _within_bounds(
+    true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float
+) -> list[str]:
     """Return the tests that are run to confirm a pass: those that tell first, as many as the bounds allow."""
     allowed = max(_LEAST_S / 2, _SHARE * seconds)
     chosen: list[str] = []
@@ -356,7 +374,9 @@ def _unlike_tests(
     report: PairReport,
     alike: _Alike = same_without_order,
 ) -> list[str]:
-    """Return the tests with a call that is answered otherwise when it is asked again, in another order and process."""
+    """Return the tests with a call that is answered otherwise when it is asked again, in another order and
+    process.
+    """
     calls = list(plain_calls(report, _ASKED_AGAIN))
     tree = without(submitted, case.hidden)
     process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
@@ -420,8 +440,12 @@ class _PassCheck:
         uncovered = len(self.case.failing.difference(tests))
         return _counted(Confirmation(Confirmed.CONFIRMED, uncovered=uncovered), report, tests)
 
-    def _known(self, functions: Sequence[FunctionName]) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
-        """Return the tests that count and what the true functions' answers hold; learnt now for other functions."""
+    def _known(
+        self, functions: Sequence[FunctionName]
+    ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
+        """Return the tests that count and what the true functions' answers hold; learnt now for other
+        functions.
+        """
         names = [str(name) for name in functions]
         known = self.controls
         if all(name in known.answers for name in names):
@@ -431,8 +455,8 @@ class _PassCheck:
         true = _ran(self.case, functions, known.tests, self.case.original, (), self.run)
         passed = true.passed()
         if not frozenset(known.telling).intersection(passed):
-            # A submission chooses the functions that it changes, and with them which tests can be run: what is left of
-            # them has to tell it from a wrong one.
+            # A submission chooses the functions that it changes, and with them which tests can be run: what
+            # is left of them has to tell it from a wrong one.
             detail = "No test that tells can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
         return passed, true.learned
@@ -449,12 +473,15 @@ class _PassCheck:
         return not without_unmade and self._with_all_changes(functions, learned, failing) is None
 
     def _with_all_changes(
-        self, functions: Sequence[FunctionName], learned: Sequence[Mapping[str, Sequence[str]]], tests: Sequence[str]
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
     ) -> Confirmation | None:
         """Return what contradicts a pass once all of its changes are made; None if the tests pass then, too.
 
-        In the first run, what the true function never changes stayed as it was, or a test could be made to pass by
-        what is given to the function. So a wrong change was not seen there.
+        In the first run, what the true function never changes stayed as it was, or a test could be made to
+        pass by what is given to the function. So a wrong change was not seen there.
         """
         report = _ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
         if report.conclusion.status is not RunStatus.FINISHED:
@@ -471,7 +498,8 @@ class _PassCheck:
     ) -> list[str]:
         """Return the tests with a call whose answer or effects are different in another process.
 
-        What also varies when the true function runs again, such as a logged time, is not counted as a difference.
+        What also varies when the true function runs again, such as a logged time, is not counted as a
+        difference.
         """
         case = self.case
         found = _unlike_tests(case, functions, self.submitted, report, _alike_with_effects)
@@ -512,7 +540,9 @@ class _PassCheck:
         test: str,
         words: str,
     ) -> Confirmation:
-        """Return what came of a test in which code ran that the controls did not see: it is marked if it is new."""
+        """Return what came of a test in which code ran that the controls did not see: it is marked if it is
+        new.
+        """
         true = _ran(self.case, functions, [test], self.case.original, learned, self.run)
         asked = true.asked.get(test)
         is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT
@@ -520,7 +550,8 @@ class _PassCheck:
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""What a failing test may have met for its calls to be compared: to end one's own process is an answer too."""
+"""What a failing test may have met for its calls to be compared: to end one's own process is an answer too.
+"""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:
@@ -565,7 +596,9 @@ def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, fou
 def _watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return what the submission was seen to do in one more run of the suite, and the true functions were not."""
+    """Return what the submission was seen to do in one more run of the suite, and the true functions were
+    not.
+    """
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)
     request = RunRequest(

@@ -1,4 +1,6 @@
-"""One run of tests whose stubs ask another process: what the tests came to, and what was asked (decision 113)."""
+"""One run of tests whose stubs ask another process: what the tests came to, and what was asked (decision
+113).
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,13 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 MOST_CALLS = 20_000
 _MOST_STARTS = 5
-"""How often the true function's process is begun again after it did not answer; a submission's is begun once."""
+"""How often the true function's process is begun again after it did not answer; a submission's is begun once.
+"""
 _KEPT_BYTES = 32 << 20
 _RESULTS = 1 << 40
-"""Bytes that the tests' process may report: every call of theirs travels over its pipe, with all that it holds."""
+"""Bytes that the tests' process may report: every call of theirs travels over its pipe, with all that it
+holds.
+"""
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
@@ -54,9 +59,12 @@ class Exchange:
     def is_plain(self) -> bool:
         """Whether the request can be put to another process by itself: all that it needs travels with it.
 
-        What the answer holds has no part in it: a submission could exempt its answers from being asked for again.
+        What the answer holds has no part in it: a submission could exempt its answers from being asked for
+        again.
         """
-        return self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
+        return (
+            self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
+        )
 
 
 _ANSWERED = frozenset(("value", "raised", "callback"))
@@ -132,7 +140,9 @@ class PairOrder:
 
 
 class _TestInput:
-    """The standard input of the tests' process, written by a thread: whoever reads its records never waits for it."""
+    """The standard input of the tests' process, written by a thread: whoever reads its records never waits
+    for it.
+    """
 
     def __init__(self) -> None:
         self.reading, self._writing = os.pipe()
@@ -277,7 +287,11 @@ class Pair:
         asked.calls += 1
         self._calls += 1
         if self._calls > MOST_CALLS:
-            return {"re": "gone", "reason": "too_many_calls", "words": f"there are more than {MOST_CALLS} calls"}
+            return {
+                "re": "gone",
+                "reason": "too_many_calls",
+                "words": f"there are more than {MOST_CALLS} calls",
+            }
         answer = self._from_submission(request)
         self._kept += len(json.dumps(request))
         if self._kept < _KEPT_BYTES:

@@ -91,7 +91,9 @@ class SubmissionProcess:
         return self._received(limit_s) if self._send(line + b"\n", deadline) else None
 
     def answer_call(self, request: Mapping[str, object]) -> bytes | None:
-        """Return the line that answers a request as `answer` does; a module is loaded before its function is called."""
+        """Return the line that answers a request as `answer` does; a module is loaded before its function is
+        called.
+        """
         function = request.get("function") if request["do"] == "call" else None
         if function is not None and function not in self._loaded:
             self._loaded.add(function)

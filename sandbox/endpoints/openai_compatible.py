@@ -419,7 +419,9 @@ class OpenAICompatibleModel:
             after = retry_after(error.response.headers)
             return self._failure(problem, f"answered {error.status_code}: {text}", after)
         except (ValueError, RecursionError):
-            return self._failure(ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it")
+            return self._failure(
+                ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
+            )
         except openai.APIError:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
@@ -435,7 +437,9 @@ class OpenAICompatibleModel:
             return answer
         withheld = self._withheld
         said = answer.message
-        calls = tuple(replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls)
+        calls = tuple(
+            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls
+        )
         return replace(
             answer, message=replace(said, content=withheld.taken_out_of_text(said.content), tool_calls=calls)
         )

@@ -161,7 +161,9 @@ class EndpointSettings:
         return bool(urlsplit(self.base_url).path.strip("/"))
 
 
-def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
+def endpoint_settings(
+    config: Path, environment: Mapping[str, str], model: str | None = None
+) -> EndpointSettings:
     """Return the settings; an argument overrides the environment, and the environment the file.
 
     Raises `EndpointError` and `SettingsError` if a setting is missing or wrong;
@@ -175,7 +177,9 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
     url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
     key = (environment.get(KEY_NAME, "") or given.api_key).strip()
     if not key.isascii() or not key.isprintable():
-        raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
+        raise EndpointError(
+            "The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}."
+        )
     _check_url(url)
     if not key and url == OPENAI:
         raise EndpointError(
@@ -220,5 +224,7 @@ def _prices(given: EndpointTable) -> Prices | None:
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:
-        raise EndpointError(f"{SETTINGS_FILE}: [llm] gives a price for one side only.", hint="Give both, or none.")
+        raise EndpointError(
+            f"{SETTINGS_FILE}: [llm] gives a price for one side only.", hint="Give both, or none."
+        )
     return Prices(prompt, completion)

@@ -96,7 +96,9 @@ class Builds:
 
     def pin(self, requirements: Iterable[str]) -> Pinned:
         """Return the lock of `requirements`; build the packages that have no wheel."""
-        return pin(requirements, self.python, self.wheel, exclude_newer=self.exclude_newer, cancel=self.cancel)
+        return pin(
+            requirements, self.python, self.wheel, exclude_newer=self.exclude_newer, cancel=self.cancel
+        )
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
         """Return the metadata of a repository as its build backend computes it."""
@@ -120,7 +122,9 @@ class Builds:
             with tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch:
                 return self._wheel(name, version, hashes, Path(scratch))
         except SourceError as error:
-            raise EnvironmentBuildError(f"{name} {version} has no wheel to use here. {error.message}") from error
+            raise EnvironmentBuildError(
+                f"{name} {version} has no wheel to use here. {error.message}"
+            ) from error
 
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
         sdist = locate(f"{name}=={version}", name, python=self.python, cancel=self.cancel)
@@ -128,7 +132,8 @@ class Builds:
         # The lock has the hash of the sdist, so tasks are the same everywhere (decision 0038).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
-                f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock: {digest}."
+                f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock:"
+                f" {digest}."
             )
 
         def build(folder: Path) -> None:
@@ -149,7 +154,8 @@ class Builds:
         chain = (*self.within, canonicalize_name(name))
         if len(chain) > MOST_NESTED or chain[-1] in self.within:
             raise EnvironmentBuildError(
-                f"{chain[0]} can't be built: {' needs '.join(chain)} to be built, and none of them has a wheel.",
+                f"{chain[0]} can't be built: {' needs '.join(chain)} to be built, and none of them has a"
+                " wheel.",
                 hint=_HINT,
             )
 
@@ -191,7 +197,9 @@ class Builds:
         def invocation(places: MountPaths) -> Invocation:
             driver = f"{places.folders['control']}/{_DRIVER.name}"
             variables = {
-                "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+                "PATH": os.pathsep.join(
+                    (posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")
+                ),
                 "HOME": places.home,
                 "TMPDIR": places.temporary,
                 "LANG": "C.UTF-8",
@@ -327,7 +335,9 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     except (ArchiveError, OSError) as error:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
-        raise _no_wheel(wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}")
+        raise _no_wheel(
+            wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}"
+        )
     # Only names from an index are allowed: uv would fetch a URL.
     for line in metadata["Requires-Dist"]:
         named_requirement(line)

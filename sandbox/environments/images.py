@@ -64,7 +64,9 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
 
     for option, path in (("--workdir", spec.workdir), ("--python", spec.python)):
         if path and not is_image_path(path):
-            raise SourceError(f"{option} is no absolute path in the image: {quoted(path)}.", hint="Such as /testbed.")
+            raise SourceError(
+                f"{option} is no absolute path in the image: {quoted(path)}.", hint="Such as /testbed."
+            )
     try:
         engine = connect()
         with engine_errors(engine.address):
@@ -79,7 +81,9 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
-                raise SourceError(f"No task can be made of the image: {fault}", hint="Name another with `--python`.")
+                raise SourceError(
+                    f"No task can be made of the image: {fault}", hint="Name another with `--python`."
+                )
             run.step(f"preparing {pins.reference}")
             # It lists what was installed from the workdir, and is gone from the prepared image (decision
             # 0078).
@@ -97,7 +101,9 @@ def _wanted(path: str) -> bool:
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 
 
-def _fetched(spec: ImageSpec, pins: ImagePins, found: ImageReport, folder: Path, scratch: Path) -> FetchedImage:
+def _fetched(
+    spec: ImageSpec, pins: ImagePins, found: ImageReport, folder: Path, scratch: Path
+) -> FetchedImage:
     project = _project(folder, found)
     _require_runner(pins, found)
     environment = EnvironmentPins(
@@ -114,7 +120,9 @@ def _fetched(spec: ImageSpec, pins: ImagePins, found: ImageReport, folder: Path,
     write_tree(folder, scratch / "tree.tar")
     tree = SourceTree.open(scratch / "tree.tar")
     if not tree.members:
-        raise SourceError(f"The folder {pins.workdir} of the image holds no files.", hint="Name another `--workdir`.")
+        raise SourceError(
+            f"The folder {pins.workdir} of the image holds no files.", hint="Name another `--workdir`."
+        )
     record = {
         "image": pins.reference,
         "python": found.full_version,
@@ -155,7 +163,9 @@ def _require_runner(pins: ImagePins, found: ImageReport) -> None:
     """Raise `EnvironmentBuildError` unless the image has a pytest that reports can be had from."""
     runner = requirement_of(RUNNER)
     hint = _INSTALLED_FROM_IT.format(runner=RUNNER)
-    version = next((one.version for one in found.distributions if canonicalize_name(one.name) == runner.name), "")
+    version = next(
+        (one.version for one in found.distributions if canonicalize_name(one.name) == runner.name), ""
+    )
     if not version:
         raise EnvironmentBuildError(f"{pins.python} of the image has no pytest.", hint=hint)
     try:
@@ -164,6 +174,7 @@ def _require_runner(pins: ImagePins, found: ImageReport) -> None:
         fits = False
     if not fits:
         raise EnvironmentBuildError(
-            f"{pins.python} of the image has pytest {visible_line(version)[:40]}; runs need {runner.specifier}.",
+            f"{pins.python} of the image has pytest {visible_line(version)[:40]}; runs need"
+            f" {runner.specifier}.",
             hint=hint,
         )

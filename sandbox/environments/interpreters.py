@@ -14,7 +14,10 @@ from gistpoint.core.pins import PYTHON, quoted
 from gistpoint.sandbox.backends.base import Interpreter, own_interpreter
 from gistpoint.sandbox.environments.uv import call_uv
 
-_ASK = "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2]); print(sys.implementation.name)"
+_ASK = (
+    "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2]);"
+    " print(sys.implementation.name)"
+)
 
 
 def own_version() -> str:
@@ -34,7 +37,9 @@ def find_interpreter(version: str) -> Interpreter:
         return own_interpreter()
     complaint = ""
     for candidate in _candidates(version):
-        asked = subprocess.run([candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+        asked = subprocess.run(
+            [candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False
+        )
         answer = asked.stdout.splitlines()
         # By what it says of itself: a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
@@ -51,7 +56,9 @@ def _candidates(version: str) -> Iterator[Path]:
     """Yield possible interpreters of `version`:
     uv's answer first, then those of pyenv that are not activated.
     """
-    found = call_uv(["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60)
+    found = call_uv(
+        ["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60
+    )
     if found.ok and found.output.strip():
         yield Path(found.output.strip())
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")

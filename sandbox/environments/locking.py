@@ -82,7 +82,9 @@ def pin(
         # The entries without a version cover packages that are not built yet: uv never has reason to build
         # one itself, which would run untrusted code on the host (decision 0038).
         known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
-        result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
+        result = call_uv(
+            [*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel
+        )
         if not result.ok:
             more = [name for name in wheelless(result) if name not in sourced]
             if not more:
@@ -95,7 +97,9 @@ def pin(
             return Pinned(tuple(_checked(line, built) for line in lines), parents)
         # Their true requirements are known only once they are built, so uv is asked again.
         built.update({key: wheel_of(*key) for key in waiting})
-    raise EnvironmentBuildError("The requirements lead from one package without a wheel to another, without an end.")
+    raise EnvironmentBuildError(
+        "The requirements lead from one package without a wheel to another, without an end."
+    )
 
 
 def wheelless(result: UvResult) -> list[str]:
@@ -148,7 +152,9 @@ def _reason_in(log: str) -> str:
     """
     stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
     lines = list(filter(None, stripped))
-    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]
+    causes = [
+        line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line
+    ]
     errors = [line for line in lines if line.startswith("error")]
     found = [*(causes or errors), *lines[-1:], "uv gave no reason"]
     return found[0]

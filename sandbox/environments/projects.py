@@ -166,7 +166,9 @@ def read_build_system(folder: Path) -> BuildSystem:
     """Read it from `pyproject.toml`; the default is setuptools. Raises as `read_project`."""
     stated = table(_pyproject(folder), "build-system")
     requirements = texts_of(stated, "requires") if "requires" in stated else _SETUPTOOLS
-    return BuildSystem(text_of(stated, "build-backend") or _LEGACY, texts_of(stated, "backend-path"), requirements)
+    return BuildSystem(
+        text_of(stated, "build-backend") or _LEGACY, texts_of(stated, "backend-path"), requirements
+    )
 
 
 def _is_code(path: Path) -> bool:
@@ -216,7 +218,9 @@ def _pyproject(folder: Path) -> Table:
     try:
         return parsed_toml(read_regular_text(path, LARGEST_RECORDS, errors="replace"))
     except tomllib.TOMLDecodeError as error:
-        raise EnvironmentBuildError(f"pyproject.toml of the repository is not valid TOML: {error}.") from error
+        raise EnvironmentBuildError(
+            f"pyproject.toml of the repository is not valid TOML: {error}."
+        ) from error
 
 
 def _setup_cfg(folder: Path) -> dict[str, str]:
@@ -265,7 +269,9 @@ def _test_requirements(pyproject: Table, extras: Mapping[str, tuple[str, ...]]) 
     return tuple(dict.fromkeys(lines))
 
 
-def _requirements(project: Table, dynamic: set[str], info: Metadata, described: str) -> tuple[str, ...] | None:
+def _requirements(
+    project: Table, dynamic: set[str], info: Metadata, described: str
+) -> tuple[str, ...] | None:
     if project and "dependencies" not in dynamic:
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")

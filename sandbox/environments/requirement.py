@@ -52,8 +52,12 @@ def named_requirement(text: str) -> Requirement:
         raise EnvironmentBuildError(f"{quoted(text)} is not a requirement.", hint=hint) from None
     # An address could be of anything, also of a file on this machine.
     if requirement.url is not None:
-        raise EnvironmentBuildError(f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint)
-    if not str(requirement).isprintable():  # a newline in a marker would start another line, such as an option of uv
+        raise EnvironmentBuildError(
+            f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint
+        )
+    if not str(
+        requirement
+    ).isprintable():  # a newline in a marker would start another line, such as an option of uv
         raise EnvironmentBuildError(f"{quoted(text)} holds a character that no requirement needs.", hint=hint)
     return requirement
 
@@ -61,7 +65,9 @@ def named_requirement(text: str) -> Requirement:
 def read_metadata(text: str) -> dict[str, str | list[str]]:
     """Return the headers of core metadata; a list for those that may be repeated."""
     headers = HeaderParser().parsestr(text)
-    found: dict[str, str | list[str]] = {key: [str(value) for value in headers.get_all(key, [])] for key in _MANY}
+    found: dict[str, str | list[str]] = {
+        key: [str(value) for value in headers.get_all(key, [])] for key in _MANY
+    }
     for key in _ONE:
         if headers.get(key):
             found[key] = str(headers[key])

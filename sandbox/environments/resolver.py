@@ -101,7 +101,8 @@ class UvResolver:
             return
         if not fits:
             raise EnvironmentBuildError(
-                f"{project.name} needs Python {project.requires_python}; the environment would have {self._python}.",
+                f"{project.name} needs Python {project.requires_python}; the environment would have"
+                f" {self._python}.",
                 hint="Choose another version of the source, or another Python.",
             )
 

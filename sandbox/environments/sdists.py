@@ -126,10 +126,14 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
                 digest.update(block)
                 file.write(block)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise SourceError(f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?") from error
+        raise SourceError(
+            f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?"
+        ) from error
     # Not every index has a hash; where there is one it must be right.
     if sdist.sha256 and digest.hexdigest() != sdist.sha256:
-        raise SourceError(f"{target.name} is not what its index describes: its sha256 is {digest.hexdigest()}.")
+        raise SourceError(
+            f"{target.name} is not what its index describes: its sha256 is {digest.hexdigest()}."
+        )
     return target, digest.hexdigest()
 
 
@@ -197,7 +201,9 @@ _MOST_BYTES = 1 << 30
 _MOST_FILES = 100_000
 
 
-def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES) -> Path:
+def unpack(
+    archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES
+) -> Path:
     """Unpack an sdist (tar or zip) below `into`; return the only folder in it, else `into` itself.
 
     Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a

@@ -35,7 +35,9 @@ from gistpoint.sandbox.layout import lay_out
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
-_CLONED = "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
+_CLONED = (
+    "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
+)
 
 
 class Fetcher:
@@ -96,7 +98,9 @@ class Fetcher:
                 env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
             )
             try:
-                revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
+                revision = str(
+                    repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}")
+                )
                 repository.git.checkout("--detach", "--force", revision)
             finally:
                 repository.close()

@@ -100,7 +100,8 @@ def host_environment(cache: Path) -> Environment:
         for name in ("python", "python3"):
             (folder / "bin" / name).symlink_to(interpreter.path)
         (folder / "pyvenv.cfg").write_text(
-            f"home = {interpreter.path.parent}\ninclude-system-site-packages = false\nversion = {own_version()}\n"
+            f"home = {interpreter.path.parent}\ninclude-system-site-packages = false\nversion ="
+            f" {own_version()}\n"
         )
         site = folder / "lib" / f"python{own_version()}" / "site-packages"
         site.mkdir(parents=True)
@@ -237,7 +238,11 @@ class EnvironmentStore:
                 )
             if synced.ok:
                 return
-            missing = [line for line in _lines_of(lock, wheelless(synced)) if canonicalize_name(line.name) not in built]
+            missing = [
+                line
+                for line in _lines_of(lock, wheelless(synced))
+                if canonicalize_name(line.name) not in built
+            ]
             if not missing:
                 raise self._failure(synced, builds.python, lock)
             for line in missing:

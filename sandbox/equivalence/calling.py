@@ -94,7 +94,9 @@ class Replayed:
 class CallRunner:
     """Records and repeats calls, on one backend."""
 
-    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
+    def __init__(
+        self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
+    ) -> None:
         self._backend = backend
         self._environments = environments
         self._limits = limits or RunLimits()
@@ -159,7 +161,8 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> Replayed:
-        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded arguments.
+        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded
+        arguments.
 
         An input without an outcome was not reached: the run was stopped, or ended by itself.
         """
@@ -167,7 +170,8 @@ class CallRunner:
         seal = ResultSeal(bytes.fromhex(key))
 
         def on_line(line: bytes) -> None:
-            # The repair runs in the process that reports: a line without the right tag may be its own and is dropped.
+            # The repair runs in the process that reports: a line without the right tag may be its own and is
+            # dropped.
             try:
                 record = json.loads(seal.opened(line))
             except (SealError, ValueError):
@@ -185,11 +189,14 @@ class CallRunner:
         folders = sorted({str(PurePosixPath(path).parent) for path in test_files})
 
         def control(folder: Path) -> Callable[[MountPaths], Invocation]:
-            fill_control(folder, pins, {**_SHARED, _REPLAYER: _REPLAYER, "gistpoint_functions.py": "raw_functions.py"})
+            fill_control(
+                folder, pins, {**_SHARED, _REPLAYER: _REPLAYER, "gistpoint_functions.py": "raw_functions.py"}
+            )
 
             def invocation(places: MountPaths) -> Invocation:
                 roots = (*roots_in(places.workspace, pins), places.workspace)
-                # Pickled arguments may name classes of test modules, which pytest imports from their own folders.
+                # Pickled arguments may name classes of test modules, which pytest imports from their own
+                # folders.
                 folders_of_tests = [f"{places.workspace}/{path}" for path in folders]
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
                 environment = reporting_environment(places, 0, dict.fromkeys((*roots, *folders_of_tests)))

@@ -1,8 +1,9 @@
-"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference (decision 80).
+"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference (decision
+80).
 
-A call counts only if the original answers it the same way twice. A varied input counts only if the original returns a
-value: what it refuses is outside its promise. Exceptions are compared by their classes, values together with the state
-of the arguments after the call.
+A call counts only if the original answers it the same way twice. A varied input counts only if the original
+returns a value: what it refuses is outside its promise. Exceptions are compared by their classes, values
+together with the state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.equivalence.calling import CallRunner, FunctionSpan, RecordedCalls, Replayed, ReplayOutcome
+from gistpoint.sandbox.equivalence.calling import (
+    CallRunner,
+    FunctionSpan,
+    RecordedCalls,
+    Replayed,
+    ReplayOutcome,
+)
 from gistpoint.sandbox.equivalence.varying import Encoded, simpler, size, varied, written
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
@@ -55,7 +62,9 @@ class _Pair:
 class SandboxEquivalenceTester:
     """Compares on one backend; implements `gistpoint.core.tasks.equivalence.EquivalenceTester`."""
 
-    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
+    def __init__(
+        self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
+    ) -> None:
         self._runner = CallRunner(backend, environments, limits)
 
     def compare(
@@ -73,7 +82,9 @@ class SandboxEquivalenceTester:
         """Compare functions named `path::qualname`; see `EquivalenceTester.compare`."""
         run.progress(RunProgress("recording"))
         spans = [_span(original, name) for name in functions]
-        recorded = self._runner.record(original, environment, spans, tests, timeout_s=_SLOWER * timeout_s, run=run)
+        recorded = self._runner.record(
+            original, environment, spans, tests, timeout_s=_SLOWER * timeout_s, run=run
+        )
         reports = []
         for done, (span, calls) in enumerate(zip(spans, recorded, strict=True)):
             run.progress(RunProgress("comparing", done, len(spans)))
@@ -238,7 +249,9 @@ def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> Replay
 
 def _from_difference(one: str, other: str) -> tuple[str, str]:
     """Cut two texts to a readable length around the first position at which they differ."""
-    same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    same = next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
     start = max(0, same - _BEFORE) if same > 2 * _BEFORE else 0
     return _cut(one, start), _cut(other, start)
 

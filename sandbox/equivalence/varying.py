@@ -1,6 +1,8 @@
-"""Inputs that a suite does not try: recorded arguments, varied by their types with Hypothesis, and made simpler.
+"""Inputs that a suite does not try: recorded arguments, varied by their types with Hypothesis, and made
+simpler.
 
-Values are encoded as `payload/call_replayer.py` describes, because nothing of a repository may be unpickled here.
+Values are encoded as `payload/call_replayer.py` describes, because nothing of a repository may be unpickled
+here.
 """
 
 from __future__ import annotations
@@ -44,7 +46,11 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encode
         database=None,
         deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
     )
     @given(arguments)
     def collect(drawn: tuple[Encoded, ...]) -> None:
@@ -63,7 +69,8 @@ def _strategy(values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     for value in values:
         of_kind.setdefault(value[0], []).append(value)
     options: list[SearchStrategy[Encoded]] = [st.sampled_from(list(values[:_FEW]))]
-    # Objects have no strategy: they are not varied inside, and recorded ones take each other's place (decision 80).
+    # Objects have no strategy: they are not varied inside, and recorded ones take each other's place
+    # (decision 80).
     made = (_STRATEGIES[kind](seen) for kind, seen in of_kind.items() if kind in _STRATEGIES)
     return st.one_of(options + [strategy for strategy in made if strategy is not None])
 
@@ -172,7 +179,11 @@ def _parts(value: Encoded) -> int:
 
 def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
     """Return inputs one step simpler than this one, the smallest first."""
-    found = [[*values[:n], changed, *values[n + 1 :]] for n, value in enumerate(values) for changed in _simpler(value)]
+    found = [
+        [*values[:n], changed, *values[n + 1 :]]
+        for n, value in enumerate(values)
+        for changed in _simpler(value)
+    ]
     here = size(values)
     # Only smaller ones: two steps that undo each other would make the search for the smallest go in circles.
     unique = {repr(item): item for item in found if size(item) < here}

@@ -116,7 +116,9 @@ class _Run:
 class GistRunner:
     """Runs on one backend; implements `gistpoint.core.entrypoints.runs.EntrypointRunner`."""
 
-    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
+    def __init__(
+        self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
+    ) -> None:
         self._backend = backend
         self._environments = environments
         self._limits = limits or RunLimits()
@@ -185,7 +187,9 @@ class GistRunner:
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
-                    "argv": _words(places, environment, called, alone=False, settings=not elsewhere, root=root),
+                    "argv": _words(
+                        places, environment, called, alone=False, settings=not elsewhere, root=root
+                    ),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
                     "written": [places.home, places.temporary],
                     "own": [places.workspace, *codebase],
@@ -395,7 +399,9 @@ def _require(ended: Ended) -> None:
         raise CancelledError("Stopped at your request.")
     if ended.stop is Stop.NOT_STARTED:
         reason = ended.reason or ended.output.strip()[-500:]
-        raise HarnessFailedError(f"The isolation could not be started: {reason}", hint="`gistpoint doctor` shows more.")
+        raise HarnessFailedError(
+            f"The isolation could not be started: {reason}", hint="`gistpoint doctor` shows more."
+        )
 
 
 def _words(
@@ -527,7 +533,9 @@ def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[di
     """Return the files of tests that are all in one file; it is renamed, in the selection too."""
     files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=path))
     selected = frozenset(entrypoint.selected)
-    words = [moved.target + word.removeprefix(path) if word in selected else word for word in entrypoint.arguments]
+    words = [
+        moved.target + word.removeprefix(path) if word in selected else word for word in entrypoint.arguments
+    ]
     return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
 
 

@@ -156,7 +156,9 @@ READING_PROGRAMS = ("bash", "sh", *sorted(READING))
 _READING_PATH = "/usr/bin:/bin"
 
 
-def shell_invocation(command: str, places: MountPaths, importable: list[str], *, execution: bool) -> Invocation:
+def shell_invocation(
+    command: str, places: MountPaths, importable: list[str], *, execution: bool
+) -> Invocation:
     """Return the call of bash: with the repository's Python available, or for read-only commands.
 
     Without execution, brace expansion is off too: it could produce words that the rules never checked, and
@@ -165,7 +167,9 @@ def shell_invocation(command: str, places: MountPaths, importable: list[str], *,
     environment = plain_environment(places, 0)
     if execution:
         environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        return Invocation(("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment)
+        return Invocation(
+            ("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment
+        )
     # No path of the environment: such a command finds no interpreter (decision 0040).
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

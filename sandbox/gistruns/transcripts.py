@@ -77,7 +77,9 @@ class TestsTranscript:
         """Return what the run proves; what was tampered with proves nothing,
         however it ended (decision 0023).
         """
-        tampered = next((str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), "")
+        tampered = next(
+            (str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), ""
+        )
         if tampered:
             return Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")
         ids = {note.get("id") for note in outcomes}
@@ -186,11 +188,15 @@ class ProgramTranscript:
         if len(ends) > 1:
             return Conclusion(RunStatus.INVALID, "The program reported its end more than once.")
         if self.status is None:
-            return Conclusion(RunStatus.CRASHED, f"The run ended with status {ended.exit_code} before its report.")
+            return Conclusion(
+                RunStatus.CRASHED, f"The run ended with status {ended.exit_code} before its report."
+            )
         if self.status < 0:
             return Conclusion(RunStatus.CRASHED, f"The program was ended by signal {-self.status}.")
         if not ends:
-            return Conclusion(RunStatus.CRASHED, f"The program left with status {self.status} before its end.")
+            return Conclusion(
+                RunStatus.CRASHED, f"The program left with status {self.status} before its end."
+            )
         # Python itself leaves with 1 after an exception: another status says that it did not end by this one.
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."

@@ -1,9 +1,11 @@
-"""Started inside the isolation, in a source tree: asks its build backend for metadata or for a wheel (PEP 517).
+"""Started inside the isolation, in a source tree: asks its build backend for metadata or for a wheel (PEP
+517).
 
-Its one argument is a JSON object: `backend` (`module` or `module:object`), `path` (folders of the tree that contain
-it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's own requirements are installed already). The
-results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON: `requires`, a list that must be installed
-before anything else is possible; or `file`, a name, then its bytes as `part` in base64, and `end`.
+Its one argument is a JSON object: `backend` (`module` or `module:object`), `path` (folders of the tree that
+contain it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's own requirements are
+installed already). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON:
+`requires`, a list that must be installed before anything else is possible; or `file`, a name, then its bytes
+as `part` in base64, and `end`.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def _answer(order: dict[str, Any], answers: IO[bytes]) -> None:
 
 
 def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
-    """Call a hook in a process of its own, as PEP 517 requires, and return its result; None for a missing hook."""
+    """Call a hook in a process of its own, as PEP 517 requires, and return its result; None for a missing
+    hook.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

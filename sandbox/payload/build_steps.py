@@ -1,7 +1,8 @@
 """Runs a task's build steps in the workspace, then becomes the command that follows.
 
-Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. They do not get the result pipe or the names of
-ours, and their standard input is empty; the first that fails ends the run, which then reports that it could not start.
+Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. They do not get the result pipe or the
+names of ours, and their standard input is empty; the first that fails ends the run, which then reports that
+it could not start.
 """
 
 import json
@@ -17,7 +18,9 @@ def main() -> None:
     own = {name: value for name, value in os.environ.items() if not name.startswith("GISTPOINT_")}
     for step in json.loads(sys.argv[1]):
         print("build step: " + step, file=sys.stderr, flush=True)
-        status = subprocess.run(["/bin/sh", "-c", step], env=own, stdin=subprocess.DEVNULL, check=False).returncode
+        status = subprocess.run(
+            ["/bin/sh", "-c", step], env=own, stdin=subprocess.DEVNULL, check=False
+        ).returncode
         if status:
             print("the build step ended with status " + str(status), file=sys.stderr, flush=True)
             raise SystemExit(FAILED)

@@ -1,8 +1,9 @@
 """pytest plugin that records the arguments of calls of given functions; runs in the target's interpreter.
 
-The order has the `ids` of the tests to run, the `targets` (path, name, first and last line) and `most`, the number of
-different calls that are kept of each. Records over the pipe: `call` (the number of the target, the module, the pickled
-arguments in the order of the signature, its shape), `passed_over` (calls whose arguments could not be kept), `finish`.
+The order has the `ids` of the tests to run, the `targets` (path, name, first and last line) and `most`, the
+number of different calls that are kept of each. Records over the pipe: `call` (the number of the target, the
+module, the pickled arguments in the order of the signature, its shape), `passed_over` (calls whose arguments
+could not be kept), `finish`.
 """
 
 from __future__ import annotations

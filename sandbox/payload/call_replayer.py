@@ -1,14 +1,15 @@
-"""Calls a function of the repository with given arguments and reports what it did; runs in the target's interpreter.
+"""Calls a function of the repository with given arguments and reports what it did; runs in the target's
+interpreter.
 
-The order has the `path`, `module` and `qualname` of the function, the `shape` of its signature, the recorded `calls`
-(pickled arguments), the `inputs` to call it with (the number of a call, or encoded arguments), `limit_s` for each call,
-and `describe`: whether the recorded arguments are reported as encoded values. Records: `described`, `outcome`,
-`problem` (why nothing can be called), `finish`.
+The order has the `path`, `module` and `qualname` of the function, the `shape` of its signature, the recorded
+`calls` (pickled arguments), the `inputs` to call it with (the number of a call, or encoded arguments),
+`limit_s` for each call, and `describe`: whether the recorded arguments are reported as encoded values.
+Records: `described`, `outcome`, `problem` (why nothing can be called), `finish`.
 
-An encoded value is a list whose first member says what it is: `n` None, `b` a truth value, `i` a whole number in
-decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list, tuple, set or
-frozenset of encoded values, `d` a dictionary of pairs, and `o` any other object: the call it was recorded in, the way
-to it, and the name of its class.
+An encoded value is a list whose first member says what it is: `n` None, `b` a truth value, `i` a whole number
+in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
+tuple, set or frozenset of encoded values, `d` a dictionary of pairs, and `o` any other object: the call it
+was recorded in, the way to it, and the name of its class.
 """
 
 from __future__ import annotations
@@ -161,13 +162,18 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     if isinstance(value, BaseException):
         return f"{_name(kind)}{canonical(value.args, depth + 1, inner)}"
     if hasattr(value, "__next__"):
-        return f"<yields {', '.join(canonical(part, depth + 1, inner) for part in itertools.islice(value, _ITEMS))}>"
+        return (
+            "<yields"
+            f" {', '.join(canonical(part, depth + 1, inner) for part in itertools.islice(value, _ITEMS))}>"
+        )
     return f"{_name(kind)}({_state(value, depth, inner)})"
 
 
 def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
     if type(value) is dict:
-        pairs = [f"{canonical(k, depth + 1, above)}: {canonical(v, depth + 1, above)}" for k, v in value.items()]
+        pairs = [
+            f"{canonical(k, depth + 1, above)}: {canonical(v, depth + 1, above)}" for k, v in value.items()
+        ]
         return f"{{{', '.join(sorted(pairs))}}}"
     parts = [canonical(part, depth + 1, above) for part in value]
     if type(value) in (list, tuple):
@@ -301,7 +307,9 @@ def main() -> int:
         put("described", call=number, values=described)
     for number, given in enumerate(order["inputs"]):
         try:
-            values = arguments.of_call(given) if isinstance(given, int) else [arguments.decoded(v) for v in given]
+            values = (
+                arguments.of_call(given) if isinstance(given, int) else [arguments.decoded(v) for v in given]
+            )
         except BaseException as error:
             put("outcome", input=number, kind="lost", shown=type(error).__name__, hash="")
             continue

@@ -1,7 +1,8 @@
-"""Pickles arguments of recorded calls, functions that no module has by name among them; the target's interpreter.
+"""Pickles arguments of recorded calls, functions that no module has by name among them; the target's
+interpreter.
 
-Such a function, a lambda or one defined in a test, is kept as its code with what it closes over, and gets the globals
-of its module again. Only the interpreter that pickled it can read it.
+Such a function, a lambda or one defined in a test, is kept as its code with what it closes over, and gets the
+globals of its module again. Only the interpreter that pickled it can read it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def _state(function: Any, closure: tuple[Any, ...]) -> dict[str, Any]:
 def made_function(code: bytes, module: str, name: str, cells: int) -> Any:
     """Return a function of a module, its cells still empty."""
     names = importlib.import_module(module).__dict__
-    return types.FunctionType(marshal.loads(code), names, name, None, tuple(types.CellType() for _ in range(cells)))
+    return types.FunctionType(
+        marshal.loads(code), names, name, None, tuple(types.CellType() for _ in range(cells))
+    )
 
 
 def set_state(function: Any, state: dict[str, Any]) -> None:

@@ -1,10 +1,11 @@
-"""Record which functions call which while a test suite runs. Runs inside the target's interpreter, as a pytest plugin.
+"""Record which functions call which while a test suite runs. Runs inside the target's interpreter, as a
+pytest plugin.
 
-Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are recorded, and `GISTPOINT_CALLS_OUT`, the file
-that the record is written to (the format is described in `gistpoint.core.callgraph`). A call is recorded
-if both ends are files below the root and only C code is between them. Starting a generator counts, resuming it does
-not. Child processes are not recorded. Without the second variable nothing starts by itself, and another tracer calls
-`note`.
+Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are recorded, and `GISTPOINT_CALLS_OUT`,
+the file that the record is written to (the format is described in `gistpoint.core.callgraph`). A call is
+recorded if both ends are files below the root and only C code is between them. Starting a generator counts,
+resuming it does not. Child processes are not recorded. Without the second variable nothing starts by itself,
+and another tracer calls `note`.
 """
 
 from __future__ import annotations
@@ -32,13 +33,17 @@ def is_inside(code: CodeType) -> bool:
     known = known_inside.get(id(code))
     if known is None:
         _codes[id(code)] = code
-        file = code.co_filename  # a name in brackets is not a file, though it looks like one of the current folder
+        file = (
+            code.co_filename
+        )  # a name in brackets is not a file, though it looks like one of the current folder
         known = known_inside[id(code)] = not file.startswith("<") and os.path.realpath(file).startswith(_ROOT)
     return known
 
 
 def note(frame: FrameType) -> None:
-    """Record the call that made `frame`, whose code comes from below the root; resuming a generator does not count."""
+    """Record the call that made `frame`, whose code comes from below the root; resuming a generator does not
+    count.
+    """
     code, back = frame.f_code, frame.f_back
     if code.co_flags & _GENERATOR and frame.f_lasti > (starts.get(id(code)) or _first_instruction(code)):
         return
@@ -60,7 +65,9 @@ starts: dict[int, int] = {}
 
 
 def _first_instruction(code: CodeType) -> int:
-    """Return the offset of the last instruction that may run before a call of the generator `code` counts as begun."""
+    """Return the offset of the last instruction that may run before a call of the generator `code` counts as
+    begun.
+    """
     import dis
 
     found = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)
@@ -84,7 +91,9 @@ def _start_monitoring() -> None:
 
 
 def start() -> None:
-    """Begin to record, in this thread and those that it starts; the record is written when the interpreter ends."""
+    """Begin to record, in this thread and those that it starts; the record is written when the interpreter
+    ends.
+    """
     atexit.register(write)
     if hasattr(sys, "monitoring"):
         _start_monitoring()
@@ -95,7 +104,9 @@ def start() -> None:
 
 def rows() -> list[list[str | int]]:
     """Return the recorded calls, in a stable order."""
-    return sorted([*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items()))
+    return sorted(
+        [*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items())
+    )
 
 
 def write() -> None:

@@ -1,8 +1,9 @@
 """Reports which code of the repository runs in processes that tests start; is `sitecustomize` on their path.
 
-Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. To that file it adds, as a line of JSON, a list `[test,
-path, line, qualname]` for each code object below `GISTPOINT_CHILD_ROOT` when it is first entered, and one with an empty
-path when an interpreter starts, to show that it was observed. The test is that of `PYTEST_CURRENT_TEST`.
+Does nothing unless `GISTPOINT_CHILD_ENTRIES` names a file. To that file it adds, as a line of JSON, a list
+`[test, path, line, qualname]` for each code object below `GISTPOINT_CHILD_ROOT` when it is first entered, and
+one with an empty path when an interpreter starts, to show that it was observed. The test is that of
+`PYTEST_CURRENT_TEST`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What audit events (PEP 578) say is run, to see whether answers do (decision 113); in the target's interpreter."""
+"""What audit events (PEP 578) say is run, to see whether answers do (decision 113); in the target's
+interpreter.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from typing import Any
 
 _RUNNING = frozenset(("compile", "exec", "import", "pickle.find_class", "marshal.loads", "subprocess.Popen"))
 _RUNNING_PREFIXES = ("os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen")
-_STARTING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen", "code.__new__"))
+_STARTING = frozenset(
+    ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen", "code.__new__")
+)
 _HERE = os.path.dirname(__file__)
 _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
 """Where files of modules are compiled and loaded; those that were there before hold no answer."""
@@ -51,7 +55,8 @@ def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
 def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
     """Whether an event comes from loading a module's file, or from a report that shows the source of a test.
 
-    `began` is when the run began, in seconds since the epoch: a file that is written later may hold an answer.
+    `began` is when the run began, in seconds since the epoch: a file that is written later may hold an
+    answer.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
@@ -64,7 +69,9 @@ def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
     if not any(part in frame.f_code.co_filename for part in _LOADERS):
         return False
     known = frame.f_locals
-    place: Any = arguments[1] if event == "compile" else known.get("source_path") or known.get("bytecode_path")
+    place: Any = (
+        arguments[1] if event == "compile" else known.get("source_path") or known.get("bytecode_path")
+    )
     try:
         return os.stat(place).st_ctime < began
     except (OSError, TypeError, ValueError):

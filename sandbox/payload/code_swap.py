@@ -1,8 +1,8 @@
 """Gives existing functions the code of a changed source, without importing anything again.
 
-A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced. So is that of
-functions made inside of it earlier; those it makes later have the new code anyway. If the source has become longer or
-shorter, the code below it is moved along.
+A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced. So
+is that of functions made inside of it earlier; those it makes later have the new code anyway. If the source
+has become longer or shorter, the code below it is moved along.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ class LiveFunctions:
     def swap(self, path: str, line: int, name: str, source: str) -> None:
         """Give the function `name` of `path`, whose code starts on `line`, its code in `source`.
 
-        `source` defines only that function, below classes that give it its name, on the lines that it will have. Raises
-        `UnfitError`, and then nothing has been swapped. For a file that is not imported yet there is nothing to do.
+        `source` defines only that function, below classes that give it its name, on the lines that it will
+        have. Raises `UnfitError`, and then nothing has been swapped. For a file that is not imported yet
+        there is nothing to do.
         """
         in_file = self.codes.get(path)
         if in_file is None:
             return
-        old = [c for c in in_file.values() if c.co_firstlineno == line and _name_of(c) == name.rpartition(".")[2]]
+        old = [
+            c for c in in_file.values() if c.co_firstlineno == line and _name_of(c) == name.rpartition(".")[2]
+        ]
         if not old:
             raise UnfitError(f"{name} is not to be found in memory")
         swaps: list[tuple[FunctionType, CodeType]] = []
@@ -91,7 +94,9 @@ class LiveFunctions:
 
 
 def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], CodeType]]:
-    """Yield a code object and all those within it, each with the path of names to it; repeated ones have a number."""
+    """Yield a code object and all those within it, each with the path of names to it; repeated ones have a
+    number.
+    """
     yield path, code
     seen: dict[str, int] = {}
     for constant in code.co_consts:
@@ -103,7 +108,9 @@ def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
     """Return the code moved down by `lines`, with all code in it: line tables count from the first line."""
-    constants = tuple(_moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts)
+    constants = tuple(
+        _moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts
+    )
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
 
 
@@ -111,7 +118,9 @@ def _name_of(code: CodeType) -> str:
     return code.co_name
 
 
-def _compiled(old: CodeType, source: str, name: str, kept: Mapping[tuple[str, ...], tuple[str, ...]]) -> CodeType:
+def _compiled(
+    old: CodeType, source: str, name: str, kept: Mapping[tuple[str, ...], tuple[str, ...]]
+) -> CodeType:
     """Return the code of the one function of `source`, which still refers to the variables in `kept`."""
     tree = ast.parse(source)
     if kept:
@@ -122,7 +131,9 @@ def _compiled(old: CodeType, source: str, name: str, kept: Mapping[tuple[str, ..
     except (SyntaxError, ValueError, RecursionError) as error:
         raise UnfitError(f"{name} does not compile on its own: {error}") from error
     for _, code in _nested(found, ()):
-        if _name_of(code) == old.co_name and getattr(code, "co_qualname", "") == getattr(old, "co_qualname", ""):
+        if _name_of(code) == old.co_name and getattr(code, "co_qualname", "") == getattr(
+            old, "co_qualname", ""
+        ):
             return code
     raise UnfitError(f"{name} is not defined as before")
 

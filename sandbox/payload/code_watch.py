@@ -1,12 +1,12 @@
 """Detects code without a source: from a string, from marshalled bytes, from a file that the run itself wrote.
 
-Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is reported, not
-refused: the score compares what a gist does with what the original does.
+Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is
+reported, not refused: the score compares what a gist does with what the original does.
 
-Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be the code of
-the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11 and by a monitoring
-tool after that: its code must be part of code that passed the hook, or have existed before.
-What the environment executes before any watched code has begun is not attributed to the watched code.
+Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
+the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
+and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
+before. What the environment executes before any watched code has begun is not attributed to the watched code.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class CodeWatch:
     """Watches the code that is executed.
 
     `written` are the folders that the run may write, `given` the files put there, `own` those of the watched
-    code: other code is the environment's. `probe` is called at each call of a function in a given file that `suspected`
-    names by a line, or that has no source, until it returns an answer: whether the function equals everything.
+    code: other code is the environment's. `probe` is called at each call of a function in a given file that
+    `suspected` names by a line, or that has no source, until it returns an answer: whether the function
+    equals everything.
     """
 
     def __init__(
@@ -95,7 +96,12 @@ class CodeWatch:
         for found in gc.get_objects():
             if type(found) is FunctionType:
                 self._keep(found.__code__, environment=True)
-        places = [sys.prefix, sys.base_prefix, os.path.dirname(__file__), *(path for path in sys.path if path)]
+        places = [
+            sys.prefix,
+            sys.base_prefix,
+            os.path.dirname(__file__),
+            *(path for path in sys.path if path),
+        ]
         self._roots = tuple({os.path.realpath(path).rstrip(os.sep) + os.sep for path in places})
         sys.addaudithook(self._audit)
         if sys.version_info >= (3, 12):
@@ -180,7 +186,8 @@ class CodeWatch:
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
         """Whether the standard library executes what it wrote itself, of names alone, to make a class.
 
-        `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can be one.
+        `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can
+        be one.
         """
         if not _is_text_of(code, caller):
             return False
@@ -194,10 +201,11 @@ class CodeWatch:
         return False
 
     def _asked(self, caller: FrameType) -> str | None:
-        """Return which function of the environment was called when `caller`, of the environment, has code executed.
+        """Return which function of the environment was called when `caller`, of the environment, has code
+        executed.
 
-        It is the function that the watched code called, or `caller` itself; None for a module of the environment that
-        is being imported.
+        It is the function that the watched code called, or `caller` itself; None for a module of the
+        environment that is being imported.
         """
         frame = caller
         while frame.f_back is not None and self._is_of_environment(frame.f_back):
@@ -230,7 +238,9 @@ class CodeWatch:
         self._note(code, caller)
 
     def _take_in(self, code: CodeType) -> None:
-        """Settle the code of a function that was not part of any executed code; it may be a copy of such code."""
+        """Settle the code of a function that was not part of any executed code; it may be a copy of such
+        code.
+        """
         alike = self._like(code)
         if alike is not None:
             self._keep(code, environment=self.settled.get(id(alike), self._waiting.get(id(alike), False)))
@@ -244,7 +254,9 @@ class CodeWatch:
             for known in self._kept:
                 self._alike.setdefault(_place(known), []).append(known)
         content = _content(code)
-        return next((known for known in self._alike.get(_place(code), ()) if _content(known) == content), None)
+        return next(
+            (known for known in self._alike.get(_place(code), ()) if _content(known) == content), None
+        )
 
     def _note(self, code: CodeType, caller: FrameType | None = None) -> None:
         """Record sourceless code, and who executes it, if that is known."""
@@ -295,7 +307,9 @@ def _is_text_of(code: CodeType, frame: FrameType) -> bool:
     """Whether code is what a function that writes code has written, and not what it was given."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
-        if type(text) is str and any(_code_of(text, code.co_filename, mode) == code for mode in ("eval", "exec")):
+        if type(text) is str and any(
+            _code_of(text, code.co_filename, mode) == code for mode in ("eval", "exec")
+        ):
             return True
     return False
 

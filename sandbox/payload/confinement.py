@@ -1,7 +1,7 @@
 """Landlock and seccomp by system calls alone: restrictions of a process and of all its children.
 
-Imported by `enter.py` if its order asks for it; needs nothing but ctypes. Numbers are those of `linux/landlock.h`;
-the three system calls have one number on all architectures.
+Imported by `enter.py` if its order asks for it; needs nothing but ctypes. Numbers are those of
+`linux/landlock.h`; the three system calls have one number on all architectures.
 """
 
 from __future__ import annotations
@@ -45,20 +45,28 @@ def rights_of(version: int) -> int:
 
 
 def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes) -> None:
-    """Give up access to every file but those of `order`, the network, signals to others, and `program`'s system calls.
+    """Give up access to every file but those of `order`, the network, signals to others, and `program`'s
+    system calls.
 
-    `order` names paths under `read` (files and folders to read and execute), `look` (only to read), `list` (folders
-    whose names may be listed) and `write` (everything is allowed), each as names grouped by folder. A missing path
-    is skipped. Raises `OSError`.
+    `order` names paths under `read` (files and folders to read and execute), `look` (only to read), `list`
+    (folders whose names may be listed) and `write` (everything is allowed), each as names grouped by folder.
+    A missing path is skipped. Raises `OSError`.
     """
     handled = rights_of(version)
     network = _BIND_TCP | _CONNECT_TCP if version >= 4 else 0
     scoped = _ABSTRACT_SOCKETS | _SIGNALS if version >= 6 else 0
     attributes = struct.pack("=QQQ", handled, network, scoped)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
-    ruleset = _checked(_call(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)), "landlock")
+    ruleset = _checked(
+        _call(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)), "landlock"
+    )
     looking = READ_FILE | READ_DIR
-    for kind, rights in (("read", EXECUTE | looking), ("look", looking), ("list", READ_DIR), ("write", handled)):
+    for kind, rights in (
+        ("read", EXECUTE | looking),
+        ("look", looking),
+        ("list", READ_DIR),
+        ("write", handled),
+    ):
         for folder, names in order[kind].items():
             for name in names:
                 _allow(ruleset, os.path.join(folder, name), rights & handled)

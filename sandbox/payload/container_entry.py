@@ -1,16 +1,18 @@
-"""First process of a container: waits for its work on standard input, runs it as another user, reports in frames.
+"""First process of a container: waits for its work on standard input, runs it as another user, reports in
+frames.
 
-Standard input has four bytes (big-endian: the length of a JSON order), the order, a tar for each of its `folders`
-(name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of length, a payload:
-`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed a process for lack of memory. If the
-order has `requests`, the bytes after the tree are passed to the command as its own standard input; if it has `watch`,
-`E` also lists which `folders` of the tree changed and which `paths`.
+Standard input has four bytes (big-endian: the length of a JSON order), the order, a tar for each of its
+`folders` (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of
+length, a payload: `R` result lines, `O` output, `E` how the command ended, `M` the kernel killed a process
+for lack of memory. If the order has `requests`, the bytes after the tree are passed to the command as its own
+standard input; if it has `watch`, `E` also lists which `folders` of the tree changed and which `paths`.
 
-It stays root, without rights except those to change its user and to give files away. The command runs as another user:
-it can neither signal nor trace this process, never holds the descriptor of the frames, and changes only the parts of
-the tree that the order lists: `own` are paths that become its own, `shared` folders to which it may add, each with the
-names that it may not use in it (`reserved`). When this process ends, by itself or because the attached client is gone,
-the kernel ends everything else in the container. It also ends after `ends_after` seconds, or an hour without work.
+It stays root, without rights except those to change its user and to give files away. The command runs as
+another user: it can neither signal nor trace this process, never holds the descriptor of the frames, and
+changes only the parts of the tree that the order lists: `own` are paths that become its own, `shared` folders
+to which it may add, each with the names that it may not use in it (`reserved`). When this process ends, by
+itself or because the attached client is gone, the kernel ends everything else in the container. It also ends
+after `ends_after` seconds, or an hour without work.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ def _unpack(size: int, folder: str) -> None:
                 links.append((member.linkname, path))
             elif member.isfile():
                 content = archive.extractfile(member)
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, member.mode & 0o755)
+                descriptor = os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, member.mode & 0o755
+                )
                 with os.fdopen(descriptor, "wb") as target:
                     if content is not None:
                         shutil.copyfileobj(content, target, 1 << 20)
@@ -86,7 +90,9 @@ def _unpack(size: int, folder: str) -> None:
 
 
 def _lay_out(order: dict[str, Any]) -> None:
-    """Create the command's home and its tree, as root, and change the owner of the parts that the command may write."""
+    """Create the command's home and its tree, as root, and change the owner of the parts that the command may
+    write.
+    """
     user, tree = int(order["user"]), str(order["folder"])
     for folder in (str(order["home"]), tree):
         os.mkdir(folder, 0o755)
@@ -180,7 +186,9 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards the rest of standard input after the order to the command; without `requests` nothing may follow."""
+    """Forwards the rest of standard input after the order to the command; without `requests` nothing may
+    follow.
+    """
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -221,7 +229,12 @@ def _reap(child: int) -> int | None:
 
 
 def _follow(
-    child: int, results: int, output: int, ended: int, requests: int | None, changes: Callable[[], dict[str, Any]]
+    child: int,
+    results: int,
+    output: int,
+    ended: int,
+    requests: int | None,
+    changes: Callable[[], dict[str, Any]],
 ) -> NoReturn:
     kinds = {results: b"R", output: b"O"}
     poll = select.poll()
@@ -267,7 +280,10 @@ def _watched(tree: str) -> Callable[[], dict[str, Any]]:
 
     def changes() -> dict[str, Any]:
         after = tree_states.states_of(tree)
-        folders, paths = tree_states.changed_folders(before, after), tree_states.changed_entries(before, after)
+        folders, paths = (
+            tree_states.changed_folders(before, after),
+            tree_states.changed_entries(before, after),
+        )
         return {"writes": {"folders": folders, "paths": paths}}
 
     return changes

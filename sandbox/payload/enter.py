@@ -1,10 +1,11 @@
-"""Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the command.
+"""Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the
+command.
 
-Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`, `arguments`,
-`environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0) and, if the kernel is
-to confine the command, `confine` (`version`, `filter` in hexadecimal, and the paths of `confinement.confine`).
-With `supervise` it stays as the parent of the command, outside of its confinement, and ends every process that the
-command leaves, including those in sessions of their own.
+Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`,
+`arguments`, `environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0)
+and, if the kernel is to confine the command, `confine` (`version`, `filter` in hexadecimal, and the paths of
+`confinement.confine`). With `supervise` it stays as the parent of the command, outside of its confinement,
+and ends every process that the command leaves, including those in sessions of their own.
 """
 
 from __future__ import annotations

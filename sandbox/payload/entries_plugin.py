@@ -1,10 +1,12 @@
-"""pytest plugin that records which tests enter which code of the repository; runs in the target's interpreter.
+"""pytest plugin that records which tests enter which code of the repository; runs in the target's
+interpreter.
 
-The `ids` of the order are the tests to run. A function is entered when its code starts to run, in any thread; a
-fixture that several tests share counts for all of them, whichever set it up. Records over the pipe: `collected`, `test`
-(one ended), and at the end `codes` (place of each code object, by number), `entered` (the numbers of a test),
-`imported` (number, file whose top level was running, or none), `children` (lines of `child_entries`), `opaque` (tests
-that started unobserved interpreters), `calls` (rows of `calltrace`), `finish`.
+The `ids` of the order are the tests to run. A function is entered when its code starts to run, in any thread;
+a fixture that several tests share counts for all of them, whichever set it up. Records over the pipe:
+`collected`, `test` (one ended), and at the end `codes` (place of each code object, by number), `entered` (the
+numbers of a test), `imported` (number, file whose top level was running, or none), `children` (lines of
+`child_entries`), `opaque` (tests that started unobserved interpreters), `calls` (rows of `calltrace`),
+`finish`.
 """
 
 from __future__ import annotations
@@ -185,7 +187,9 @@ class Entries:
         self.of_tests.setdefault(item.nodeid, set()).update(watch.current)
         info = getattr(item, "_fixtureinfo", None)
         named = info.name2fixturedefs if info is not None else {}
-        self.users.setdefault(item.nodeid, set()).update(fixture for found in named.values() for fixture in found)
+        self.users.setdefault(item.nodeid, set()).update(
+            fixture for found in named.values() for fixture in found
+        )
         self.put("test", id=item.nodeid, seconds=round(time.perf_counter() - began, 4))
         self.test = ""
         return done
@@ -204,7 +208,9 @@ class Entries:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Generator[None, object, object]:
-        """Count the entries of a shared fixture's teardown for all tests that use it, not only for the last one."""
+        """Count the entries of a shared fixture's teardown for all tests that use it, not only for the last
+        one.
+        """
         self.finalised.clear()
         outer, self.watch.current = self.watch.current, set()
         try:
@@ -256,11 +262,18 @@ def _is_ours(found: object) -> bool:
 
 
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a started program may be an interpreter: by its name or first line, or because a shell may hide one."""
+    """Whether a started program may be an interpreter: by its name or first line, or because a shell may hide
+    one.
+    """
     words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))
-    if event == "os.system" or "python" in name or name == sys.executable or os.path.basename(name) in ("sh", "bash"):
+    if (
+        event == "os.system"
+        or "python" in name
+        or name == sys.executable
+        or os.path.basename(name) in ("sh", "bash")
+    ):
         return True
     try:
         with open(name, "rb") as file:

@@ -1,8 +1,9 @@
-"""Detects fakes: functions that would accept anything in a comparison, and objects in place of the codebase's modules.
+"""Detects fakes: functions that would accept anything in a comparison, and objects in place of the codebase's
+modules.
 
-The first are asked by the code watch as they begin; the second are looked for under the names by which code refers to
-modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its definitions. Any other
-object is reported by its kind; the score decides whether it is a fake.
+The first are asked by the code watch as they begin; the second are looked for under the names by which code
+refers to modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its
+definitions. Any other object is reported by its kind; the score decides whether it is a fake.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _VARIABLE = 0x04
 def equals_anything(frame: FrameType) -> bool | None:
     """Return whether the function that begins in `frame` reports itself equal to everything.
 
-    None if the function is not tested: it is if it was called by its name for `==`, `in` or `isinstance`, or by the
-    interpreter for an operator of its caller. Its last argument is the other operand; it is called again with others.
+    None if the function is not tested: it is if it was called by its name for `==`, `in` or `isinstance`, or
+    by the interpreter for an operator of its caller. Its last argument is the other operand; it is called
+    again with others.
     """
     code = frame.f_code
     if code.co_flags & _GENERATOR or not (code.co_argcount or code.co_flags & _VARIABLE):
@@ -42,7 +44,9 @@ def _is_operand(caller: FrameType | None) -> bool:
         if instruction.offset == caller.f_lasti:
             return instruction.opname == "CONTAINS_OP" or (
                 instruction.opname == "COMPARE_OP"
-                and ("==" in instruction.argrepr or instruction.argrepr in ("in", "not in"))  # before Python 3.9
+                and (
+                    "==" in instruction.argrepr or instruction.argrepr in ("in", "not in")
+                )  # before Python 3.9
             )
     return False
 
@@ -132,7 +136,9 @@ def _asked(module: object, attribute: str) -> object:
 
 
 def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
-    """Describe an object in a few words; empty for the gist itself and for a namespace of its own definitions."""
+    """Describe an object in a few words; empty for the gist itself and for a namespace of its own
+    definitions.
+    """
     if found is itself and type(found) is ModuleType:
         return ""
     if type(found) is SimpleNamespace:
@@ -161,14 +167,18 @@ def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) 
 
 
 def _code_name(function: FunctionType, itself: object) -> str:
-    """Return the qualified name of a function's code; before Python 3.11 its name, in brackets unless on top level."""
+    """Return the qualified name of a function's code; before Python 3.11 its name, in brackets unless on top
+    level.
+    """
     code = function.__code__
     top = getattr(getattr(itself, code.co_name, None), "__code__", None) is code
     return getattr(code, "co_qualname", code.co_name if top else f"<{code.co_name}>")
 
 
 def _is_of_top_level(value: object, itself: object) -> bool:
-    """Whether a function, a class or an object's class is at the gist's top level: part of a block that is counted."""
+    """Whether a function, a class or an object's class is at the gist's top level: part of a block that is
+    counted.
+    """
     if type(value) is FunctionType:
         name, module = _code_name(value, itself), value.__globals__.get("__name__")
     else:
@@ -182,7 +192,12 @@ def _is_of_elsewhere(value: object, itself: object) -> bool:
         module, name = sys.modules.get(value.__module__), getattr(value, "__name__", None)
     except Exception:
         return False
-    return module is not None and module is not itself and isinstance(name, str) and vars(module).get(name) is value
+    return (
+        module is not None
+        and module is not itself
+        and isinstance(name, str)
+        and vars(module).get(name) is value
+    )
 
 
 def _names(kind: type) -> tuple[str, str]:

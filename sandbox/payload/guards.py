@@ -1,7 +1,8 @@
-"""Guards of a run: each refuses something for good, by an audit hook that can't be removed, and records the attempts.
+"""Guards of a run: each refuses something for good, by an audit hook that can't be removed, and records the
+attempts.
 
-They don't see what child processes and native code do: if that matters, the codebase must not be present at all, and
-the isolation has to close the network.
+They don't see what child processes and native code do: if that matters, the codebase must not be present at
+all, and the isolation has to close the network.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ class ImportBlocker:
     `report` is called with `import`, `read` or `preloaded`, and a name, at the first of each event.
     """
 
-    def __init__(self, owned: Iterable[str], forbidden: Iterable[str], report: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, owned: Iterable[str], forbidden: Iterable[str], report: Callable[[str, str], None]
+    ) -> None:
         self.owned = frozenset(owned)
         self.forbidden = tuple(sorted({os.path.realpath(path) for path in forbidden}))
         self._report = report
@@ -83,7 +86,8 @@ _AGAIN, _UNREACHABLE = -3, 101
 
 
 class NetworkGuard:
-    """Raises the errors of an isolated run, under every isolation: no name resolves, and no network is reachable.
+    """Raises the errors of an isolated run, under every isolation: no name resolves, and no network is
+    reachable.
 
     Loopback addresses and Unix sockets stay open. `report` is called with `network` and each address once.
     """

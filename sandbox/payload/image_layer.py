@@ -1,8 +1,9 @@
 """Prepares a foreign image for runs, as root in a container of it: `python image_layer.py ORDER REPORT`.
 
-ORDER is a JSON object with `workdir`, the folder of the repository, and `user`, the number of the user who runs
-commands. Installations that lead into that folder are removed, the folder is emptied, the user is made known. REPORT
-is the file that then says, as a JSON object, what was found: see `main`; after a failure it has only `error`.
+ORDER is a JSON object with `workdir`, the folder of the repository, and `user`, the number of the user who
+runs commands. Installations that lead into that folder are removed, the folder is emptied, the user is made
+known. REPORT is the file that then says, as a JSON object, what was found: see `main`; after a failure it has
+only `error`.
 """
 
 from __future__ import annotations
@@ -92,7 +93,11 @@ class Links:
                 self._remove(path)
         for name in sorted(os.listdir(folder)):  # what no .pth has named
             path = os.path.join(folder, name)
-            if name.startswith("__editable__") and os.path.isfile(path) and self.workdir.named_in(_text(path)):
+            if (
+                name.startswith("__editable__")
+                and os.path.isfile(path)
+                and self.workdir.named_in(_text(path))
+            ):
                 self._remove(path)
 
     def is_editable(self, info: str) -> bool:
@@ -113,7 +118,11 @@ class Links:
             if _IMPORT.match(line):
                 if not self._starts_link(line, folder):
                     kept.append(line)
-            elif line.strip() and not line.startswith("#") and self.workdir.holds(os.path.join(folder, line.strip())):
+            elif (
+                line.strip()
+                and not line.startswith("#")
+                and self.workdir.holds(os.path.join(folder, line.strip()))
+            ):
                 self.add_root(os.path.join(folder, line.strip()))
             else:
                 kept.append(line)
@@ -253,9 +262,9 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Do it, and write the report.
 
-    It has `version` (`3.9`) and `full_version`, `distributions` (name, version, requires, entry_points, own), the
-    `roots` below the workdir from which packages were imported, the files that were `removed` or changed, and the names
-    that are `importable` from elsewhere, with their paths.
+    It has `version` (`3.9`) and `full_version`, `distributions` (name, version, requires, entry_points, own),
+    the `roots` below the workdir from which packages were imported, the files that were `removed` or changed,
+    and the names that are `importable` from elsewhere, with their paths.
     """
     try:
         report = prepared(json.loads(sys.argv[1]))

@@ -1,13 +1,13 @@
 """Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, ORDER being a JSON object.
 
-Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (what the program finds in
-sys.argv[0], if that is not its file), `path` (put first on sys.path),
-`lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
-`forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
-`observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for
-tests, which takes its own order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests
-as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `begin` being the first and `end`
-the last.
+Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (what the program
+finds in sys.argv[0], if that is not its file), `path` (put first on sys.path), `lines` (file whose lines are
+recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and `forbidden` (see `guards`),
+`written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`), `observed` (see
+`operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests,
+which takes its own order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for
+tests as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `begin` being the
+first and `end` the last.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ class Measures:
         """Install the guards and the watch."""
         guards, event = _sibling("guards"), self._notes.event
         if self._order.get("owned") or self._order.get("forbidden"):
-            guards.ImportBlocker(self._order.get("owned", ()), self._order.get("forbidden", ()), event).install()
+            guards.ImportBlocker(
+                self._order.get("owned", ()), self._order.get("forbidden", ()), event
+            ).install()
         guards.NetworkGuard(event).install()
         self._watch.install()
         if self.operands is not None:

@@ -1,9 +1,11 @@
-"""Records the classes of the objects by which a test is decided: what it compares, passes on, and asks for its truth.
+"""Records the classes of the objects by which a test is decided: what it compares, passes on, and asks for
+its truth.
 
-The test's own code says where that happens. So its functions get code in which every value that it uses is passed to
-this module first; the values stay what they are, and none of them is asked for anything: an object can't lie about its
-class to `type`, and its parts are those that the garbage collector sees. A run with this code only reports what it saw:
-its outcome does not count, because a few libraries read the code of their callers (decision 0123).
+The test's own code says where that happens. So its functions get code in which every value that it uses is
+passed to this module first; the values stay what they are, and none of them is asked for anything: an object
+can't lie about its class to `type`, and its parts are those that the garbage collector sees. A run with this
+code only reports what it saw: its outcome does not count, because a few libraries read the code of their
+callers (decision 0123).
 """
 
 from __future__ import annotations
@@ -24,8 +26,27 @@ from typing import TYPE_CHECKING, Any
 _HEAP_TYPE = 1 << 9
 _MOST_CLASSES, _MOST_OBJECTS, _MOST_ASKED, _DEPTH = 1000, 500_000, 500, 6
 _NAME = 300
-_PLAIN = {type(None), bool, int, float, complex, str, bytes, bytearray, range, type(...), type(NotImplemented)}
-_CLOSED = (FunctionType, types.BuiltinFunctionType, ModuleType, CodeType, types.FrameType, types.TracebackType)
+_PLAIN = {
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    range,
+    type(...),
+    type(NotImplemented),
+}
+_CLOSED = (
+    FunctionType,
+    types.BuiltinFunctionType,
+    ModuleType,
+    CodeType,
+    types.FrameType,
+    types.TracebackType,
+)
 """Objects whose parts say nothing about what they are equal to, and lead everywhere."""
 _FUNCTIONS = (FunctionType, types.BuiltinFunctionType)
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
@@ -73,7 +94,9 @@ SPECIALS = frozenset(
         "format",
     ]
 )
-"""What a class defines to have a say in a comparison, an arithmetical check, a test for a class, or its own text."""
+"""What a class defines to have a say in a comparison, an arithmetical check, a test for a class, or its own
+text.
+"""
 
 _TEXTS = {"__str__", "__repr__", "__format__"}
 
@@ -97,7 +120,9 @@ class Operands:
         self._functions: dict[tuple[int, str], object] = {}
 
     def prepare(self) -> list[CodeType]:
-        """Learn the classes of the environment before the gist is there; return the code that the run may execute."""
+        """Learn the classes of the environment before the gist is there; return the code that the run may
+        execute.
+        """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
         for owner in _modules():
@@ -136,18 +161,23 @@ class Operands:
                 tree = ast.parse(example.source)
             except SyntaxError:
                 continue
-            changed = _Passing(lambda: ast.Name(deep, ast.Load()), lambda: ast.Name(shallow, ast.Load())).visit(tree)
+            changed = _Passing(
+                lambda: ast.Name(deep, ast.Load()), lambda: ast.Name(shallow, ast.Load())
+            ).visit(tree)
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
     def look(self, names: dict[str, Any]) -> None:
         """Note which functions of the libraries are replaced, by now, for a test with these names.
 
-        In a module that the test names, nothing else may stand in their places; in all others, no code of the gist.
+        In a module that the test names, nothing else may stand in their places; in all others, no code of the
+        gist.
         """
         reached = {id(value) for value in names.values()}
         for owner in filter(self._is_of_a_library, _modules()):
             for name, value in list(vars(owner).items()):
-                if self._is_of_the_gist(value) or (id(owner) in reached and self._is_another(owner, name, value)):
+                if self._is_of_the_gist(value) or (
+                    id(owner) in reached and self._is_another(owner, name, value)
+                ):
                     self._note_replaced(f"{owner.__name__}.{name}")
         for name in {*names} & {*vars(builtins)}:
             if name[:2] != "__" and names[name] is not vars(builtins)[name]:
@@ -198,7 +228,10 @@ class Operands:
     def _look(self, value: object, depth: int) -> None:
         try:
             self._walk(value, depth)
-        except (RuntimeError, MemoryError):  # the collector's view changed meanwhile, or the stack is at its end
+        except (
+            RuntimeError,
+            MemoryError,
+        ):  # the collector's view changed meanwhile, or the stack is at its end
             self._note(type(value))
 
     def _walk(self, value: object, depth: int) -> None:
@@ -216,7 +249,9 @@ class Operands:
                 for referent in _behind(found):
                     self._note(type(referent))
             elif left and self._left > 0 and not issubclass(kind, _CLOSED):
-                parts = [one for one in gc.get_referents(found) if id(one) not in seen and type(one) not in _PLAIN]
+                parts = [
+                    one for one in gc.get_referents(found) if id(one) not in seen and type(one) not in _PLAIN
+                ]
                 self._left -= len(parts) + 1
                 seen.update(map(id, parts))
                 waiting += [(one, left - 1) for one in parts if one is not kind]
@@ -242,7 +277,9 @@ class Operands:
         module, name = _names(kind)
         inner = type.__dict__["__dict__"].__get__(kind)
         own = [
-            [one, *self._origin(kind, one, inner[one])] for one in sorted(SPECIALS & {*inner}) if inner[one] is not None
+            [one, *self._origin(kind, one, inner[one])]
+            for one in sorted(SPECIALS & {*inner})
+            if inner[one] is not None
         ]
         is_plain = all(how == "environment" for _, how, _ in own)
         if self._is_library(module) and (is_plain or self._is_class_of_a_mock(kind)):
@@ -250,8 +287,14 @@ class Operands:
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
     def _origin(self, kind: type, special: str, value: object) -> tuple[str, int]:
-        """Return where what a class has under a special name is from, and its first line if it is in the gist."""
-        if type(value) in (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType):
+        """Return where what a class has under a special name is from, and its first line if it is in the
+        gist.
+        """
+        if type(value) in (
+            types.WrapperDescriptorType,
+            types.MethodDescriptorType,
+            types.GetSetDescriptorType,
+        ):
             return "environment" if _is_inherited(kind, special, value) else "elsewhere", 0
         code = _code_in(value)
         if code is None:
@@ -262,7 +305,9 @@ class Operands:
         return "environment" if is_given else "elsewhere", 0
 
     def _is_class_of_a_mock(self, kind: type) -> bool:
-        """Whether a class is the one that `unittest.mock` makes for each mock; such objects are noted as wild."""
+        """Whether a class is the one that `unittest.mock` makes for each mock; such objects are noted as
+        wild.
+        """
         base = type.__dict__["__bases__"].__get__(kind)[-1]
         known = self._known.get(id(base))
         return known is not None and not known[1] and _is_mock(base) and _names(base) == _names(kind)
@@ -273,7 +318,9 @@ class Operands:
         if type(module) is not ModuleType or name == "__main__":
             return False
         path = getattr(module, "__file__", None)
-        return path is None or (isinstance(path, str) and os.path.dirname(path) != os.path.dirname(self._path))
+        return path is None or (
+            isinstance(path, str) and os.path.dirname(path) != os.path.dirname(self._path)
+        )
 
     def _bound(self, kind: type) -> list[str]:
         """Return the names of the gist's top level that a class is bound to."""
@@ -291,7 +338,9 @@ class Operands:
             self._rows.setdefault(f"wild {module}.{name}", {"names": [name[:_NAME]], "wild": module[:_NAME]})
 
     def _equals_anything(self, value: object, kind: type) -> bool:
-        """Whether the environment's own `==`, written in Python, says yes to values that nothing honest equals."""
+        """Whether the environment's own `==`, written in Python, says yes to values that nothing honest
+        equals.
+        """
         method: Any = None
         for one in type.__dict__["__mro__"].__get__(kind):
             method = method or type.__dict__["__dict__"].__get__(one).get("__eq__")
@@ -347,7 +396,9 @@ def _behind(reference: object) -> list[object]:
 
 
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
-    """Whether a method in C is one of the class or a base; an enumeration takes one text of a base for another."""
+    """Whether a method in C is one of the class or a base; an enumeration takes one text of a base for
+    another.
+    """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
     return same and any(value.__objclass__ is one for one in bases)
@@ -381,7 +432,9 @@ def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dic
             warnings.simplefilter("ignore")
             source = file.read()
             plain = compile(source, path, "exec", dont_inherit=True)
-            tree = _Passing(lambda: ast.Constant(deep), lambda: ast.Constant(shallow), lines).visit(ast.parse(source))
+            tree = _Passing(lambda: ast.Constant(deep), lambda: ast.Constant(shallow), lines).visit(
+                ast.parse(source)
+            )
             changed = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
@@ -399,14 +452,37 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
     """Return code in which texts among the constants are replaced by values, in inner functions as well."""
     constants = [
-        _with_constants(one, values) if isinstance(one, CodeType) else values.get(one, one) if type(one) is str else one
+        _with_constants(one, values)
+        if isinstance(one, CodeType)
+        else values.get(one, one)
+        if type(one) is str
+        else one
         for one in code.co_consts
     ]
     return code.replace(co_consts=tuple(constants))
 
 
-_VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.Await, ast.IfExp, ast.BoolOp, ast.Starred)
-_COLLECTIONS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_VALUES = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Call,
+    ast.BinOp,
+    ast.Await,
+    ast.IfExp,
+    ast.BoolOp,
+    ast.Starred,
+)
+_COLLECTIONS = (
+    ast.List,
+    ast.Tuple,
+    ast.Set,
+    ast.Dict,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Compare: ("left", "comparators"),
     ast.Call: ("args",),
@@ -424,14 +500,17 @@ _DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
     ast.ExceptHandler: ("type",),
     **({ast.Match: ("subject",)} if sys.version_info >= (3, 10) else {}),
 }
-"""The parts of a statement or an expression whose value, with all that is in it, has a say in what the test does."""
+"""The parts of a statement or an expression whose value, with all that is in it, has a say in what the test
+does.
+"""
 
 
 class _Passing(ast.NodeTransformer):
-    """Passes the values in functions that begin on one of `lines`, everywhere without lines, to one of two functions.
+    """Passes the values in functions that begin on one of `lines`, everywhere without lines, to one of two
+    functions.
 
-    `deep` and `shallow` make the nodes that stand for these: what is compared is looked through, and of all else that
-    is used the class is noted.
+    `deep` and `shallow` make the nodes that stand for these: what is compared is looked through, and of all
+    else that is used the class is noted.
     """
 
     def __init__(
@@ -451,7 +530,11 @@ class _Passing(ast.NodeTransformer):
         if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)
-        if not isinstance(found, ast.expr) or not isinstance(found, _VALUES) or isinstance(found, ast.Starred):
+        if (
+            not isinstance(found, ast.expr)
+            or not isinstance(found, _VALUES)
+            or isinstance(found, ast.Starred)
+        ):
             return found
         return found if _is_target(found) else self._passed(found, self._shallow)
 

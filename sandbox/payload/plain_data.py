@@ -1,9 +1,11 @@
-"""Canonical plain data: what calls travel in between two processes (decision 113); runs in the target's interpreter.
+"""Canonical plain data: what calls travel in between two processes (decision 113); runs in the target's
+interpreter.
 
-A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value is a JSON scalar, `["#", number]` for a
-node, or a tagged list for what has no identity of its own (`_ENCODERS`). A node is a container, an object by class name
-and attributes, or something that stays where it is: a function, an iterator or an object that can't travel. Both sides
-know a node by the same number for as long as its call lasts, so a later message holds only the nodes that changed.
+A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value is a JSON scalar, `["#", number]`
+for a node, or a tagged list for what has no identity of its own (`_ENCODERS`). A node is a container, an
+object by class name and attributes, or something that stays where it is: a function, an iterator or an object
+that can't travel. Both sides know a node by the same number for as long as its call lasts, so a later message
+holds only the nodes that changed.
 
 Objects are taken apart and put together without a constructor or a method of theirs.
 """
@@ -165,7 +167,9 @@ class Encoder:
         return ["e", type_name(type(value)), self.value(value._value_, depth), base.__name__ if base else ""]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return what the other side takes where it may not take a value by its name: for a callable one that asks."""
+        """Return what the other side takes where it may not take a value by its name: for a callable one that
+        asks.
+        """
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, PLAIN_BASES) else []
         if not self.side.stands_in(value):
@@ -212,7 +216,13 @@ class Encoder:
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
-        return ["object", type_name(kind), attributes, base.__name__ if held is not None and base else "", held]
+        return [
+            "object",
+            type_name(kind),
+            attributes,
+            base.__name__ if held is not None and base else "",
+            held,
+        ]
 
     def base_contents(self, base: Any, value: Any) -> Value:
         """Return what an object of a class that extends a built-in type holds in it."""
@@ -348,7 +358,9 @@ class Decoder:
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
             self.known(number)
-        ordered = sorted(self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace"))
+        ordered = sorted(
+            self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace")
+        )
         for number in ordered:
             if number not in self.side.kept:
                 self.fill(number, changed=number in before)
@@ -464,7 +476,9 @@ class Decoder:
         if parts or held:
             set_attributes(target, parts)
 
-    def allowed(self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]) -> dict[str, Any]:
+    def allowed(
+        self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return the attributes that an object is to have, of those that a message wants to change."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):

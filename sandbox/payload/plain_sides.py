@@ -1,6 +1,8 @@
-"""What two processes that exchange plain data agree on: names, classes, and what stays where it is (decision 113).
+"""What two processes that exchange plain data agree on: names, classes, and what stays where it is (decision
+113).
 
-Runs in the target's interpreter. Objects are taken apart and put together without a constructor or a method of theirs.
+Runs in the target's interpreter. Objects are taken apart and put together without a constructor or a method
+of theirs.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from typing import Any
 
 
 class CannotTravelError(BaseException):
-    """What a message would have to hold, or holds, is not plain data. No `except Exception` of a test catches it."""
+    """What a message would have to hold, or holds, is not plain data. No `except Exception` of a test catches
+    it.
+    """
 
 
 class Unseen(BaseException):
@@ -36,7 +40,8 @@ class Unseen(BaseException):
 LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
 CONSTANTS: dict[str, object] = {"NotImplemented": NotImplemented, "Ellipsis": Ellipsis}
 FACTORIES: dict[str, Any] = {
-    f"builtins:{kind.__name__}": kind for kind in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
+    f"builtins:{kind.__name__}": kind
+    for kind in (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 }
 """What a dictionary may make its missing values with, whatever the true function was seen to answer with."""
 BY_PARTS: tuple[type, ...] = (
@@ -162,7 +167,9 @@ def set_attributes(value: object, wanted: dict[str, object]) -> None:
 
 
 def base_of(kind: type) -> Any:
-    """Return the built-in type that a class extends: `object` if none does; None if its objects can't be rebuilt."""
+    """Return the built-in type that a class extends: `object` if none does; None if its objects can't be
+    rebuilt.
+    """
     for base in PLAIN_BASES:
         if issubclass(kind, base):
             return base if _makes(kind, base) else None
@@ -199,7 +206,9 @@ def resolved(name: str) -> object:
 
 
 def name_of(value: Any) -> str:
-    """Return `module:qualname` of a class, function, module, logger or enum member; empty if no name leads to it."""
+    """Return `module:qualname` of a class, function, module, logger or enum member; empty if no name leads to
+    it.
+    """
     kind = type(value)
     if kind is types.ModuleType:
         own_name = vars(value).get("__name__", "")
@@ -232,7 +241,9 @@ def _confirmed_name(value: object, module: object, path: str) -> str:
         return ""
     for part in path.split("."):
         found = getattr(found, part, None)
-    same = found is value or (type(value) is types.MethodType and type(found) is types.MethodType and found == value)
+    same = found is value or (
+        type(value) is types.MethodType and type(found) is types.MethodType and found == value
+    )
     return f"{module}:{path}" if same else ""
 
 
@@ -269,7 +280,8 @@ class Singletons:
         file = getattr(module, "__file__", None)
         if type(file) is not str:
             return False
-        # Every import makes `look` ask again about all modules, and resolving a path costs a system call for each part.
+        # Every import makes `look` ask again about all modules, and resolving a path costs a system call for
+        # each part.
         if file not in _REAL_FILES:
             _REAL_FILES[file] = os.path.realpath(file)
         return _REAL_FILES[file].startswith(self.root)
@@ -371,7 +383,9 @@ class ProcessSide:
     """What one of the two processes decides: names, what stays where it is, and what may be taken."""
 
     def __init__(self, step: int, root: str) -> None:
-        """`step` is 1 or -1: the numbers that this side gives count up or down from it. `root` is the tree's folder."""
+        """`step` is 1 or -1: the numbers that this side gives count up or down from it. `root` is the tree's
+        folder.
+        """
         self.step = step
         self.singletons = Singletons(root)
         self.kept: dict[int, object] = {}
@@ -422,7 +436,9 @@ class ProcessSide:
         raise NotImplementedError
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
-        """Whether a message may change what was given: an attribute, named by `key`, or a container of that kind."""
+        """Whether a message may change what was given: an attribute, named by `key`, or a container of that
+        kind.
+        """
         return True
 
     def may_hide(self, value: object, name: str, part: object) -> bool:

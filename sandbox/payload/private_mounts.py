@@ -1,9 +1,11 @@
-"""Started as root before an isolated command: shows it the folders that it needs, then becomes an ordinary user.
+"""Started as root before an isolated command: shows it the folders that it needs, then becomes an ordinary
+user.
 
-Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach, or ""),
-`user`, `arguments` and `parent`. In a mount namespace of its own, each source appears as `place`/INDEX, even if it is
-below a folder that only root may enter. Without a place each one stays at its path: the folders above it that only
-root may enter are covered by empty ones. The namespace, with all of its mounts, ends with the process.
+Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach,
+or ""), `user`, `arguments` and `parent`. In a mount namespace of its own, each source appears as
+`place`/INDEX, even if it is below a folder that only root may enter. Without a place each one stays at its
+path: the folders above it that only root may enter are covered by empty ones. The namespace, with all of its
+mounts, ends with the process.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def _show(libc: ctypes.CDLL, targets: list[tuple[str, str]], covered: set[str]) 
             continue
         os.makedirs(target, mode=0o755, exist_ok=True)
         path = f"/proc/self/fd/{handles[number]}".encode()
-        _check(libc.mount(path, target.encode(), None, _MS_BIND | _MS_REC, None), f"{target} can't be mounted")
+        _check(
+            libc.mount(path, target.encode(), None, _MS_BIND | _MS_REC, None), f"{target} can't be mounted"
+        )
         shown.append(target)
 
 
@@ -57,7 +61,9 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     libc = ctypes.CDLL(None, use_errno=True)
     sources: list[str] = order["sources"]
-    closed = {} if order["place"] else {source: cover for source in sources if (cover := _closed_above(source))}
+    closed = (
+        {} if order["place"] else {source: cover for source in sources if (cover := _closed_above(source))}
+    )
     if order["place"] or closed:
         _check(libc.unshare(_CLONE_NEWNS), "a private mount namespace can't be made")
         _check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts can't be made private")

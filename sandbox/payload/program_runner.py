@@ -1,10 +1,11 @@
-"""Runs a program that is not a test as a child, and reports from outside: `python program_runner.py ORDER COMMAND...`.
+"""Runs a program that is not a test as a child, and reports from outside: `python program_runner.py ORDER
+COMMAND...`.
 
-ORDER is a JSON object with `folder`, where the program starts, `files`, whose hashes are reported, and `stdin`, the
-file that is its standard input; without one it has none. Records go to the descriptor in GISTPOINT_RESULTS, numbered
-by `n`: unchanged `note`s of the child, `stream` (its output), `file`,
-and at last `finish` with the child's exit status from the system. The child does not hold that descriptor and can't
-look into this process.
+ORDER is a JSON object with `folder`, where the program starts, `files`, whose hashes are reported, and
+`stdin`, the file that is its standard input; without one it has none. Records go to the descriptor in
+GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s of the child, `stream` (its output), `file`, and at last
+`finish` with the child's exit status from the system. The child does not hold that descriptor and can't look
+into this process.
 """
 
 from __future__ import annotations

@@ -11,13 +11,17 @@ _LINKS = ("fget", "fset", "fdel", "__func__", "__wrapped__", "func")
 
 
 def the_function(module: Any, qualname: str, path: str) -> Any:
-    """Return the function with this name in this file; `name#2` is the second of that name. Raises `LookupError`."""
+    """Return the function with this name in this file; `name#2` is the second of that name. Raises
+    `LookupError`.
+    """
     plain, _, number = qualname.partition("#")
     *outer, name = plain.split(".")
     holder: Any = module
     for part in outer:
         holder = getattr(holder, part)
-    found = sorted(_below(_held(holder, name), name, path), key=lambda function: function.__code__.co_firstlineno)
+    found = sorted(
+        _below(_held(holder, name), name, path), key=lambda function: function.__code__.co_firstlineno
+    )
     if not found:
         raise LookupError(f"{qualname} is no function that can be called by itself.")
     return found[min(int(number or 1), len(found)) - 1] if number else found[0]
@@ -40,7 +44,11 @@ def _below(found: Any, name: str, path: str) -> Iterator[Any]:
             continue
         seen.add(id(item))
         code = getattr(item, "__code__", None)
-        if code is not None and code.co_name == name and os.path.realpath(code.co_filename).endswith(os.sep + path):
+        if (
+            code is not None
+            and code.co_name == name
+            and os.path.realpath(code.co_filename).endswith(os.sep + path)
+        ):
             yield item
             continue
         queue += [getattr(item, link, None) for link in _LINKS]

@@ -1,12 +1,11 @@
 """pytest plugin that reports a run over a pipe, one JSON object a line; runs in the target's interpreter.
 
-Serves pytest 8 and 9. `begin` reads the order of the run from standard input, removing it from there, before anything
-of the repository is imported. Records, each with a sequence number `n`: `begin` (before that import), `start` (of
-pytest's session), `collect_error`, `items` (ids in chunks), `collected`, `run` (a test begins), `test` (it ended: what
-it raised, as seen before any other plugin, and what was reported), `stray`, `note` (a message of a `kind` from other
-files of ours on this channel), `finish`.
-With a `key` in the order each line begins with a tag, 32 hexadecimal digits and a blank, that depends on all lines
-before it.
+Serves pytest 8 and 9. `begin` reads the order of the run from standard input, removing it from there, before
+anything of the repository is imported. Records, each with a sequence number `n`: `begin` (before that
+import), `start` (of pytest's session), `collect_error`, `items` (ids in chunks), `collected`, `run` (a test
+begins), `test` (it ended: what it raised, as seen before any other plugin, and what was reported), `stray`,
+`note` (a message of a `kind` from other files of ours on this channel), `finish`. With a `key` in the order
+each line begins with a tag, 32 hexadecimal digits and a blank, that depends on all lines before it.
 """
 
 from __future__ import annotations
@@ -81,8 +80,8 @@ def moved_up(fd: int) -> int:
 def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
     """Return a function that writes a record to the pipe, only from this process.
 
-    It keeps private copies of what it needs: the tested code's replacements in other modules do not reach it. The key
-    of a record is deleted once the record is written.
+    It keeps private copies of what it needs: the tested code's replacements in other modules do not reach it.
+    The key of a record is deleted once the record is written.
     """
     high = moved_up(fd)
     os.close(fd)
@@ -109,7 +108,9 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
 
 
 def _private(module: ModuleType) -> Any:
-    """Return a copy of a module of the standard library that is in no table of modules, with builtins of its own."""
+    """Return a copy of a module of the standard library that is in no table of modules, with builtins of its
+    own.
+    """
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -175,12 +176,18 @@ class Results:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.put("start", pytest=pytest.__version__)
-        self.known = _Known.from_parent(session, path=Path(__file__).with_name("test_" + os.urandom(8).hex() + ".py"))
+        self.known = _Known.from_parent(
+            session, path=Path(__file__).with_name("test_" + os.urandom(8).hex() + ".py")
+        )
         self.known.execute(self.sentinels)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        if self.files is not None and collection_path.suffix == ".py" and str(collection_path) not in self.files:
+        if (
+            self.files is not None
+            and collection_path.suffix == ".py"
+            and str(collection_path) not in self.files
+        ):
             return True
         return None
 
@@ -225,7 +232,9 @@ class Results:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         if isinstance(self.index.get(item.nodeid), str):
-            item.config.option.runxfail = False  # one of them must visibly fail as expected; no other test follows
+            item.config.option.runxfail = (
+                False  # one of them must visibly fail as expected; no other test follows
+            )
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.current, self.raised, self.reports, self.text, self.seconds = nodeid, [], [], "", 0.0
@@ -243,7 +252,9 @@ class Results:
             self.inside = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
         if self.inside:  # a subtest's own report
             return (yield)
         held = getattr(item, "_excinfo", None)  # where unittest's cases keep their exception
@@ -267,7 +278,9 @@ class Results:
         elif report.failed:
             self.reports.append(["subtest", "failed", False])
         if report.failed and len(self.text) < _TEXT:
-            self.text = _bounded(self.text + "\n\n" + self.describe(report) if self.text else self.describe(report))
+            self.text = _bounded(
+                self.text + "\n\n" + self.describe(report) if self.text else self.describe(report)
+            )
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         name = self.index.get(nodeid, nodeid)
@@ -308,7 +321,9 @@ class _Known(pytest.Module):
 
 
 class Registering:
-    """Registers `plugin` as pytest is configured, after the first `conftest.py`, under a name that can't be guessed."""
+    """Registers `plugin` as pytest is configured, after the first `conftest.py`, under a name that can't be
+    guessed.
+    """
 
     def __init__(self, plugin: object) -> None:
         self.plugin = plugin
@@ -343,8 +358,9 @@ def _beside(file: str) -> Any:
 def _undisturbed() -> ModuleType:
     """Return the `ast` by which pytest finds the lines of a failure, with a `parse` that retries.
 
-    Python up to 3.12 counts the depth of a tree in one place for all threads: if a thread of the tested code meanwhile
-    dies with a traceback, the whole session would end with `SystemError` (see `core/code/parsing.py`).
+    Python up to 3.12 counts the depth of a tree in one place for all threads: if a thread of the tested code
+    meanwhile dies with a traceback, the whole session would end with `SystemError` (see
+    `core/code/parsing.py`).
     """
     original = ast.parse
 

@@ -1,7 +1,7 @@
 """Runs pytest with a plugin of ours, as `python -m pytest` runs it: `python -m NAME PLUGIN ARGUMENTS...`.
 
-PLUGIN is a file whose `begin` returns what pytest has to register; it reads the order of the run before anything of the
-repository can be imported. Neither this module nor the plugin is in `sys.modules` afterwards.
+PLUGIN is a file whose `begin` returns what pytest has to register; it reads the order of the run before
+anything of the repository can be imported. Neither this module nor the plugin is in `sys.modules` afterwards.
 """
 
 from __future__ import annotations

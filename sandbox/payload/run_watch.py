@@ -1,8 +1,10 @@
-"""Watches a run for what submitted code does in its process; runs in the target's interpreter, Python 3.9 and later.
+"""Watches a run for what submitted code does in its process; runs in the target's interpreter, Python 3.9 and
+later.
 
-`started` sets an audit hook (PEP 578) before anything of the repository is imported, and keeps what pytest, unittest
-and builtins define. An event counts if a frame of the submitted lines is on the stack. What has no event (`f_back`,
-`f_locals`, `__globals__`) is not seen. The hook lies in the process that it watches: code that reaches it can blind it.
+`started` sets an audit hook (PEP 578) before anything of the repository is imported, and keeps what pytest,
+unittest and builtins define. An event counts if a frame of the submitted lines is on the stack. What has no
+event (`f_back`, `f_locals`, `__globals__`) is not seen. The hook lies in the process that it watches: code
+that reaches it can blind it.
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ _ALWAYS = frozenset({
     "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename", "sys.addaudithook",
     "sys.setprofile", "sys.settrace",
 })  # fmt: skip
-_FILES = frozenset({"open", "os.link", "os.listdir", "os.rename", "os.scandir", "os.symlink", "shutil.copyfile"})
+_FILES = frozenset(
+    {"open", "os.link", "os.listdir", "os.rename", "os.scandir", "os.symlink", "shutil.copyfile"}
+)
 _FRAMES = frozenset({
     "__closure__", "__code__", "__defaults__", "__kwdefaults__", "ag_code", "ag_frame", "cr_code", "cr_frame", "f_code",
     "gi_code", "gi_frame", "tb_frame",
 })  # fmt: skip
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
-"""Modules that run code of checked names to make a class, or import a module: what happens below is not told."""
+"""Modules that run code of checked names to make a class, or import a module: what happens below is not told.
+"""
 _MOST, _LONGEST = 100, 160
 
 
@@ -120,7 +125,11 @@ class RunWatch:
         for name, (owner, before) in self._before.items():
             now = _vars(owner).get(name.rpartition(".")[2], missing)
             code = now.__code__ if isinstance(now, FunctionType) else None
-            if (now, code) != before and (now is not before[0] or code is not before[1]) and len(self.found) < _MOST:
+            if (
+                (now, code) != before
+                and (now is not before[0] or code is not before[1])
+                and len(self.found) < _MOST
+            ):
                 self.found.add(f"{name} is replaced as it runs"[:_LONGEST])
 
 

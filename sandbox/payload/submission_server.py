@@ -1,10 +1,11 @@
-"""Answers calls with the submitted functions, in a process that holds no test; runs in the target's interpreter.
+"""Answers calls with the submitted functions, in a process that holds no test; runs in the target's
+interpreter.
 
-The order has the `functions` (`path` and `qualname`). Requests come over standard input after it, one JSON object a
-line; each gets one line over the pipe. `do` of a request is `load`, `forget`, `call`, `apply`, `next`, `throw` or
-`close`, and `return`, `raise` or `stop` for what this process asked for; `re` of an answer is `value`, `raised`,
-`stop`, `callback`, `done` or `unplain`. Nothing that this process says is believed: it can forge only its own answers
-(decision 113).
+The order has the `functions` (`path` and `qualname`). Requests come over standard input after it, one JSON
+object a line; each gets one line over the pipe. `do` of a request is `load`, `forget`, `call`, `apply`,
+`next`, `throw` or `close`, and `return`, `raise` or `stop` for what this process asked for; `re` of an answer
+is `value`, `raised`, `stop`, `callback`, `done` or `unplain`. Nothing that this process says is believed: it
+can forge only its own answers (decision 113).
 """
 
 from __future__ import annotations
@@ -219,7 +220,12 @@ class SubmissionServer:
 
     def send(self, answer: dict[str, Any]) -> None:
         """Write an answer, with what was written, warned and logged since the last one."""
-        beside = {"out": self.out.getvalue(), "err": self.err.getvalue(), "warnings": self.warned, "logs": self.logged}
+        beside = {
+            "out": self.out.getvalue(),
+            "err": self.err.getvalue(),
+            "warnings": self.warned,
+            "logs": self.logged,
+        }
         answer.update((name, value) for name, value in beside.items() if value)
         for stream in (self.out, self.err):
             stream.seek(0)

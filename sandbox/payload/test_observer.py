@@ -1,4 +1,6 @@
-"""A pytest plugin that reports the output and exception of each test, and whether pytest itself was tampered with."""
+"""A pytest plugin that reports the output and exception of each test, and whether pytest itself was tampered
+with.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,14 @@ _NESTED = 8
 
 
 class TestObserver:
-    """Calls `report` with a kind and its fields: `outcome` for each test, and `tampered`; `finish` reports the rest.
+    """Calls `report` with a kind and its fields: `outcome` for each test, and `tampered`; `finish` reports
+    the rest.
 
-    `begin` is called before anything is collected, `measure` with whether tests follow, `look` before and after each
-    test of the file, with the names that it sees and its module. `guard`
-    describes the test in the file at `path`: its lines `first` to `last`, whether it is `decorated`, and
-    `pytest_names`, those that the file imports from pytest, each with the attribute of pytest that it must be bound to,
-    or an empty text for pytest itself. `owned` are the top-level names of the codebase.
+    `begin` is called before anything is collected, `measure` with whether tests follow, `look` before and
+    after each test of the file, with the names that it sees and its module. `guard` describes the test in the
+    file at `path`: its lines `first` to `last`, whether it is `decorated`, and `pytest_names`, those that the
+    file imports from pytest, each with the attribute of pytest that it must be bound to, or an empty text for
+    pytest itself. `owned` are the top-level names of the codebase.
     """
 
     __test__ = False
@@ -39,7 +42,13 @@ class TestObserver:
         guard: Mapping[str, Any],
         owned: Iterable[str],
     ) -> None:
-        self._report, self._begin, self._finish, self._measure, self._look = report, begin, finish, measure, look
+        self._report, self._begin, self._finish, self._measure, self._look = (
+            report,
+            begin,
+            finish,
+            measure,
+            look,
+        )
         self._path, self._guard, self._owned = path, guard, frozenset(owned)
         self._raised: list[str] | None = None
         self._phase = ""
@@ -85,7 +94,9 @@ class TestObserver:
             self.operands.observe_doctest(item.dtest)  # type: ignore[attr-defined]
         if getattr(module, "__file__", None) != self._path:
             return (yield)
-        function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
+        function = self._test_in(
+            getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item)
+        )
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
         if self.operands is not None:
@@ -164,7 +175,10 @@ class TestObserver:
             if getattr(module, name, wanted) is not wanted:
                 self._tell(f"{name} is not that of pytest")
                 return
-        if self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item)) is None:
+        if (
+            self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
+            is None
+        ):
             self._tell(f"{item.name} is not the test that was put in")
 
     def _check_doctest(self, doctest: Any) -> None:
@@ -187,7 +201,11 @@ class TestObserver:
                 continue
             seen.add(id(found))
             code = getattr(found, "__code__", None)
-            if isinstance(code, CodeType) and first <= code.co_firstlineno <= last and code.co_filename == self._path:
+            if (
+                isinstance(code, CodeType)
+                and first <= code.co_firstlineno <= last
+                and code.co_filename == self._path
+            ):
                 return found
             waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
             if self._guard["decorated"]:
@@ -201,7 +219,9 @@ class TestObserver:
 
 
 def _parts() -> Iterator[tuple[Any, str, object, object]]:
-    """Yield the functions and classes of pytest's modules, and the functions of those classes, with their code."""
+    """Yield the functions and classes of pytest's modules, and the functions of those classes, with their
+    code.
+    """
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in ("pytest", "_pytest") or not isinstance(module, ModuleType):
             continue
@@ -234,7 +254,9 @@ def _docstring_sha256(text: object) -> str:
 
 
 def _origin(item: pytest.Item) -> dict[str, Any]:
-    """Return where the code of a test is, and a hash of the data that it was made with, if it was made at run time."""
+    """Return where the code of a test is, and a hash of the data that it was made with, if it was made at run
+    time.
+    """
     doctest = getattr(item, "dtest", None)
     if doctest is not None:
         return {"doctest": _name_of_doctest(doctest)}
@@ -246,7 +268,11 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType):
             path = os.path.realpath(code.co_filename)
-            place = [path[len(root) :].replace(os.sep, "/"), code.co_firstlineno] if path.startswith(root) else None
+            place = (
+                [path[len(root) :].replace(os.sep, "/"), code.co_firstlineno]
+                if path.startswith(root)
+                else None
+            )
             fixed += [_fixed(function, code)] if place else []
         inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
         if inner is None:
@@ -256,8 +282,12 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
 
 
 def _fixed(function: object, code: CodeType) -> str:
-    """Return a hash of the plain data in a function that another one made: what it closes over, and its defaults."""
-    if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(function, "__closure__", None):
+    """Return a hash of the plain data in a function that another one made: what it closes over, and its
+    defaults.
+    """
+    if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(
+        function, "__closure__", None
+    ):
         return ""
     cells = getattr(function, "__closure__", None) or ()
     found = {name: _content(cells[n]) for n, name in enumerate(code.co_freevars)}

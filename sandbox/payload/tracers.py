@@ -1,7 +1,7 @@
 """Traces what runs: the lines of one file, or the calls, functions, files, depth and lines of a codebase.
 
-By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before. Start a tracer before what it traces is imported.
-Lines are physical, 1-based, as the compiler numbers them.
+By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before. Start a tracer before what it traces is
+imported. Lines are physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _BEGINS_WITH_RESUME = "RESUME" in dis.opmap
 class _Tracer:
     """The start and the end of both tracers, and what `sys.settrace` needs.
 
-    Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is `settled`.
+    Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is
+    `settled`.
     """
 
     def __init__(self, see: Callable[[FrameType], None], settled: Container[int]) -> None:
@@ -137,7 +138,8 @@ class LineTracer(_Tracer):
 class EntrypointTracer(_Tracer):
     """Traces a command through the code below `root`, except for `excluded` folders (such as environments).
 
-    `order` has the first execution of each line at the top level of a module, and line 0 after a module has ended.
+    `order` has the first execution of each line at the top level of a module, and line 0 after a module has
+    ended.
     """
 
     def __init__(
@@ -172,7 +174,9 @@ class EntrypointTracer(_Tracer):
         }
 
     def _note_module(self, path: str, names: Mapping[str, Any]) -> None:
-        """Record the dotted name under which a file is run as a module, or that of its spec if it is `__main__`."""
+        """Record the dotted name under which a file is run as a module, or that of its spec if it is
+        `__main__`.
+        """
         spec = names.get("__spec__")
         self.modules.setdefault(path, getattr(spec, "name", None) or names.get("__name__", ""))
 
@@ -188,9 +192,11 @@ class EntrypointTracer(_Tracer):
         return known
 
     def _enter(self, code: CodeType, path: str) -> set[int]:
-        """Count a call; the state of a thread is its depth and how many of its frames are modules being imported.
+        """Count a call; the state of a thread is its depth and how many of its frames are modules being
+        imported.
 
-        Bodies of modules, classes and comprehensions do not count: interpreters differ in how they run the last.
+        Bodies of modules, classes and comprehensions do not count: interpreters differ in how they run the
+        last.
         """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())
@@ -212,7 +218,9 @@ class EntrypointTracer(_Tracer):
         return lines
 
     def _qualname(self, code: CodeType) -> str:
-        """Return the qualified name of a function before Python 3.11, whose code has none: by its place in the file."""
+        """Return the qualified name of a function before Python 3.11, whose code has none: by its place in
+        the file.
+        """
         names = self._names.get(code.co_filename)
         if names is None:
             try:

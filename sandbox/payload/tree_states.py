@@ -1,4 +1,5 @@
-"""The states of all entries of a tree, and their differences; imports only modules that the first process has.
+"""The states of all entries of a tree, and their differences; imports only modules that the first process
+has.
 
 Changes that were undone show too: only root can set when an entry was last changed (its ctime).
 """
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 def states_of(tree: str) -> dict[str, tuple[int, ...]]:
     """Return the states of all entries by their paths, `.` for the tree itself.
 
-    Each ends with the time of its last change; for a folder, adding and removing entries counts as a change. Entries
-    that disappear meanwhile are left out.
+    Each ends with the time of its last change; for a folder, adding and removing entries counts as a change.
+    Entries that disappear meanwhile are left out.
     """
     found: dict[str, tuple[int, ...]] = {}
     for place, folders, files in os.walk(tree):
-        for path in ([place] if place == tree else []) + [os.path.join(place, name) for name in (*folders, *files)]:
+        for path in ([place] if place == tree else []) + [
+            os.path.join(place, name) for name in (*folders, *files)
+        ]:
             try:
                 status = os.lstat(path)
             except OSError:
@@ -46,5 +49,7 @@ def changed_entries(before: States, after: States) -> list[str]:
 
 def changed_folders(before: States, after: States) -> list[str]:
     """Return, sorted, the folders that changed in any way, for example by added or removed entries."""
-    found = [path for path, state in before.items() if stat.S_ISDIR(state[2]) and after.get(path, state) != state]
+    found = [
+        path for path, state in before.items() if stat.S_ISDIR(state[2]) and after.get(path, state) != state
+    ]
     return sorted(found)

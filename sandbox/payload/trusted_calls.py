@@ -1,10 +1,11 @@
-"""pytest plugin of the process that holds the tests, where stubs ask another process; runs in the target's interpreter.
+"""pytest plugin of the process that holds the tests, where stubs ask another process; runs in the target's
+interpreter.
 
-The order adds to that of an ordinary run: `stub` (the module that the stubs of the tree import), `hidden` (files that
-the other process does not have), `learning`, `all_changes`, and by the number of a function `answers` and `writes` (see
-`Learned`). Records, besides those of a run, all of them notes: `ask` (a line for the other process, whose answer comes
-over standard input), `problem` (why a test can't count), `unmade` (an answer wanted to change what the true function
-never changes) and `learned`. See decision 113.
+The order adds to that of an ordinary run: `stub` (the module that the stubs of the tree import), `hidden`
+(files that the other process does not have), `learning`, `all_changes`, and by the number of a function
+`answers` and `writes` (see `Learned`). Records, besides those of a run, all of them notes: `ask` (a line for
+the other process, whose answer comes over standard input), `problem` (why a test can't count), `unmade` (an
+answer wanted to change what the true function never changes) and `learned`. See decision 113.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ else:
     )
 
 _VARARGS, _KEYWORDS = 4, 8
-_TOOLS = frozenset(("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest"))
+_TOOLS = frozenset(
+    ("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest")
+)
 """Packages that the other process does not have, or whose objects belong to the tests."""
 _SHORTEST_TEXT = 3
 _MOST_TEXTS = 2_000
@@ -81,9 +84,13 @@ _MOST_RUNS = 2_000
 
 
 class Learned:
-    """What a function's answers hold, and what it changes: noted while the true function answers, required later."""
+    """What a function's answers hold, and what it changes: noted while the true function answers, required
+    later.
+    """
 
-    def __init__(self, *, learning: bool, answers: list[str], writes: list[str], all_changes: bool = False) -> None:
+    def __init__(
+        self, *, learning: bool, answers: list[str], writes: list[str], all_changes: bool = False
+    ) -> None:
         self.learning = learning
         self.answers = set(answers)
         self.writes = set(writes)
@@ -156,7 +163,9 @@ class TestSide(ProcessSide):
         raise Unseen(f"it raises {name}")
 
     def warning_named(self, name: str) -> type[Warning] | None:
-        """Return the category of a warning; None if it belongs to the tools. Nothing is imported for a strange name."""
+        """Return the category of a warning; None if it belongs to the tools. Nothing is imported for a
+        strange name.
+        """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
         if not name.startswith("builtins:") and not self.learned.holds(name):
@@ -184,7 +193,8 @@ class TestSide(ProcessSide):
     def same_change(self, value: object, key: str) -> Iterator[str]:
         """Yield what else is changed by who makes the same change in another way.
 
-        A list is extended in place, or a longer one is put where it was: into an attribute, or into a container.
+        A list is extended in place, or a longer one is put where it was: into an attribute, or into a
+        container.
         """
         _, attribute, name = key.rpartition(".")
         held = [attributes_of(value).get(name)] if attribute else contained(value)
@@ -200,7 +210,9 @@ class TestSide(ProcessSide):
                     yield f"{type_name(type(holder))}.{own}"
 
     def allowed(self, seen: bool) -> bool:
-        """Whether a change is made: one that the true function was seen to make, or any; note one that is not."""
+        """Whether a change is made: one that the true function was seen to make, or any; note one that is
+        not.
+        """
         self.learned.unmade = self.learned.unmade or not seen
         return seen or self.learned.all_changes
 
@@ -243,7 +255,9 @@ def _is_iterator(value: object) -> bool:
 class StubCalls:
     """The calls of stubs in one run."""
 
-    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], answers: io.BufferedReader) -> None:
+    def __init__(
+        self, order: dict[str, Any], root: str, put: Callable[..., None], answers: io.BufferedReader
+    ) -> None:
         self.put = put
         self.answers = answers
         self.side = TestSide(self, root, order["hidden"])
@@ -291,7 +305,9 @@ class StubCalls:
         return (yield from self.begun(function, request, roots))
 
     def begun(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Make a call that no other encloses, or one that a function of the tests makes while it is called back."""
+        """Make a call that no other encloses, or one that a function of the tests makes while it is called
+        back.
+        """
         if not self.in_test:
             raise self.problem("at_import", "it is called while modules are imported")
         self.numbered += 1
@@ -427,7 +443,9 @@ class StubCalls:
                 self.texts.add(text)
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Audit hook: note that something is run that holds a text of an answer, or that nobody has seen before."""
+        """Audit hook: note that something is run that holds a text of an answer, or that nobody has seen
+        before.
+        """
         if self.reporting:
             return
         if self.in_test:
@@ -458,7 +476,9 @@ class StubCalls:
         if len(self.ran) < _MOST_RUNS:
             self.ran.add(key)
         if not self.learning:
-            self.put("note", kind="problem", reason="runs_text", words=f"{event} of what the controls did not see")
+            self.put(
+                "note", kind="problem", reason="runs_text", words=f"{event} of what the controls did not see"
+            )
 
 
 class _Stop:
@@ -473,7 +493,9 @@ _BESIDE: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str, in
 
 
 def _reply(line: bytes) -> dict[str, Any]:
-    """Return an answer of the other process, which can write anything. Raises `CannotTravelError` if it is none."""
+    """Return an answer of the other process, which can write anything. Raises `CannotTravelError` if it is
+    none.
+    """
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -485,7 +507,9 @@ def _reply(line: bytes) -> dict[str, Any]:
             raise CannotTravelError(f"{name} of the answer is no {kind.__name__}")
     for name, kinds in _BESIDE.items():
         rows = found.get(name, [])
-        if type(rows) is not list or any(type(row) is not list or tuple(map(type, row)) != kinds for row in rows):
+        if type(rows) is not list or any(
+            type(row) is not list or tuple(map(type, row)) != kinds for row in rows
+        ):
             raise CannotTravelError(f"{name} of the answer are none")
     return found
 
@@ -555,7 +579,9 @@ class StubbedRun(Results):
                 self.put("note", kind="forget")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
         """Let pytest compile what it needs to describe a failure."""
         self.calls.reporting = True
         try:
@@ -567,7 +593,10 @@ class StubbedRun(Results):
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Report what the true function's answers hold."""
         if self.calls.learning:
-            learned = [{"answers": sorted(part.answers), "writes": sorted(part.writes)} for part in self.calls.learned]
+            learned = [
+                {"answers": sorted(part.answers), "writes": sorted(part.writes)}
+                for part in self.calls.learned
+            ]
             if len(self.calls.ran) < _MOST_RUNS:
                 learned[0]["runs"] = sorted(self.calls.ran)
             self.put("note", kind="learned", functions=learned)

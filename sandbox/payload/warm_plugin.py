@@ -1,10 +1,12 @@
-"""pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
+"""pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's
+interpreter.
 
-Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64), `swaps`
-and `moves` (see `code_swap`), `select` (numbers of collected tests), `patience` (for each of these, the seconds of
-processor time after which it hangs), `stop_after`, `wall` and `memory`. Answers go over the pipe: `items` and
-`collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run, `unfit` if
-the code can't be swapped, `done` when the tests have finished, then `end`, always last.
+Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64),
+`swaps` and `moves` (see `code_swap`), `select` (numbers of collected tests), `patience` (for each of these,
+the seconds of processor time after which it hangs), `stop_after`, `wall` and `memory`. Answers go over the
+pipe: `items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in
+an ordinary run, `unfit` if the code can't be swapped, `done` when the tests have finished, then `end`, always
+last.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ class Warm(Results):
         self.put("collected", count=len(ids))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
         held = getattr(item, "_excinfo", None) or ()  # where unittest's cases keep their exception
         for raised in (call.excinfo, *held):
             if raised is not None:
@@ -103,7 +107,9 @@ class Warm(Results):
         except TooLargeError:
             self.put("unfit", text="the repository is too large to be put back after each candidate")
             return True
-        session.config.option.tbstyle = "native"  # other styles parse the test's file, which takes longer than the test
+        session.config.option.tbstyle = (
+            "native"  # other styles parse the test's file, which takes longer than the test
+        )
         functions = LiveFunctions(self.root)
         gc.collect()
         gc.freeze()  # a collection in a fork would copy everything that the suite has imported
@@ -171,7 +177,8 @@ def _bound(wall: float, memory: int) -> None:
 class _Hang:
     """Looks now and then whether the test that a fork runs hangs: it computes, or sleeps, for far too long.
 
-    Processor time says so on a busy machine too; a process that waits for a processor neither computes nor sleeps.
+    Processor time says so on a busy machine too; a process that waits for a processor neither computes nor
+    sleeps.
     """
 
     def __init__(self, child: int, place: mmap.mmap, patience: list[float]) -> None:
@@ -234,7 +241,9 @@ def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_ru
 
 
 def _end_left(leader: int, spared: frozenset[int]) -> None:
-    """End the processes that a fork left: its group, and those in other groups, which we have adopted as subreaper."""
+    """End the processes that a fork left: its group, and those in other groups, which we have adopted as
+    subreaper.
+    """
     for _ in range(100):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)

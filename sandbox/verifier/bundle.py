@@ -1,7 +1,8 @@
-"""Builds `verify.pyz`: the modules that make gistpoint's verdict, for Python 3.9 and its standard library alone.
+"""Builds `verify.pyz`: the modules that make gistpoint's verdict, for Python 3.9 and its standard library
+alone.
 
-The modules are those that `program.py` imports, directly or through others, and the payload's files. They are the same
-files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles.
+The modules are those that `program.py` imports, directly or through others, and the payload's files. They are
+the same files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def bundle() -> bytes:
 
 
 def bundled_files() -> dict[str, str]:
-    """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for a construct too new."""
+    """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for a construct too
+    new.
+    """
     found: dict[str, str] = {}
     own = files("gistpoint.sandbox.verifier.bundled")
     for file, name in _OWN.items():
@@ -63,7 +66,9 @@ def bundled_files() -> dict[str, str]:
     for name in sorted(_closure()):
         for package in _packages_of(name):
             found.setdefault(f"{package.replace('.', '/')}/__init__.py", "")
-        path = f"{name.replace('.', '/')}/__init__.py" if _is_package(name) else f"{name.replace('.', '/')}.py"
+        path = (
+            f"{name.replace('.', '/')}/__init__.py" if _is_package(name) else f"{name.replace('.', '/')}.py"
+        )
         found[path] = lowered(_source(name))
     for item in files(_PAYLOAD).iterdir():
         if item.name.endswith(".py"):
@@ -130,7 +135,8 @@ def _packages_of(name: str) -> Iterator[str]:
 
 
 def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
-    """Return the file for a task, with the baseline of `backend` if there is one. It contains no original code.
+    """Return the file for a task, with the baseline of `backend` if there is one. It contains no original
+    code.
 
     Raises `TaskError` for a kind of task that the bundle can't judge.
     """
@@ -138,7 +144,8 @@ def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
     judged = isinstance(known, GistAnswer) or (kind is not None and kind.has_targets)
     if not judged:
         raise TaskError(
-            f"Tasks of the mode {task.mode!r} are judged by gistpoint alone.", hint="`--to archive` exports them."
+            f"Tasks of the mode {task.mode!r} are judged by gistpoint alone.",
+            hint="`--to archive` exports them.",
         )
     own = _of_gist(task, known) if isinstance(known, GistAnswer) else _of_repair(task, answer, backend)
     head = {"format": "gistpoint.expected", "version": 1, "canary": CANARY, "task": task.id}

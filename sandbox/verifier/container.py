@@ -1,7 +1,9 @@
-"""Runs inside a container that only the verifier uses: the tested code is another user, without further isolation.
+"""Runs inside a container that only the verifier uses: the tested code is another user, without further
+isolation.
 
-The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a user who
-owns only the paths that the suite may change. Otherwise it is the same user, and its changes are found afterwards.
+The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a
+user who owns only the paths that the suite may change. Otherwise it is the same user, and its changes are
+found afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _BECOME = (
     "import ctypes, os, sys; user = int(sys.argv[1]); ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
     "os.setgroups([]); os.setgid(user); os.setuid(user); os.execv(sys.argv[2], sys.argv[2:])"
 )
-"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`): the group first, since root alone may set it."""
+"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`): the group first, since root alone may
+set it.
+"""
 
 
 class ContainerBackend:
@@ -44,7 +48,8 @@ class ContainerBackend:
 
     def probe(self) -> BackendProbe:
         """Import pytest as the user that will run the tested code."""
-        # As that user: root could read an interpreter in its home, for example, and every run would fail (decision 77).
+        # As that user: root could read an interpreter in its home, for example, and every run would fail
+        # (decision 77).
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
@@ -53,8 +58,10 @@ class ContainerBackend:
             works=ended.returncode == 0,
             version=platform.system(),
             why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
-            mend="Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
-            "--same-user.",
+            mend=(
+                "Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
+                "--same-user."
+            ),
         )
 
     def enforces(self) -> Mapping[str, str]:
@@ -65,12 +72,15 @@ class ContainerBackend:
         """Return the record, which claims no isolation: the container provides it."""
         return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run `command` in a fresh temporary folder."""
         with run_folder() as base:
             parts = laid_out(command, base)
             started = command
-            # Sticky: the tested code may add to these folders, and can't replace what root put there (decision 41).
+            # Sticky: the tested code may add to these folders, and can't replace what root put there
+            # (decision 41).
             if self._other_user:
                 for folder in parts.folders:
                     (parts.tree / folder).chmod(0o1777)

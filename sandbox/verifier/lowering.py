@@ -1,8 +1,8 @@
 """Rewrites a module for Python 3.9: newer syntax and arguments are replaced, and the meaning stays the same.
 
-It covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of dataclasses,
-`strict` of `zip`. Everything else stays, so that each rule of the verdict is written only once. Newer names are
-supplied when the bundle starts (`bundled/later_names.py`).
+It covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of
+dataclasses, `strict` of `zip`. Everything else stays, so that each rule of the verdict is written only once.
+Newer names are supplied when the bundle starts (`bundled/later_names.py`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ class LoweringError(Exception):
 
 
 def lowered(source: str) -> str:
-    """Return a module as text that Python 3.9 compiles. Raises `LoweringError` for a construct that is not covered."""
+    """Return a module as text that Python 3.9 compiles. Raises `LoweringError` for a construct that is not
+    covered.
+    """
     tree = ast.fix_missing_locations(_Lowering().visit(parse(source)))
     text = ast.unparse(tree) + "\n"
     try:
         undisturbed(lambda: ast.parse(text, feature_version=OLDEST))  # noqa: TID251 - by one thread at a time
     except SyntaxError as error:
-        raise LoweringError(f"Line {error.lineno} of the rewritten module is newer syntax: {error.msg}.") from error
+        raise LoweringError(
+            f"Line {error.lineno} of the rewritten module is newer syntax: {error.msg}."
+        ) from error
     return text
 
 
@@ -43,7 +47,8 @@ class _Lowering(ast.NodeTransformer):
         self._subjects += 1
         return f"_matched_{self._subjects}"
 
-    # Annotations stay: modules import them from __future__, so Python 3.9 never evaluates a `str | None` in one.
+    # Annotations stay: modules import them from __future__, so Python 3.9 never evaluates a `str | None` in
+    # one.
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
@@ -104,10 +109,14 @@ class _Lowering(ast.NodeTransformer):
                 return [ast.BoolOp(ast.Or(), [_all_of(self._asked(one, name)) for one in patterns])]
             case ast.MatchClass():
                 return self._asked_of_class(pattern, name)
-            case ast.MatchSequence(patterns=patterns) if not any(isinstance(one, ast.MatchStar) for one in patterns):
+            case ast.MatchSequence(patterns=patterns) if not any(
+                isinstance(one, ast.MatchStar) for one in patterns
+            ):
                 return self._asked_of_sequence(patterns, name)
             case _:
-                raise LoweringError(f"Line {pattern.lineno} has a pattern that is not covered: {ast.unparse(pattern)}.")
+                raise LoweringError(
+                    f"Line {pattern.lineno} has a pattern that is not covered: {ast.unparse(pattern)}."
+                )
 
     def _asked_of_class(self, pattern: ast.MatchClass, name: str) -> list[ast.expr]:
         subject, kind = ast.Name(name, ast.Load()), pattern.cls

@@ -1,8 +1,8 @@
 """The program of the bundle: `verify.pyz PLACE --expected FILE --tree TAR [--reward FILE]`.
 
-PLACE is the folder that a solver worked in, or a gist. The verdict, `{"solved": 0|1, "score": x}`, is written to the
-reward file and, with a reason, to standard output. The tested code runs in a separate process and reports over a pipe,
-as it does in gistpoint; the interpreter that runs the bundle also runs the tests.
+PLACE is the folder that a solver worked in, or a gist. The verdict, `{"solved": 0|1, "score": x}`, is written
+to the reward file and, with a reason, to standard output. The tested code runs in a separate process and
+reports over a pipe, as it does in gistpoint; the interpreter that runs the bundle also runs the tests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _PATIENCE = 3
 _MOST = 16 << 20
 """The largest file, in bytes, that is taken over from a solver's folder."""
 _MOST_PRINTED = 8 << 20
-"""A longer verdict, in characters, is printed without what was taken over: Inspect reads at most 10 MiB of output."""
+"""A longer verdict, in characters, is printed without what was taken over: Inspect reads at most 10 MiB of
+output.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class _Here:
 
 def main(arguments: Sequence[str]) -> int:
     """Judge a folder or a gist; return 0 with any verdict, and 2 without one."""
-    parser = argparse.ArgumentParser(prog="verify.pyz", description="Judges a folder that a solver worked in.")
+    parser = argparse.ArgumentParser(
+        prog="verify.pyz", description="Judges a folder that a solver worked in."
+    )
     parser.add_argument("place", type=Path, help="the solver's folder, or a gist")
     parser.add_argument("--expected", type=Path, required=True, help="the expected.json of the task")
     parser.add_argument("--tree", type=Path, required=True, help="the tree.tar of the task")
@@ -131,7 +135,8 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
     wanted = json.loads(expected.read_text(encoding="utf-8"))
     if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
-    # The tested code is another user then, and must read neither the ids of the tests nor the task's own files.
+    # The tested code is another user then, and must read neither the ids of the tests nor the task's own
+    # files.
     if os.geteuid() == 0:
         for hidden in (expected, tar):
             with contextlib.suppress(OSError):  # on a mount that can't be written
@@ -144,13 +149,16 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
 
 
 def _pins(wanted: Mapping[str, Any]) -> Any:
-    known: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in wanted.items()}
+    known: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in wanted.items()
+    }
     return _Pins(**known)
 
 
 def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
     root = place.resolve()
-    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone (decision 77).
+    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone (decision
+    # 77).
     tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
     fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
     writable = wanted["writable"]
@@ -169,7 +177,8 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
-    # Only after a pass, for this Python has then run the files: an older one can die parsing what is nested too deeply.
+    # Only after a pass, for this Python has then run the files: an older one can die parsing what is nested
+    # too deeply.
     changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
@@ -246,7 +255,9 @@ def _compared(
 
 
 def _command(wanted: Mapping[str, Any]) -> Entrypoint:
-    return with_input(parse_entrypoint(wanted["entrypoint"]), wanted.get("stdin", ""), wanted.get("variables"))
+    return with_input(
+        parse_entrypoint(wanted["entrypoint"]), wanted.get("stdin", ""), wanted.get("variables")
+    )
 
 
 def _run(document: Mapping[str, Any]) -> TestsRun | CommandRun:

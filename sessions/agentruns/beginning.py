@@ -126,8 +126,8 @@ def plan_run(
 ) -> PlannedRun:
     """Return the requested run; `price` takes precedence over that of the user's settings.
 
-    `tell` receives the reasons for leaving out named tasks. Raises `UserError` if no task is named, and the errors of
-    finding tasks, settings and the model.
+    `tell` receives the reasons for leaving out named tasks. Raises `UserError` if no task is named, and the
+    errors of finding tasks, settings and the model.
     """
     tasks = _tasks(services, wanted)
     for problem in tasks.problems:
@@ -135,7 +135,9 @@ def plan_run(
     solver = services.solver(wanted.model.model, wanted.model.base_url)
     settings = _settings(wanted, replace(solver, price=price or solver.price))
     jobs = [
-        job_of(task.id, settings, repeat) for task in tasks.tasks for repeat in range(1, wanted.condition.repeats + 1)
+        job_of(task.id, settings, repeat)
+        for task in tasks.tasks
+        for repeat in range(1, wanted.condition.repeats + 1)
     ]
     return PlannedRun(solver, settings, tasks.tasks, jobs, wanted.name or _default_name(settings))
 
@@ -146,7 +148,9 @@ def _tasks(services: Services, wanted: BeginAgentRun) -> TaskSet:
         named = [demo_task(name, place) for name in wanted.tasks]
         return TaskSet("demo", tuple(named or (task for _, task in unpack_demo(place))))
     if not wanted.tasks:
-        raise UserError("No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo.")
+        raise UserError(
+            "No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo."
+        )
     return read_set(wanted.tasks, services.tasks, distinct=True)
 
 
@@ -201,21 +205,29 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 
 
 def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
-    """Return an existing run, and the ports to continue it. Raises as `begin_run` does, and for a model elsewhere."""
+    """Return an existing run, and the ports to continue it. Raises as `begin_run` does, and for a model
+    elsewhere.
+    """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
     solver = services.solver(settings.model, base_url)
     if solver.host != settings.host:
         raise UserError(
             f"The run {found.name} was begun with a model at another server: {settings.host or 'none'}.",
-            hint="Name that one with --base-url, or begin another run: the same name may be another model elsewhere.",
+            hint=(
+                "Name that one with --base-url, or begin another run: the same name may be another model"
+                " elsewhere."
+            ),
         )
     pace.require_price(settings)
     return found, agent_ports(services, solver, settings, tests_at_once=pace.tests)
 
 
-def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int) -> AgentPorts:
-    """Return the ports of a run; the attempts share `tests_at_once` places for test runs and one gate to the host.
+def agent_ports(
+    services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int
+) -> AgentPorts:
+    """Return the ports of a run; the attempts share `tests_at_once` places for test runs and one gate to the
+    host.
 
     Raises `EndpointError` if the package of chat endpoints is missing.
     """
@@ -294,7 +306,9 @@ def _no_model(settings: AgentSettings) -> ChatModel:
     raise EndpointError("No model was chosen.")
 
 
-def first_requests(services: Services, plan: PlannedRun, tell: Callable[[str], None]) -> dict[str, FirstRequest]:
+def first_requests(
+    services: Services, plan: PlannedRun, tell: Callable[[str], None]
+) -> dict[str, FirstRequest]:
     """Return the first request on each task of a plan, by id; `tell` receives the tasks without one, and why.
 
     Raises `UserError` if no task has one.

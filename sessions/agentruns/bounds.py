@@ -51,7 +51,9 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait, run and report; a run that is cancelled while it waits has the status of one that was cancelled."""
+        """Wait, run and report; a run that is cancelled while it waits has the status of one that was
+        cancelled.
+        """
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)

@@ -9,7 +9,14 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, WorkerPool, WorkStatus
+from gistpoint.core.orders import (
+    ClusterJob,
+    ClusterLieError,
+    ClusterOutcome,
+    ClusterWorker,
+    WorkerPool,
+    WorkStatus,
+)
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.cluster_runs import packed
 from gistpoint.sessions.agentruns.cluster_work import AttemptToReplay, ServicesFactory, WorkTools, replayed
@@ -30,7 +37,9 @@ class ReplaysElsewhere:
         take: Callable[[str, ReplayReport], None],
         fail: Callable[[str, str], None],
     ) -> None:
-        """`build` is as in `ClusterRunner`; `take` is given the report on each attempt, or `fail` why there is none."""
+        """`build` is as in `ClusterRunner`; `take` is given the report on each attempt, or `fail` why there
+        is none.
+        """
         self._services = services
         self._tools = tools
         self._build = build
@@ -39,7 +48,9 @@ class ReplaysElsewhere:
 
     def carry_out(self, workers: WorkerPool, names: Sequence[str], tick: Callable[[], None]) -> None:
         """Replay the attempts of these ids. Raises as `WorkerPool.carry_out`."""
-        workers.carry_out(partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick)
+        workers.carry_out(
+            partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick
+        )
 
     def _jobs(self, names: Sequence[str]) -> Iterator[ClusterJob]:
         for name in names:
@@ -54,7 +65,8 @@ class ReplaysElsewhere:
         path = self._services.attempts.folder(name) / JOURNAL
         if path.stat().st_size > self._tools.most_bytes:
             raise AttemptError(
-                f"Its journal has {path.stat().st_size:,} bytes, and at most {self._tools.most_bytes:,} are sent.",
+                f"Its journal has {path.stat().st_size:,} bytes, and at most {self._tools.most_bytes:,} are"
+                " sent.",
                 hint=f"`gistpoint replay {name}` replays it here.",
             )
         task = self._task_of(name)
@@ -68,7 +80,9 @@ class ReplaysElsewhere:
 
     def _about(self, name: str, task: Task) -> bytes:
         journal = (self._services.attempts.folder(name) / JOURNAL).read_bytes()
-        return msgspec.json.encode(AttemptToReplay(tools=self._tools, attempt=name, task=task.id, journal=journal))
+        return msgspec.json.encode(
+            AttemptToReplay(tools=self._tools, attempt=name, task=task.id, journal=journal)
+        )
 
     def _checked(self, job: ClusterJob, result: bytes, worker: ClusterWorker) -> ReplayReport:
         try:

@@ -15,7 +15,14 @@ from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, InfrastructureError, TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
-from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, WorkerPool, WorkStatus
+from gistpoint.core.orders import (
+    ClusterJob,
+    ClusterLieError,
+    ClusterOutcome,
+    ClusterWorker,
+    WorkerPool,
+    WorkStatus,
+)
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
@@ -35,13 +42,15 @@ from gistpoint.sessions.agentruns.store import (
 from gistpoint.sessions.journal import JOURNAL
 
 TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
-"""Problems of halted jobs: what came of one is too large to be sent; gistpoint failed; no worker could do it."""
+"""Problems of halted jobs: what came of one is too large to be sent; gistpoint failed; no worker could do it.
+"""
 
 
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
     """Return the settings that workers use.
 
-    A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a secret.
+    A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a
+    secret.
     """
     parts = urlsplit(base_url)
     if parts.username or parts.password or parts.query:
@@ -104,7 +113,8 @@ class ClusterRunner:
         return self._workers.interrupts > 0
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
-        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
+        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now
+        and then.
 
         Raises `AgentRunError` while another process works on the run.
         """
@@ -162,9 +172,13 @@ class ClusterRunner:
             cost = summary.state.spent.usage.cost_usd or 0.0
             journal = (self._ports.attempts.folder(state.attempt) / JOURNAL).read_bytes()
             if summary.problem or summary.open:
-                raise AttemptError(summary.problem or f"The attempt {state.attempt} is open in another process.")
+                raise AttemptError(
+                    summary.problem or f"The attempt {state.attempt} is open in another process."
+                )
             if len(journal) > self._tools.most_bytes:
-                self._halt(state, TOO_LARGE, f"Its journal has {len(journal):,} bytes: go on without a cluster.")
+                self._halt(
+                    state, TOO_LARGE, f"Its journal has {len(journal):,} bytes: go on without a cluster."
+                )
                 return None
         order = AttemptOrder(
             run=self.run.name,
@@ -220,11 +234,15 @@ class ClusterRunner:
             self._stop(f"The attempts can't be written: {error.strerror}.")
         self._pay(self.run.jobs[outcome.job.key])
 
-    def _take_in(self, order: AttemptOrder, delivered: DeliveredAttempt, worker: ClusterWorker | None) -> None:
+    def _take_in(
+        self, order: AttemptOrder, delivered: DeliveredAttempt, worker: ClusterWorker | None
+    ) -> None:
         attempts, key = self._ports.attempts, order.job.key
         if delivered.journal:
             attempts.adopt(order.attempt, delivered.journal)
-        place = [JobPlace(job=key, worker=worker.name, clock_ms=worker.clock_ms)] if worker is not None else []
+        place = (
+            [JobPlace(job=key, worker=worker.name, clock_ms=worker.clock_ms)] if worker is not None else []
+        )
         self._note(*delivered.operations(order), *place)
         state = attempts.summary(order.attempt).state if delivered.journal else AttemptState()
         self._report(self.run.jobs[key], state)

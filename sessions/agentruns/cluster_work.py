@@ -1,7 +1,8 @@
-"""What a worker of a cluster does: an attempt of a model, or a replay. Dask calls the two functions by their names.
+"""What a worker of a cluster does: an attempt of a model, or a replay. Dask calls the two functions by their
+names.
 
-Both work in a folder below Dask's own, which is gone afterwards, with the worker's own endpoint, key, isolation and
-environments.
+Both work in a folder below Dask's own, which is gone afterwards, with the worker's own endpoint, key,
+isolation and environments.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore
 
 ServicesFactory = Callable[[IsolationChoice, bool], Services]
-"""Builds the services of a machine where nobody can be asked, given whether code may run without isolation."""
+"""Builds the services of a machine where nobody can be asked, given whether code may run without isolation.
+"""
 _making = Lock()
 """Held while something is made that the jobs of a process share."""
 
@@ -109,7 +111,9 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
             replay = services.replay_of(open_run(path.parent), given.attempt, str(task.folder))
             report = msgspec.json.encode(report_of(replay, given.attempt, run=RunContext(switch.soon)))
         if len(report) > given.tools.most_bytes:
-            raise NotDoneError(WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay the attempt alone.")
+            raise NotDoneError(
+                WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay the attempt alone."
+            )
         return report
 
     return replied(order, _fit(do))
@@ -141,7 +145,9 @@ def _heed(switch: StopSwitch, runner: AgentRunner) -> None:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield a folder for one job: below the worker's own, of which Dask clears up what a killed worker leaves."""
+    """Yield a folder for one job: below the worker's own, of which Dask clears up what a killed worker
+    leaves.
+    """
     from importlib import import_module
 
     try:
@@ -189,7 +195,8 @@ def _services_once(build: ServicesFactory, locations: Locations, sandbox: str, c
 
 
 def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> AgentPorts:
-    """Return the ports of a run, the same for all its jobs in this process: they share a gate to the model's host.
+    """Return the ports of a run, the same for all its jobs in this process: they share a gate to the model's
+    host.
 
     Raises `EndpointError` if this machine knows another server.
     """
@@ -200,7 +207,8 @@ def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> Agent
             solver = services.solver(settings.model, tools.base_url)
             if solver.host != settings.host:
                 raise EndpointError(
-                    f"its settings name another server: {solver.host or 'none'}, not {settings.host or 'none'}."
+                    f"its settings name another server: {solver.host or 'none'}, not"
+                    f" {settings.host or 'none'}."
                 )
             tests = tools.tests_at_once or len(os.sched_getaffinity(0))
             _ports_made.clear()

@@ -1,7 +1,9 @@
-"""A person's request for an attempt that a run works on: a file in the attempt's folder, locked while the person asks.
+"""A person's request for an attempt that a run works on: a file in the attempt's folder, locked while the
+person asks.
 
-The run looks for it between two steps of the model and while it waits for a reply; then it journals the handover and
-closes the journal. A request expires with its process; only the journal says who has the attempt.
+The run looks for it between two steps of the model and while it waits for a reply; then it journals the
+handover and closes the journal. A request expires with its process; only the journal says who has the
+attempt.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def ask_for(folder: Path, by: str) -> Asking:
 
 
 def asker_of(folder: Path) -> str | None:
-    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Called often."""
+    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Called
+    often.
+    """
     if not is_held(folder / CONTROL):
         return None
     try:
@@ -92,8 +96,8 @@ def has_person(state: AttemptState) -> bool:
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
     """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` is whether a process has the journal open. Raises `AttemptError` if nobody could hand it over, or the model
-    could not continue afterwards.
+    `live` is whether a process has the journal open. Raises `AttemptError` if nobody could hand it over, or
+    the model could not continue afterwards.
     """
     if state.ended:
         raise AttemptError("The attempt has ended.")
@@ -108,7 +112,9 @@ def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) ->
     try:
         run = runs.open(str(solver["run"]))
     except UserError as error:
-        raise AttemptError("The run that this attempt is from is gone, or can't be read.", hint=str(error)) from error
+        raise AttemptError(
+            "The run that this attempt is from is gone, or can't be read.", hint=str(error)
+        ) from error
     if live and state.driver == PERSON:
         raise AttemptError("A person has this attempt open already.")
     if live and not run.worked_on:

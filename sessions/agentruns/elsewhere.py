@@ -1,8 +1,8 @@
 """A job of a run on another machine: the order to that machine, its result, and the checks of the result.
 
-There it is a run of one job in a separate folder, so that it is handled like any other. The result is the attempt's
-journal. It has to be whole, belong to this job, this task and these settings, continue what was sent, and end as the
-reply says; then it is stored under the promised id.
+There it is a run of one job in a separate folder, so that it is handled like any other. The result is the
+attempt's journal. It has to be whole, belong to this job, this task and these settings, continue what was
+sent, and end as the reply says; then it is stored under the promised id.
 """
 
 from __future__ import annotations
@@ -93,11 +93,13 @@ def carried_out(
 ) -> DeliveredAttempt:
     """Do a job, on the machine that was sent it, and return what to deliver; the attempt is below `folder`.
 
-    `heed` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if something else than
-    `heed` stopped it, such as a sandbox that does not work.
+    `heed` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if something
+    else than `heed` stopped it, such as a sandbox that does not work.
     """
     attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
-    run = AgentRunStore(folder / "runs").open_or_create(order.run, order.settings, order.created_utc_ms, __version__)
+    run = AgentRunStore(folder / "runs").open_or_create(
+        order.run, order.settings, order.created_utc_ms, __version__
+    )
     run.add([order.job], ports.clock.utc_ms())
     if order.journal:
         attempts.adopt(order.attempt, order.journal)

@@ -1,7 +1,7 @@
 """The figures of a run: what a table of results needs, computed from the journals of its attempts.
 
-Rates are over the attempts that a model made alone and that ended; others are counted and named. A pass that is still
-to be read does not count as solved, and is reported separately.
+Rates are over the attempts that a model made alone and that ended; others are counted and named. A pass that
+is still to be read does not count as solved, and is reported separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _SILENT = f"{EndReason.GAVE_UP}: {GiveUpCode.NO_TOOL_CALL}"
 
 
 class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of a run: a row of the table. Times are seconds; what an attempt would tell is None without one."""
+    """One job of a run: a row of the table. Times are seconds; what an attempt would tell is None without
+    one.
+    """
 
     task: str
     repeat: int
@@ -129,8 +131,8 @@ class Rate(msgspec.Struct, frozen=True):
 def rate(count: float, of: int) -> Rate | None:
     """Return a rate; None of nothing.
 
-    The interval of a mean of shares, one for each task, is that of as many yes or no: it is too wide rather than too
-    narrow, and repeats of one task do not make it narrower, since they are not independent.
+    The interval of a mean of shares, one for each task, is that of as many yes or no: it is too wide rather
+    than too narrow, and repeats of one task do not make it narrower, since they are not independent.
     """
     if of == 0:
         return None
@@ -164,7 +166,9 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """Jobs that ended without an attempt."""
     never_called: int
-    """Attempts that were given up without a single call, as behind a server that does not know the model's calls."""
+    """Attempts that were given up without a single call, as behind a server that does not know the model's
+    calls.
+    """
     solved: Rate | None
     to_be_read: int
     """Further passes, which a reviewer has to settle."""
@@ -190,7 +194,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     retried: int
     """Of the requests that were answered in the end."""
     by_tests: Rate | None = None
-    """Solved by the tests alone, whatever reviewers or a confirmation say: the rate of the Breakpoint paper."""
+    """Solved by the tests alone, whatever reviewers or a confirmation say: the rate of the Breakpoint paper.
+    """
     confirmation: dict[str, int] = {}
     """How the passes stand."""
     misdated: int = 0
@@ -217,7 +222,9 @@ class FiguresOfRun:
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
-    """Read the journals of a run and return its figures; a journal that can't be read is a row with its fault."""
+    """Read the journals of a run and return its figures; a journal that can't be read is a row with its
+    fault.
+    """
     rows = tuple(_row(state, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 
@@ -243,11 +250,15 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
     except AttemptError as error:
         return structs.replace(row, reason="unreadable", message=str(error))
     if (summary.state.header.solver or {}).get("job") != state.job.key:
-        return structs.replace(row, reason="unreadable", message=f"The attempt {state.attempt} is not this job's.")
+        return structs.replace(
+            row, reason="unreadable", message=f"The attempt {state.attempt} is not this job's."
+        )
     return _with_attempt(row, summary, events)
 
 
-def _with_attempt(row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]) -> AttemptFigures:
+def _with_attempt(
+    row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
+) -> AttemptFigures:
     state, spent = summary.state, summary.state.spent
     ending = state.ending
     reason = row.reason
@@ -366,7 +377,9 @@ def repeats_of(rows: Sequence[AttemptFigures]) -> RepeatFigures | None:
     k = max(map(len, by_task.values()), default=0)
     if k < 2:
         return None
-    whole = [[row.solved for row in jobs] for jobs in by_task.values() if len(jobs) == k and all_counted(jobs)]
+    whole = [
+        [row.solved for row in jobs] for jobs in by_task.values() if len(jobs) == k and all_counted(jobs)
+    ]
     return RepeatFigures(
         k=k,
         tasks=len(whole),
@@ -383,8 +396,8 @@ def all_counted(rows: Iterable[AttemptFigures]) -> bool:
 
 
 def pass_at(k: int, solved: Sequence[bool]) -> float:
-    """Return the chance that one of `k` attempts, drawn from these, is solved (the unbiased estimate of Codex's paper,
-    Chen and others 2021, equation 1).
+    """Return the chance that one of `k` attempts, drawn from these, is solved (the unbiased estimate of
+    Codex's paper, Chen and others 2021, equation 1).
     """
     return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
 
@@ -414,7 +427,10 @@ def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
         f"pass@{repeats.k}": repeats.pass_at_k,
         f"all of {repeats.k}": repeats.all_k,
     }
-    lines = {name: f"{value.words} tasks" if value else "no task has all its repeats" for name, value in rates.items()}
+    lines = {
+        name: f"{value.words} tasks" if value else "no task has all its repeats"
+        for name, value in rates.items()
+    }
     if repeats.incomplete:
         lines["tasks without all repeats"] = f"{repeats.incomplete}, in none of these"
     return lines
@@ -430,14 +446,18 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
         lines["mixed"] = f"{totals.mixed} by a person and a model, in no rate"
     if totals.refused:
         lines["without an attempt"] = str(totals.refused)
-    lines["reasons"] = ", ".join(f"{count} {reason}" for reason, count in totals.reasons.items()) or "none yet"
+    lines["reasons"] = (
+        ", ".join(f"{count} {reason}" for reason, count in totals.reasons.items()) or "none yet"
+    )
     if totals.never_called:
         lines["without a call"] = (
-            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote; if that is calls as text, "
-            "the server has to be configured for the form in which its model writes them"
+            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote; if that is calls"
+            " as text, the server has to be configured for the form in which its model writes them"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
-        lines["per attempt"] = f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"
+        lines["per attempt"] = (
+            f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"
+        )
     if totals.malformed is not None:
         lines["malformed calls"] = f"{totals.malformed.words}"
     about = "about " if totals.estimated else ""
@@ -449,8 +469,9 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
         lines["lost"] = f"about {totals.lost_tokens:,} tokens of requests without a reply"
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
     lines["time"] = (
-        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s of it the model's, "
-        f"{totals.endpoint_wait_s:.0f} s waiting to ask again; {totals.retried} requests sent again before a reply"
+        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s of it the model's,"
+        f" {totals.endpoint_wait_s:.0f} s waiting to ask again; {totals.retried} requests sent again before a"
+        " reply"
     )
     if totals.misdated:
         lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"

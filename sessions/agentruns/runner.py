@@ -1,7 +1,7 @@
 """Carries out a run: its jobs in threads of one process, resumed as they were left, stopped without loss.
 
-A job that ended is done. One that halted, for a reason that is not the solver's, or whose process died, goes on with
-its attempt the next time: to resume a run is to do what is missing.
+A job that ended is done. One that halted, for a reason that is not the solver's, or whose process died, goes
+on with its attempt the next time: to resume a run is to do what is missing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class AgentPorts:
     """The role that attempts of a task really have: the answers of the demo are public."""
     attempt_id: str = ""
     """The id of a new attempt that was promised elsewhere; empty to make one."""
-    confirm: Callable[[AttemptStore, Task, str, RunContext], object] = lambda attempts, task, attempt_id, run: None
+    confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
+        lambda attempts, task, attempt_id, run: None
+    )
     """Confirms the pass of an attempt that has ended, in its journal. Raises `CancelledError`."""
 
 
@@ -122,10 +124,11 @@ class AgentRunner:
         """Whether Ctrl+C was pressed."""
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
-        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
+        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now
+        and then.
 
-        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the run, and
-        a bug of a job's thread once the others have stopped.
+        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the
+        run, and a bug of a job's thread once the others have stopped.
         """
         with self.run.held():
             for operation in begun_unnoted(self.run, self._ports.attempts.root):
@@ -225,7 +228,9 @@ class AgentRunner:
                     self._busy.discard(state.job.key)
 
     def _next(self) -> JobState | None:
-        """Return the next job that is left, and then one whose attempt a person has given back since it was taken."""
+        """Return the next job that is left, and then one whose attempt a person has given back since it was
+        taken.
+        """
         with self._lock:
             state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
             if state is not None:
@@ -283,7 +288,11 @@ class AgentRunner:
                 solver=solver_of(self.run, job),
             )
             opened = ports.attempts.start(
-                task, judge, enrolment, budgets=self.run.settings.budgets(task, judge), attempt_id=ports.attempt_id
+                task,
+                judge,
+                enrolment,
+                budgets=self.run.settings.budgets(task, judge),
+                attempt_id=ports.attempt_id,
             )
         try:
             self._note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
@@ -367,7 +376,10 @@ class AgentRunner:
             with suppress(CancelledError):
                 ports = self._ports
                 ports.confirm(
-                    ports.attempts, ports.task(state.header.task_id), state.attempt_id, RunContext(self._cancel)
+                    ports.attempts,
+                    ports.task(state.header.task_id),
+                    state.attempt_id,
+                    RunContext(self._cancel),
                 )
 
     def _lost(self, job: AgentJob, left: Left) -> None:

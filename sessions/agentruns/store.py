@@ -1,8 +1,8 @@
 """The store of runs: a folder each, with the settings of the run and the operations on its jobs.
 
 `run.toml` holds what all attempts have in common, and no key. `jobs.jsonl` is an append log (`core/logs`) of
-operations, each on the disk before the run goes on; the state of a job is their fold. What an attempt did is in its own
-journal and nowhere else.
+operations, each on the disk before the run goes on; the state of a job is their fold. What an attempt did is
+in its own journal and nowhere else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,16 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import LARGEST_RECORDS, read_toml
-from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, replace_file, sync_folder, take, wait_for
+from gistpoint.core.logs import (
+    AppendLog,
+    LogKind,
+    is_held,
+    read_log,
+    replace_file,
+    sync_folder,
+    take,
+    wait_for,
+)
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 
@@ -207,7 +216,9 @@ def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
 def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> None:
     for operation in operations:
         if isinstance(operation, JobQueued):
-            jobs.setdefault(operation.job, JobState(AgentJob(operation.job, operation.task, operation.repeat)))
+            jobs.setdefault(
+                operation.job, JobState(AgentJob(operation.job, operation.task, operation.repeat))
+            )
         elif operation.job in jobs:
             jobs[operation.job] = jobs[operation.job].after(operation)
 
@@ -273,7 +284,10 @@ class AgentRun:
         if lock is None:
             raise AgentRunError(
                 f"Another process is working on the run {self.name}.",
-                hint=f"`gistpoint agent watch {self.name}` shows it, `gistpoint agent stop {self.name}` stops it.",
+                hint=(
+                    f"`gistpoint agent watch {self.name}` shows it, `gistpoint agent stop {self.name}`"
+                    " stops it."
+                ),
             )
         with lock:
             try:
@@ -321,7 +335,8 @@ class AgentRunStore:
         known = self.names()
         if name not in known:
             raise AgentRunError(
-                f"There is no run {name!r}.{did_you_mean(name, known)}", hint="`gistpoint agent list` shows the runs."
+                f"There is no run {name!r}.{did_you_mean(name, known)}",
+                hint="`gistpoint agent list` shows the runs.",
             )
         return AgentRun(self.root / name, _read_document(self.root / name / RUN_FILE))
 
@@ -389,7 +404,9 @@ def _read_document(path: Path) -> AgentRunDocument:
     try:
         values = read_toml(path, LARGEST_RECORDS)
         if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
-            raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
+            raise AgentRunError(
+                f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint."
+            )
         document = msgspec.convert(values, AgentRunDocument)
         Role(document.settings.role)
         return document
@@ -412,7 +429,8 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
                 yield msgspec.convert(value, JobOperation)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise AgentRunError(
-                f"{path.parent.name}/{path.name}, line {number} is not an operation on a job: {str(error)[:200]}.",
+                f"{path.parent.name}/{path.name}, line {number} is not an operation on a job:"
+                f" {str(error)[:200]}.",
                 hint="The attempts are untouched: `gistpoint attempt list` shows them.",
             ) from error
 

@@ -76,7 +76,9 @@ def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
             by_run.append((bool(of_one), bool(of_other)))
         on_steps.append(_counted(name, by_step))
         on_runs.append(_counted(name, by_run))
-    verdicts = [(one.verdict.verdict, other.verdict.verdict) for one, other in pairs if one.verdict and other.verdict]
+    verdicts = [
+        (one.verdict.verdict, other.verdict.verdict) for one, other in pairs if one.verdict and other.verdict
+    ]
     return Agreements(
         first,
         second,
@@ -101,7 +103,9 @@ def _labelled(review: Review, label: str) -> set[StepKey | None]:
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """One person's verdicts compared with everybody else's on the same subjects, a pair for each other person."""
+    """One person's verdicts compared with everybody else's on the same subjects, a pair for each other
+    person.
+    """
 
     pairs: int
     agreed: int
@@ -192,7 +196,9 @@ class VerdictAgreement:
         return self.agreed_accept / self.tasks if self.tasks else None
 
 
-def verdict_agreement(book: ValidationBook, tasks: Iterable[str], first: str, second: str) -> VerdictAgreement:
+def verdict_agreement(
+    book: ValidationBook, tasks: Iterable[str], first: str, second: str
+) -> VerdictAgreement:
     """Compare two validators on the given tasks; needs_discussion is a verdict like any other."""
     pairs: list[tuple[str, TaskVerdict, TaskVerdict]] = []
     for task in tasks:

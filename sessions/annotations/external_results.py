@@ -38,7 +38,9 @@ class ExternalResultOperation(Operation, frozen=True):
     """One result on a task, by its whole id."""
 
 
-CODEC = Codec("gistpoint.external-results", 1, ExternalResultOperation, "external results", ExternalResultError)
+CODEC = Codec(
+    "gistpoint.external-results", 1, ExternalResultOperation, "external results", ExternalResultError
+)
 
 
 class ExternalResult(msgspec.Struct, frozen=True):
@@ -62,7 +64,9 @@ class ExternalResult(msgspec.Struct, frozen=True):
 ExternalResultBook = Book[ExternalResultOperation, tuple[ExternalResult, ...]]
 
 
-def _fold(task: str, person: str, operations: Iterable[ExternalResultOperation]) -> tuple[ExternalResult, ...]:
+def _fold(
+    task: str, person: str, operations: Iterable[ExternalResultOperation]
+) -> tuple[ExternalResult, ...]:
     read = (operation.read(ExternalResult) for operation in standing(operations) if operation.kind == _KIND)
     return tuple(result for result in read if result is not None)
 

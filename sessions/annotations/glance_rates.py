@@ -1,4 +1,6 @@
-"""The rates, with intervals, at which readers see corruptions at a glance and call untouched functions faulty."""
+"""The rates, with intervals, at which readers see corruptions at a glance and call untouched functions
+faulty.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class GlanceRate:
     """The rates of readers on some functions."""
 
     seen: GlanceShare
-    """The share of readings of the corrupted version in which the fault was named with certainty, at its place."""
+    """The share of readings of the corrupted version in which the fault was named with certainty, at its
+    place.
+    """
     doubtful: int
     """Readings of the corrupted version that ended in doubt, wherever."""
     alarms: GlanceShare
@@ -74,8 +78,8 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
 def counting(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
     """Return the readings of a reader that count, with their tasks.
 
-    A person's first reading of a function counts, in any task and version: after it the function is known. All
-    readings of a model count, since it remembers none.
+    A person's first reading of a function counts, in any task and version: after it the function is known.
+    All readings of a model count, since it remembers none.
     """
     read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
     if reader.startswith(MODEL):
@@ -138,7 +142,11 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
         groups: dict[tuple[str, str], list[Reading]] = {}
         for item in chosen:
             own = [reading for reading in known.get(item.task, ()) if reading.function == item.function]
-            for group in (("task", item.task), *(("family", name) for name in sorted(set(item.families))), ("all", "")):
+            for group in (
+                ("task", item.task),
+                *(("family", name) for name in sorted(set(item.families))),
+                ("all", ""),
+            ):
                 groups.setdefault(group, []).extend(own)
         for by, name in sorted(groups, key=lambda group: order.index(group[0])):
             if readings := groups[by, name]:
@@ -173,6 +181,8 @@ def rate_values(row: RateRow) -> dict[str, Any]:
 def rates_json(rows: Iterable[RateRow], agreed: Iterable[GlanceAgreement]) -> dict[str, Any]:
     """Return the table as the values of a JSON document."""
     return {
-        "rates": [{"readers": row.readers, "by": row.by, "name": row.name, **row.rate.to_json()} for row in rows],
+        "rates": [
+            {"readers": row.readers, "by": row.by, "name": row.name, **row.rate.to_json()} for row in rows
+        ],
         "agreement": [asdict(one) for one in agreed],
     }

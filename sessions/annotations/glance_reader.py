@@ -78,14 +78,17 @@ class GlanceReader:
         self.name = CODEC.name_of(f"{MODEL}{self.name}" if self.by_model else self.name, "reader")
         if self.name.startswith(MODEL) and not self.by_model:
             raise GlanceError(
-                f"A name that begins with {MODEL.strip()!r} is that of a model.", hint="Take another pseudonym."
+                f"A name that begins with {MODEL.strip()!r} is that of a model.",
+                hint="Take another pseudonym.",
             )
 
     def glances(self, task: str) -> Glances:
         """Return this reader's readings and verdicts of a task."""
         return self.store.book.state(task, self.name)
 
-    def read(self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None) -> GlanceOperation:
+    def read(
+        self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None
+    ) -> GlanceOperation:
         """Record an answer about a function, which was shown as its seed decides, unless a version is given."""
         shown = version or item.version(self.seed)
         data = ReadingData(
@@ -119,7 +122,9 @@ class GlanceReader:
 
     def _add(self, task: str, kind: GlanceOperationKind, data: msgspec.Struct) -> GlanceOperation:
         at = self.store.next_ms(self.name)
-        operation = GlanceOperation(str(uuid.uuid4()), self.name, at, task, kind.value, msgspec.to_builtins(data))
+        operation = GlanceOperation(
+            str(uuid.uuid4()), self.name, at, task, kind.value, msgspec.to_builtins(data)
+        )
         self.store.append([operation])
         return operation
 
@@ -133,7 +138,8 @@ def read_by_model(
     max_cost_usd: float | None = None,
     run: RunContext = UNATTENDED,
 ) -> tuple[JudgeResult, int]:
-    """Ask a model for its missing answers about each item, `times` times from the reader's seed on; keep each answer.
+    """Ask a model for its missing answers about each item, `times` times from the reader's seed on; keep each
+    answer.
 
     Returns the result and how many answers were missing. Raises `CancelledError`; earlier answers are kept.
     """

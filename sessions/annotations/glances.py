@@ -57,7 +57,8 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: BlindAnswer
     seed: int = 0
     round: Positive = 1
-    """The number of times that this seed's set was read: each round has another order, but the same versions."""
+    """The number of times that this seed's set was read: each round has another order, but the same versions.
+    """
     line: Natural = 0
     """The line that was marked, from 1; 0 for none."""
     hit: bool = False
@@ -145,7 +146,9 @@ class GlanceBook(Book[GlanceOperation, Glances]):
 
     def read_by(self, reviewer: str) -> tuple[tuple[str, Reading], ...]:
         """Return what a reader has read: the task and the reading."""
-        return tuple((task, reading) for task in self.subjects for reading in self.state(task, reviewer).readings)
+        return tuple(
+            (task, reading) for task in self.subjects for reading in self.state(task, reviewer).readings
+        )
 
 
 def fold(task: str, reviewer: str, operations: Iterable[GlanceOperation]) -> Glances:
@@ -155,6 +158,8 @@ def fold(task: str, reviewer: str, operations: Iterable[GlanceOperation]) -> Gla
     for item in standing(operations):
         if item.kind == GlanceOperationKind.READING and (reading := item.read(Reading)) is not None:
             readings.append(reading)
-        elif item.kind == GlanceOperationKind.VERDICT and (given := item.read(GlanceVerdictGiven)) is not None:
+        elif (
+            item.kind == GlanceOperationKind.VERDICT and (given := item.read(GlanceVerdictGiven)) is not None
+        ):
             verdicts.append(given)
     return Glances(task, reviewer, tuple(readings), tuple(verdicts))

@@ -23,15 +23,18 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Separates the part of a key that runs with the same beginning share from the rest; percent-encoding leaves none."""
+"""Separates the part of a key that runs with the same beginning share from the rest; percent-encoding leaves
+none.
+"""
 
 
 def run_key(document: RunDocument) -> str:
     """Return the key of a run, under which new annotations are written; independent of the path of its file.
 
-    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in its file;
-    or `FORMAT:HASH+HASH`, of the first record of each step up to the solver's first one (all runs of a study share a
-    system prompt), and of the records so far. A run of a file with several has its percent-encoded id after a `#`.
+    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in
+    its file; or `FORMAT:HASH+HASH`, of the first record of each step up to the solver's first one (all runs
+    of a study share a system prompt), and of the records so far. A run of a file with several has its
+    percent-encoded id after a `#`.
     """
     key = ""
     for key in keys_since_it_began(document):  # noqa: B007  # the last one
@@ -113,8 +116,8 @@ def _records(document: RunDocument) -> Iterator[bytes]:
 class StepKey:
     """A step: its 0-based number, with its id in the format if there is one.
 
-    The number counts the steps as they were when the first reviews of the format were written. A step that the reader
-    has added since then has the number of the step after it, and an id that begins with a plus.
+    The number counts the steps as they were when the first reviews of the format were written. A step that
+    the reader has added since then has the number of the step after it, and an id that begins with a plus.
     """
 
     index: int
@@ -141,7 +144,9 @@ def key_of(document: RunDocument, step: Step) -> StepKey:
 
 
 def place_of(document: RunDocument, key: StepKey) -> int | None:
-    """Return the position of the step with a key, None if there is none; a guess for steps that are not indexed yet."""
+    """Return the position of the step with a key, None if there is none; a guess for steps that are not
+    indexed yet.
+    """
     steps = document.numbered(key.index)
     if not key.id.startswith("+"):
         return steps[-1] if steps else None

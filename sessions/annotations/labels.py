@@ -65,8 +65,8 @@ DEFAULT = LabelSet(
 def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     """Return the user's own sets, in the file's order, then the default one unless a set has its name.
 
-    The file contains `[[set]]` tables with `name` and `[[set.label]]` tables with `id` and optional `name`, `key` and
-    `description`. Raises `LabelsError` for anything else.
+    The file contains `[[set]]` tables with `name` and `[[set.label]]` tables with `id` and optional `name`,
+    `key` and `description`. Raises `LabelsError` for anything else.
     """
     path = config / FILE
     try:
@@ -75,9 +75,13 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
         return (DEFAULT,)
     except (OSError, ValueError) as error:
         raise LabelsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
-    if values.get("format", LABELS_FORMAT) != LABELS_FORMAT or values.get("version", LABELS_VERSION) != LABELS_VERSION:
+    if (
+        values.get("format", LABELS_FORMAT) != LABELS_FORMAT
+        or values.get("version", LABELS_VERSION) != LABELS_VERSION
+    ):
         raise LabelsError(
-            f"{path} is not version {LABELS_VERSION} of {LABELS_FORMAT}.", hint="A newer gistpoint may read it."
+            f"{path} is not version {LABELS_VERSION} of {LABELS_FORMAT}.",
+            hint="A newer gistpoint may read it.",
         )
     tables = values.get("set", [])
     if not isinstance(tables, list):

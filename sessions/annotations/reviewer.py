@@ -50,7 +50,9 @@ class Reviewer:
         return self.store.book.review(run, self.name)
 
     def open(self, run: str, name: str, *, blind: bool) -> Review:
-        """Record that a run was opened, its file, and whether blind; write nothing if that is recorded already."""
+        """Record that a run was opened, its file, and whether blind; write nothing if that is recorded
+        already.
+        """
         known = self.review(run)
         file = name.replace("\\", "/").rsplit("/", 1)[-1]
         if known.name != file or known.blind != blind:
@@ -58,13 +60,25 @@ class Reviewer:
         return self.review(run)
 
     def label(
-        self, run: str, label: str, step: StepKey | None, *, place: TextRange | None = None, label_set: str = ""
+        self,
+        run: str,
+        label: str,
+        step: StepKey | None,
+        *,
+        place: TextRange | None = None,
+        label_set: str = "",
     ) -> ReviewOperation:
         """Put a label on a step, on a range of its text, or (without a step) on the run."""
         return self._add(run, ReviewOperationKind.LABEL, step, place, LabelData(label, label_set))
 
     def toggle(
-        self, run: str, label: str, step: StepKey | None, *, place: TextRange | None = None, label_set: str = ""
+        self,
+        run: str,
+        label: str,
+        step: StepKey | None,
+        *,
+        place: TextRange | None = None,
+        label_set: str = "",
     ) -> bool:
         """Add a label, or remove it if it exists; return whether it exists now."""
         same = [
@@ -103,17 +117,23 @@ class Reviewer:
         """
         why = tuple(sorted({reason.value for reason in reasons}))
         if (verdict is RunVerdict.EXCLUDE) != bool(why):
-            raise ReviewError("Exclusions, and they alone, have reasons.", hint=f"One of {', '.join(ExcludeReason)}.")
+            raise ReviewError(
+                "Exclusions, and they alone, have reasons.", hint=f"One of {', '.join(ExcludeReason)}."
+            )
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
             raise ReviewError("A corrected time belongs to accept_corrected_time, and to nothing else.")
-        data = RunVerdictData(verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes, words)
+        data = RunVerdictData(
+            verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes, words
+        )
         return self._add(run, ReviewOperationKind.VERDICT, data=data)
 
     def seen(self, run: str, steps: Iterable[StepKey]) -> None:
         """Mark steps as seen, skipping those already seen; synced with the next operation that is synced."""
         known = self.review(run).seen
         new = sorted(set(steps) - known)
-        self.store.append([self._operation(run, ReviewOperationKind.SEEN, step) for step in new], durable=False)
+        self.store.append(
+            [self._operation(run, ReviewOperationKind.SEEN, step) for step in new], durable=False
+        )
 
     def unseen(self, run: str, steps: Iterable[StepKey]) -> None:
         """Mark steps as not seen."""
@@ -156,4 +176,6 @@ class Reviewer:
     ) -> ReviewOperation:
         now = self.store.next_ms(self.name)
         written = {} if data is None else msgspec.to_builtins(data)
-        return ReviewOperation(str(uuid.uuid4()), self.name, now, run, kind.value, written, step=step, range=place)
+        return ReviewOperation(
+            str(uuid.uuid4()), self.name, now, run, kind.value, written, step=step, range=place
+        )

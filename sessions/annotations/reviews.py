@@ -1,4 +1,6 @@
-"""Reviews: the operations of reviewers, folded. The result depends on the set of operations, not on their order."""
+"""Reviews: the operations of reviewers, folded. The result depends on the set of operations, not on their
+order.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class ReviewOperationKind(StrEnum):
     """The kinds of operations."""
 
     OPENED = "opened"
-    """The run was opened for review; its data hold the `name` of the file and whether the reviewer is `blind`."""
+    """The run was opened for review; its data hold the `name` of the file and whether the reviewer is
+    `blind`.
+    """
     LABEL = "label"
     COMMENT = "comment"
     VERDICT = "verdict"
@@ -57,7 +61,9 @@ class ExcludeReason(StrEnum):
 
 
 class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "run"}):
-    """One reviewer's operation on a run, by its key, or on a step of it or a range of the step's texts if given."""
+    """One reviewer's operation on a run, by its key, or on a step of it or a range of the step's texts if
+    given.
+    """
 
     subject: Text
     """The key of the run."""
@@ -201,9 +207,11 @@ class ReviewBook(Book[ReviewOperation, Review]):
 
 
 def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the most specific key under which a run has annotations; the beginning of its key if it has none.
+    """Return the most specific key under which a run has annotations; the beginning of its key if it has
+    none.
 
-    They may come from a time when the run had fewer records, or when keys did not cover records after the first reply.
+    They may come from a time when the run had fewer records, or when keys did not cover records after the
+    first reply.
     """
     keys = keys_since_it_began(document)
     found = next(keys)
@@ -233,7 +241,15 @@ def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Revi
             opened = OpenedData(opening.name or opened.name, opening.blind)
     seen, stopped = _steps(in_force)
     return Review(
-        run, reviewer, tuple(labels), tuple(comments), verdict, frozenset(seen), stopped, opened.blind, opened.name
+        run,
+        reviewer,
+        tuple(labels),
+        tuple(comments),
+        verdict,
+        frozenset(seen),
+        stopped,
+        opened.blind,
+        opened.name,
     )
 
 
@@ -310,8 +326,9 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWord, ...]:
     """Return the verdicts of `review.toml` in a folder, or the default ones if there is no such file.
 
-    The file holds `[[verdict]]` tables with `key`, `words`, `means` (a name of `RunVerdict`) and, for exclusions,
-    `reasons`. `taken` are characters that mean something else. Raises `SettingsError` for anything else.
+    The file holds `[[verdict]]` tables with `key`, `words`, `means` (a name of `RunVerdict`) and, for
+    exclusions, `reasons`. `taken` are characters that mean something else. Raises `SettingsError` for
+    anything else.
     """
     path = config / _WORDS_FILE
     try:
@@ -323,10 +340,16 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
     keys: set[str] = set()
     for word in found:
         if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
-            raise SettingsError(f"{path}: the key {word.key!r} of {word.words!r} is taken.", hint="Choose another one.")
+            raise SettingsError(
+                f"{path}: the key {word.key!r} of {word.words!r} is taken.", hint="Choose another one."
+            )
         keys.add(word.key)
         if word.means is RunVerdict.ACCEPT_CORRECTED_TIME:
-            raise SettingsError(f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it.")
+            raise SettingsError(
+                f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it."
+            )
         if (word.means is RunVerdict.EXCLUDE) != bool(word.reasons):
-            raise SettingsError(f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_HINT)
+            raise SettingsError(
+                f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_HINT
+            )
     return found

@@ -28,7 +28,10 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 def jsonl_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Yield one JSON object per line, without unknown members, including line ends."""
     for row in rows:
-        yield json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=True) + "\n"
+        yield (
+            json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=True)
+            + "\n"
+        )
 
 
 def _cell(value: Json) -> str:
@@ -51,7 +54,9 @@ REVIEW_COLUMNS = (
     *("scope", "part", "start", "end", "text", "verdict", "reasons", "corrected_time_s"),
     *("minutes", "blind", "steps_seen", "op"),
 )
-"""Columns of the CSV and keys of the JSON lines. `step` counts from 1, as on the screen; ranges are code points."""
+"""Columns of the CSV and keys of the JSON lines. `step` counts from 1, as on the screen; ranges are code
+points.
+"""
 
 
 def review_rows(book: ReviewBook, reviewers: Iterable[str] = ()) -> Iterator[Row]:
@@ -64,7 +69,12 @@ def review_rows(book: ReviewBook, reviewers: Iterable[str] = ()) -> Iterator[Row
 
 def _of_review(review: Review) -> Iterator[Row]:
     for given in review.labels:
-        values: Row = {"kind": "label", "set": given.set, "label": given.label, **_place(given.step, given.range)}
+        values: Row = {
+            "kind": "label",
+            "set": given.set,
+            "label": given.label,
+            **_place(given.step, given.range),
+        }
         yield _review_row(review, given.op, given.utc_ms, values)
     for comment in review.comments:
         values = {"kind": "comment", "text": comment.text, **_place(comment.step, comment.range)}
@@ -124,7 +134,9 @@ def _of_validation(validation: Validation) -> Iterator[Row]:
         values: Row = {"kind": "verdict", "verdict": given.verdict.value, "evidence": [*given.evidence]}
         yield _validation_row(validation, given.op, given.utc_ms, values)
     for comment in validation.comments:
-        yield _validation_row(validation, comment.op, comment.utc_ms, {"kind": "comment", "text": comment.text})
+        yield _validation_row(
+            validation, comment.op, comment.utc_ms, {"kind": "comment", "text": comment.text}
+        )
     for trial in validation.trials:
         values = {
             "kind": "trial",
@@ -141,7 +153,9 @@ def _of_validation(validation: Validation) -> Iterator[Row]:
         }
         yield _validation_row(validation, trial.op, trial.utc_ms, values)
     if validation.check is not None:
-        wrong = "; ".join(f"{name}: {detail}" for name, passed, _, detail in validation.check.findings if not passed)
+        wrong = "; ".join(
+            f"{name}: {detail}" for name, passed, _, detail in validation.check.findings if not passed
+        )
         values = {
             "kind": "check",
             "clean": validation.check.clean,
@@ -152,5 +166,10 @@ def _of_validation(validation: Validation) -> Iterator[Row]:
 
 
 def _validation_row(validation: Validation, op: str, utc_ms: int, values: Row) -> Row:
-    known: Row = {"task": validation.task, "reviewer": validation.reviewer, "utc": _utc_text(utc_ms), "op": op}
+    known: Row = {
+        "task": validation.task,
+        "reviewer": validation.reviewer,
+        "utc": _utc_text(utc_ms),
+        "op": op,
+    }
     return dict.fromkeys(VALIDATION_COLUMNS) | known | values

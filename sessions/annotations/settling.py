@@ -41,7 +41,9 @@ def _rules(given: RunVerdictGiven) -> bool | None:
 
 
 def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
-    """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is known."""
+    """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is
+    known.
+    """
     document.accepted = accepted(book, key or annotated_key(document, book))
     return document
 

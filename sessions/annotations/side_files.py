@@ -1,7 +1,7 @@
 """A folder of side files: an append log (`core/logs`) of operations for each person.
 
-An unreadable line is skipped and reported, never removed. A last line torn by a crash is reported, and set aside at the
-next write to the file.
+An unreadable line is skipped and reported, never removed. A last line torn by a crash is reported, and set
+aside at the next write to the file.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Codec(Generic[Op]):
         return msgspec.convert(known | {"extra": extra}, self.operation)
 
     def name_of(self, name: str, person: str) -> str:
-        """Return the name of a `person` (reviewer, validator) without leading and trailing blanks, if it is valid.
+        """Return the name of a `person` (reviewer, validator) without leading and trailing blanks, if it is
+        valid.
 
         Raises the codec's error if not.
         """
@@ -112,7 +113,9 @@ State = TypeVar("State")
 class Book(Generic[Op, State]):
     """A set of operations, folded by subject and person. The result does not depend on their order."""
 
-    def __init__(self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()) -> None:
+    def __init__(
+        self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()
+    ) -> None:
         """`fold` takes a subject, a person and the person's operations on the subject."""
         self._fold = fold
         self._operations: dict[str, Op] = {}
@@ -245,7 +248,9 @@ _LONGEST_FILE_NAME = 200
 class SideFileStore(Generic[Op, BookT]):
     """The side files in a folder: all are read, and each operation is added to its author's."""
 
-    def __init__(self, folder: Path, clock: TimeSource, codec: Codec[Op], new_book: Callable[[], BookT]) -> None:
+    def __init__(
+        self, folder: Path, clock: TimeSource, codec: Codec[Op], new_book: Callable[[], BookT]
+    ) -> None:
         """Read the files; the folder is created at the first write."""
         self.folder = folder
         self._clock = clock
@@ -280,7 +285,9 @@ class SideFileStore(Generic[Op, BookT]):
         return self.folder / f"{file_name_of(reviewer)}{_SUFFIX}"
 
     def append(self, operations: Iterable[Op], *, durable: bool = True) -> int:
-        """Write operations that are not known yet and return how many; with `durable` they are synced to the disk."""
+        """Write operations that are not known yet and return how many; with `durable` they are synced to the
+        disk.
+        """
         added = 0
         with self._lock:
             by_reviewer: dict[str, list[Op]] = {}
@@ -296,8 +303,8 @@ class SideFileStore(Generic[Op, BookT]):
     def merge(self, paths: Iterable[Path]) -> Merged:
         """Add operations from files, or folders of files, by other people: the union, by uuid.
 
-        If two different operations have one uuid, the local one is kept, and a problem names it. A file without any
-        operation, such as an export, is one problem, not one for each line.
+        If two different operations have one uuid, the local one is kept, and a problem names it. A file
+        without any operation, such as an export, is one problem, not one for each line.
         """
         added = known = 0
         problems: list[str] = []
@@ -321,7 +328,9 @@ class SideFileStore(Generic[Op, BookT]):
         return Merged(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return the time of a reviewer's next operation: later than all earlier ones, even if the clock is behind."""
+        """Return the time of a reviewer's next operation: later than all earlier ones, even if the clock is
+        behind.
+        """
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

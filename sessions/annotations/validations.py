@@ -204,7 +204,9 @@ class ValidationBook(Book[ValidationOperation, Validation]):
 
 
 def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) -> Validation:
-    """Return the validation that results from a validator's operations on one task; deletions apply in any order."""
+    """Return the validation that results from a validator's operations on one task; deletions apply in any
+    order.
+    """
     known = standing(operations)
     comments: list[TaskComment] = []
     trials: list[TrialMade] = []
@@ -223,7 +225,9 @@ def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) ->
         elif item.kind == ValidationOperationKind.CHECK and (found := item.read(CheckData)) is not None:
             findings = tuple((one.name, one.passed, one.reduced, one.detail) for one in found.findings)
             check = CheckMade(item.op, findings, found.backend, item.utc_ms)
-    return Validation(task, reviewer, verdict, tuple(comments), tuple(trials), check, bool(known), tuple(undoable))
+    return Validation(
+        task, reviewer, verdict, tuple(comments), tuple(trials), check, bool(known), tuple(undoable)
+    )
 
 
 class TaskStatus(StrEnum):

@@ -142,7 +142,9 @@ class Validator:
             isolated=trial.backend.isolated,
             suspicious=tuple(trial.suspicious),
             fix={name: sha256_of_text(code) for name, code in trial.fix.items()},
-            gist=None if scored is None else GistData(sha256_of_text(scored.text), scored.execution, scored.existence),
+            gist=None
+            if scored is None
+            else GistData(sha256_of_text(scored.text), scored.execution, scored.existence),
         )
         return self._add(task, ValidationOperationKind.TRIAL, data)
 
@@ -159,7 +161,9 @@ class Validator:
             self._add(task, ValidationOperationKind.DELETE, DeleteData(target.op))
         return target
 
-    def _add(self, task: str, kind: ValidationOperationKind, data: msgspec.Struct | None = None) -> ValidationOperation:
+    def _add(
+        self, task: str, kind: ValidationOperationKind, data: msgspec.Struct | None = None
+    ) -> ValidationOperation:
         at = self.store.next_ms(self.name)
         written = {} if data is None else msgspec.to_builtins(data)
         operation = ValidationOperation(str(uuid.uuid4()), self.name, at, task, kind.value, written)

@@ -1,5 +1,5 @@
-"""Writes any run as ATIF 1.7. Data without a field in ATIF go into `extra.gistpoint`, so that reading it back loses
-only byte ranges.
+"""Writes any run as ATIF 1.7. Data without a field in ATIF go into `extra.gistpoint`, so that reading it back
+loses only byte ranges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 
 
 def atif_text(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never in memory as a whole.
+    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never in memory as a
+    whole.
 
     A run without a step gets one that explains this, because ATIF requires one.
     """
@@ -31,7 +32,12 @@ def atif_text(document: RunDocument) -> Iterator[str]:
     if run.format == ATIF:
         head = run_members(dict(document.members), head)
     yield json.dumps(head, indent=2)[:-2] + ',\n  "steps": [\n'
-    empty: dict[str, Json] = {"step_id": 1, "source": "system", "message": "", "extra": {"gistpoint": {"empty": True}}}
+    empty: dict[str, Json] = {
+        "step_id": 1,
+        "source": "system",
+        "message": "",
+        "extra": {"gistpoint": {"empty": True}},
+    }
     count = document.step_count
     for index in range(max(1, count)):
         shown = _step(document, document.step(index)) if count else empty
@@ -100,7 +106,11 @@ def _foot(run: Run) -> dict[str, Json]:
 def _step(document: RunDocument, step: Step) -> dict[str, Json]:
     agent = step.actor in _AGENT_ONLY or bool(step.calls)
     source = "agent" if agent else "user" if step.actor is Actor.USER else "system"
-    shown: dict[str, Json] = {"step_id": step.index + 1, "source": source, "message": _whole(document, step.text)}
+    shown: dict[str, Json] = {
+        "step_id": step.index + 1,
+        "source": source,
+        "message": _whole(document, step.text),
+    }
     if step.started is not None and 0 <= step.started < 4e9:
         stamp = datetime.fromtimestamp(step.started, UTC).replace(tzinfo=None).isoformat()
         shown["timestamp"] = stamp if step.naive else f"{stamp}Z"
@@ -124,7 +134,9 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
     if step.thought:
         part["reasoning_content"] = _whole(document, step.thought)
     if step.calls:
-        part["tool_calls"] = [_call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)]
+        part["tool_calls"] = [
+            _call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)
+        ]
     metrics: dict[str, Json] = {
         key: value
         for key, value in {
@@ -234,7 +246,10 @@ _PIECE = 1 << 20
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
     """Return the members of a run to write, with the additional and replaced ones of `recorded`."""
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
-    merged = {**written, **_texts(recorded, ("session_id", "trajectory_id", "notes", "continued_trajectory_ref"))}
+    merged = {
+        **written,
+        **_texts(recorded, ("session_id", "trajectory_id", "notes", "continued_trajectory_ref")),
+    }
     for key in ("session_id", "trajectory_id"):
         if not isinstance(recorded.get(key), str):
             merged.pop(key, None)
@@ -266,12 +281,15 @@ def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[st
     shown = objects(written.get("tool_calls"))
     if shown and len(shown) == len(calls):
         merged["tool_calls"] = [
-            {**call, **_extra(one, as_dict(call.get("extra")))} for one, call in zip(calls, shown, strict=True)
+            {**call, **_extra(one, as_dict(call.get("extra")))}
+            for one, call in zip(calls, shown, strict=True)
         ]
     results = objects(as_dict(recorded.get("observation")).get("results"))
     answers = objects(as_dict(written.get("observation")).get("results"))
     if answers and len(answers) == len(results):
-        merged["observation"] = {"results": [_result_members(*pair) for pair in zip(results, answers, strict=True)]}
+        merged["observation"] = {
+            "results": [_result_members(*pair) for pair in zip(results, answers, strict=True)]
+        }
     count = as_int(recorded.get("llm_call_count"))
     if count is not None and _may_have(count, merged):
         merged["llm_call_count"] = count
@@ -292,7 +310,9 @@ def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[
 
 
 def _may_have(count: int, merged: dict[str, Json]) -> bool:
-    """Whether a step may say how many calls of a model it took: with metrics or a thought there was one at least."""
+    """Whether a step may say how many calls of a model it took: with metrics or a thought there was one at
+    least.
+    """
     has_call = not merged.keys().isdisjoint(("metrics", "reasoning_content"))
     return count >= has_call
 
@@ -345,16 +365,22 @@ def _has_media(content: Json) -> bool:
     sound = [
         part.keys() == {"type", "text"} and isinstance(part["text"], str)
         if part.get("type") == "text"
-        else part.get("type") in ("image", "audio") and part.keys() == {"type", "source"} and _is_source(part["source"])
+        else part.get("type") in ("image", "audio")
+        and part.keys() == {"type", "source"}
+        and _is_source(part["source"])
         for part in objects(parts)
     ]
-    return len(sound) == len(parts) and all(sound) and any(part.get("type") != "text" for part in objects(parts))
+    return (
+        len(sound) == len(parts) and all(sound) and any(part.get("type") != "text" for part in objects(parts))
+    )
 
 
 def _is_source(source: Json) -> bool:
     members = as_dict(source)
     known = {"media_type", "path", "duration_sec"}
-    return known >= members.keys() and all(isinstance(members.get(key), str) for key in ("media_type", "path"))
+    return known >= members.keys() and all(
+        isinstance(members.get(key), str) for key in ("media_type", "path")
+    )
 
 
 def _metrics(recorded: dict[str, Json]) -> dict[str, Json]:

@@ -29,7 +29,11 @@ def chat_text(document: RunDocument) -> Iterator[str]:
         for message in _messages(document, document.step(index)):
             yield separator + json.dumps(message)
             separator = ", "
-    yield "]" + "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in _head(document).items()) + "}\n"
+    yield (
+        "]"
+        + "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in _head(document).items())
+        + "}\n"
+    )
 
 
 def left_out(document: RunDocument) -> str:
@@ -39,10 +43,16 @@ def left_out(document: RunDocument) -> str:
     for step in document.steps():
         kinds[step.kind] += 1
         beside += bool(step.also) and step.kind not in _LEFT_OUT
-    words = [f"{plural(kinds[kind], 'step')} of kind {kind.value}" for kind in sorted(_LEFT_OUT) if kinds[kind]]
+    words = [
+        f"{plural(kinds[kind], 'step')} of kind {kind.value}" for kind in sorted(_LEFT_OUT) if kinds[kind]
+    ]
     words += [f"what is also recorded in {plural(beside, 'step')}"] if beside else []
     run = document.header
-    names = [*run.extra, *dict.fromkeys(noted.path for noted in run.also), *(["submission"] if run.submission else [])]
+    names = [
+        *run.extra,
+        *dict.fromkeys(noted.path for noted in run.also),
+        *(["submission"] if run.submission else []),
+    ]
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     return "; ".join([*words, *([f"of the header {shown}"] if names else [])])
 

@@ -1,4 +1,6 @@
-"""Requests to model APIs and their replies, found in what a log keeps of an exchange: objects, texts, event streams."""
+"""Requests to model APIs and their replies, found in what a log keeps of an exchange: objects, texts, event
+streams.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -
         return {}
     if is_one(value):
         return value
-    return next((found for key in _BODIES if key in value and (found := _found(value[key], is_one, depth + 1))), {})
+    return next(
+        (found for key in _BODIES if key in value and (found := _found(value[key], is_one, depth + 1))), {}
+    )
 
 
 def streamed(text: str) -> dict[str, Json]:
@@ -187,7 +191,11 @@ def _add_to_call(calls: list[Json], piece: dict[str, Json]) -> None:
     # Only the first piece of a call has its id.
     if piece.get("id") or not calls:
         calls.append(
-            {"id": piece.get("id"), "type": "function", "function": {"name": asked.get("name"), "arguments": ""}}
+            {
+                "id": piece.get("id"),
+                "type": "function",
+                "function": {"name": asked.get("name"), "arguments": ""},
+            }
         )
     begun = as_dict(as_dict(calls[-1])["function"])
     begun["arguments"] = as_str(begun["arguments"]) + as_str(asked.get("arguments"))

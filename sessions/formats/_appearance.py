@@ -11,7 +11,11 @@ from gistpoint.sessions.records.values import as_dict
 _UNPACK = "Unpack it first."
 _ROWS = "Write it as Parquet, or its rows as JSON lines."
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
-    (b"version https://git-lfs", "a pointer of Git LFS, which stands for the file", "Fetch the file: git lfs pull."),
+    (
+        b"version https://git-lfs",
+        "a pointer of Git LFS, which stands for the file",
+        "Fetch the file: git lfs pull.",
+    ),
     (b"SQLite format 3\0", "an SQLite database", "Export the conversation with the program that keeps it."),
     (b"ARROW1", "an Arrow file", _ROWS),
     (b"Obj\x01", "an Avro file", _ROWS),

@@ -73,7 +73,9 @@ def item_type(item: dict[str, Json]) -> str:
 def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
     """Whether a record has what the model said or called."""
     if envelope == "response_item":
-        return kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
+        return (
+            kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
+        )
     if kind == "item_completed":
         return item_type(as_dict(payload.get("item"))) != "UserMessage"
     return envelope == "event_msg" and (kind in REPLIES or reports(kind))

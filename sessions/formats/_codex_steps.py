@@ -1,4 +1,6 @@
-"""The steps of a Codex CLI session: a reply, put together from its items and events, or a record of another kind."""
+"""The steps of a Codex CLI session: a reply, put together from its items and events, or a record of another
+kind.
+"""
 
 from __future__ import annotations
 
@@ -211,7 +213,9 @@ class _Reply:
             diff = change.text("unified_diff")
             if diff:
                 # Codex writes the hunks alone: without a heading no reader of diffs knows the file.
-                heading = "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
+                heading = (
+                    "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
+                )
                 self.diffs.append((identity, heading + diff))
         if self._has(identity) and not kind.endswith(("_begin", "_request")):
             result = _reported(identity, Record(report))
@@ -222,10 +226,14 @@ class _Reply:
         return any(call.id == identity for call in self.calls)
 
     def _same_command(self, report: dict[str, Json]) -> bool:
-        """Whether a command or a search is that of a call which has another id; what came of it is then the call's."""
+        """Whether a command or a search is that of a call which has another id; what came of it is then the
+        call's.
+        """
         record = Record(report)
         query = record.word("query")
-        searched = next((call for call in self.calls if query and (call.parsed or {}).get("query") == query), None)
+        searched = next(
+            (call for call in self.calls if query and (call.parsed or {}).get("query") == query), None
+        )
         if searched is not None:
             found = _reported(searched.id, record)
             self.results += [found] if found else []
@@ -386,7 +394,9 @@ def _of_program(envelope: str, kind: str, payload: Record) -> _Shown:
 
 
 def _spoken(index: int, records: list[_Record]) -> tuple[Actor, StepKind, str]:
-    """Return who spoke, what for, and the text of a message that is not the model's; Codex sends some for the user."""
+    """Return who spoke, what for, and the text of a message that is not the model's; Codex sends some for the
+    user.
+    """
     texts: list[str] = []
     role = "user"
     for _, kind, payload, _ in records:

@@ -1,7 +1,7 @@
 """The steps of gistpoint's own journals: the events of a person's or a model's attempt.
 
-Actions are steps: the brief, calls, submissions, notes, pauses. Events that accompany an action (heartbeats, views,
-affordances, drafts) belong to the step before them, which counts them.
+Actions are steps: the brief, calls, submissions, notes, pauses. Events that accompany an action (heartbeats,
+views, affordances, drafts) belong to the step before them, which counts them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,15 @@ _GIST = "gist.py"
 """The path under which a gist is shown: it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
 _IN_HEADER = ("mode", "budgets", "role", "study", "condition")
-_OF_PERSON = (NotesWritten, SuspectMarked, QuestionnaireAnswered, Paused, Resumed, IdlePrompted, AffordanceUsed)
+_OF_PERSON = (
+    NotesWritten,
+    SuspectMarked,
+    QuestionnaireAnswered,
+    Paused,
+    Resumed,
+    IdlePrompted,
+    AffordanceUsed,
+)
 _OF_REPLY = ("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id")
 """What a step says of a model's reply beside its texts and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
@@ -180,7 +188,9 @@ class JournalReader(RunReader):
         """The group that the last step belongs to; empty if nothing can join it."""
         self._fault = _fault_of(probe.blob)
         if self._fault:
-            self.warnings.append(f"This journal is damaged, and what it came to does not count: {self._fault}")
+            self.warnings.append(
+                f"This journal is damaged, and what it came to does not count: {self._fault}"
+            )
 
     def place(self, fields: Json, step_count: int) -> int:
         line = _line(fields)
@@ -246,7 +256,9 @@ class JournalReader(RunReader):
                 if data.solved:
                     marks = self._suspicious.get(data.call_id, ())
                     number = len(self._passed) + 1
-                    self._passed[data.call_id] = Submission(number, data.call_id, solved=True, suspicious=marks)
+                    self._passed[data.call_id] = Submission(
+                        number, data.call_id, solved=True, suspicious=marks
+                    )
 
     def header(self) -> Run:
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
@@ -363,7 +375,9 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
         case PassConfirmed() as data:
             return "\n".join(confirmation_lines(data.confirmation))
         case AttemptEnded() as data:
-            return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
+            return _joined(
+                data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or ""
+            )
     return _words_of(unfolded[0])
 
 
@@ -406,7 +420,9 @@ def _idle_words(unfolded: list[_Line], last: _Line) -> str:
     if ms is None and asked is not UNSET:
         since, until = as_float(asked), as_float(last.fields.get("mono_ms"))
         ms = duration(since, until)
-    phrase = {"worked": "answered: I was working", "away": "answered: I was away"}.get(answer, "not answered: idle")
+    phrase = {"worked": "answered: I was working", "away": "answered: I was away"}.get(
+        answer, "not answered: idle"
+    )
     return _joined(f"for {ms / 1000:,.0f} s" if ms is not None else "", phrase)
 
 
@@ -439,7 +455,9 @@ def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:
-            tokens += Tokens(part.prompt_tokens, part.completion_tokens, part.cached_tokens, part.reasoning_tokens)
+            tokens += Tokens(
+                part.prompt_tokens, part.completion_tokens, part.cached_tokens, part.reasoning_tokens
+            )
             cost = part.cost_usd if cost is None else cost + (part.cost_usd or 0.0)
     return tokens, cost
 
@@ -493,7 +511,9 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change of the gist by a call of a gist's tools, else the changes in the arguments of any tool."""
+    """Return the change of the gist by a call of a gist's tools, else the changes in the arguments of any
+    tool.
+    """
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

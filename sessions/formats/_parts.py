@@ -1,4 +1,6 @@
-"""Records that make several steps each: a request with its answer and calls, a span with its messages and reply."""
+"""Records that make several steps each: a request with its answer and calls, a span with its messages and
+reply.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Traces of observability tools: spans of models, tools and agents, which every exporter writes in its own form.
+"""Traces of observability tools: spans of models, tools and agents, which every exporter writes in its own
+form.
 
-Every call of a model repeats the conversation before it: its messages that were not sent or replied before are steps of
-their own, before the step of the reply. A tool's span is part of the step of its call.
+Every call of a model repeats the conversation before it: its messages that were not sent or replied before
+are steps of their own, before the step of the reply. A tool's span is part of the step of its call.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ class TraceReader(PartsReader):
             yield from self._parted(self._spans[id])
 
     def _meet(self, record: RawRecord, count: int) -> None:
-        """Learn where a span is, and when it began: one that was written when it opened is written again at its end."""
+        """Learn where a span is, and when it began: one that was written when it opened is written again at
+        its end.
+        """
         span = self.span([as_dict(record.fields)])
         order = (float("inf") if span.started is None else span.started, count)
         known = self._spans.get(span.id)
@@ -213,7 +216,9 @@ class TraceReader(PartsReader):
                 yield {**head, "part": "message", "number": number}
 
     def _made(self, call: RunCall) -> str:
-        """Return the id of the reply's call that a tool's span runs: by id, else the first open one of the tool."""
+        """Return the id of the reply's call that a tool's span runs: by id, else the first open one of the
+        tool.
+        """
         if call.id and call.id in self._calls:
             return call.id
         for made in self._unanswered:
@@ -258,7 +263,9 @@ class TraceReader(PartsReader):
         return self._around(index, raws, span)
 
     def _of_model(self, index: int, raws: Sequence[Raw], pairs: list[_Named], span: TraceSpan) -> Step:
-        """Return the step of a model's reply, with the spans of its calls and the results that it was sent later."""
+        """Return the step of a model's reply, with the spans of its calls and the results that it was sent
+        later.
+        """
         parts = merged(map(parts_of_reply, span.replied))
         work = _Work(calls=parts.calls, times=[span.started, span.ended])
         self._add_tools(work, pairs)
@@ -390,7 +397,9 @@ def _results(message: dict[str, Json]) -> list[Result]:
     if parts.results:
         return parts.results
     failed = error_if(as_str(message.get("status")) == "error")
-    return [Result(as_str(first(message, "tool_call_id", "toolCallId")), as_text(message.get("content")), failed)]
+    return [
+        Result(as_str(first(message, "tool_call_id", "toolCallId")), as_text(message.get("content")), failed)
+    ]
 
 
 def _once(results: list[Result]) -> Iterator[Result]:
@@ -434,7 +443,9 @@ class TraceFormat(Format):
         return self.reader(probe, id)
 
 
-def traces_in(blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]) -> list[str]:
+def traces_in(
+    blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]
+) -> list[str]:
     """Return the ids of the traces in a file, in their order.
 
     Most files hold one, which the bytes show much faster than the spans, of which then none is decoded.

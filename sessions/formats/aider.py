@@ -1,8 +1,8 @@
 """aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
 
-After aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both end with two spaces. A
-notice of several lines has `>` on its first and the spaces on its last. Everything else was said by the model. A
-heading of the model's has one blank line before it, a line of the user's two.
+After aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both end with two
+spaces. A notice of several lines has `>` on its first and the spaces on its last. Everything else was said by
+the model. A heading of the model's has one blank line before it, a line of the user's two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from gistpoint.sessions.formats._text_blocks import TextReader, first_group, tex
 from gistpoint.sessions.formats.calls import kind_of_command
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, run_named
-from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    FileEdit,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import records_of, texts_of
 from gistpoint.sessions.records.requests import headline
@@ -37,13 +47,16 @@ _FAILED = re.compile(
 _UNANSWERED = re.compile(r"^litellm\.\w+", re.M)
 _RUNNING = re.compile(r"^Running (.+?)\s*$", re.M)
 _RAN = re.compile(r"(I ran this command:\s*([^\n]+))\n+And got this output:\s*?\n(.*)", re.S)
-"""The answer of aider's `/run` and `/test`, and of tests that it runs after an edit, as the user's next request."""
+"""The answer of aider's `/run` and `/test`, and of tests that it runs after an edit, as the user's next
+request.
+"""
 _THOUGHT = re.compile(
     r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
 )
 """After aider's `reasoning_tags.py`; a reply that was cut off has no answer."""
 _BLOCK = re.compile(
-    r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9} REPLACE",
+    r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9}"
+    r" REPLACE",
     re.M | re.S,
 )
 
@@ -77,7 +90,9 @@ class _Lines:
         return "" if self._goes_on(line, kind, blanks) else "reply"
 
     def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
-        """Return the kind of block that a line with a notice's mark begins; None if the model quotes something."""
+        """Return the kind of block that a line with a notice's mark begins; None if the model quotes
+        something.
+        """
         ends = line.endswith("  ")
         begun = bool(following.strip()) or (kind == "notice" and not blanks)
         goes_on = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
@@ -141,7 +156,9 @@ class _Reader(TextReader):
         text = as_str(value)
         if text.startswith("#### "):
             # A request of several lines has the mark and the spaces on each of them.
-            asked = "\n".join(line.removesuffix("  ").removeprefix("#### ") for line in text.strip("\n").split("\n"))
+            asked = "\n".join(
+                line.removesuffix("  ").removeprefix("#### ") for line in text.strip("\n").split("\n")
+            )
             return {"kind": "user", "text": asked}
         if text.startswith(">") and not text.startswith(">>"):
             return {"kind": "notice", "text": _unquoted(text).strip("\n")}
@@ -157,11 +174,21 @@ class _Reader(TextReader):
             return _asked(index, raws, text, notices)
         if kind == "chat":
             builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.STATE, kind)
-            return builder.text(text, notices).span(when(_started(text))).naive_if(True).state(_tests_in(text)).build()
+            return (
+                builder.text(text, notices)
+                .span(when(_started(text)))
+                .naive_if(True)
+                .state(_tests_in(text))
+                .build()
+            )
         # A request that failed has no reply: the notice is all that came of it.
         unanswered = _UNANSWERED.search(text) is not None
         purpose = StepKind.ERROR if unanswered else StepKind.NOTE
-        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind).text(text, notices).state(_tests_in(text))
+        builder = (
+            StepBuilder(index, raws, Actor.ENVIRONMENT, purpose, kind)
+            .text(text, notices)
+            .state(_tests_in(text))
+        )
         return builder.flag("error").derived("kind").build() if unanswered else builder.build()
 
 
@@ -182,7 +209,9 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
     tokens, cost = _spent(notices)
     thought = joined((match[1].strip("\n") for match in _THOUGHT.finditer(text)), "\n\n")
     text = _THOUGHT.sub("", text).strip("\n")
-    edits = [FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)]
+    edits = [
+        FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)
+    ]
     known = {edit.path for edit in edits}
     # A file that aider says it changed, without a block in the reply that shows how.
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]

@@ -1,7 +1,8 @@
-"""Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes in JSON, results of batches.
+"""Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes in JSON, results of
+batches.
 
-Each request repeats its conversation, so that an exchange adds what is new in its request, and its reply. Exchanges
-that do not continue each other, such as those that only find a title, are runs of their own.
+Each request repeats its conversation, so that an exchange adds what is new in its request, and its reply.
+Exchanges that do not continue each other, such as those that only find a title, are runs of their own.
 """
 
 from __future__ import annotations
@@ -62,10 +63,14 @@ class _Reader(PartsReader):
                 yield record
             left_out += not record.damage and not conversation
         if left_out:
-            self.warnings.append(f"{left_out:,} records hold no request to a model and no reply; they are left out.")
+            self.warnings.append(
+                f"{left_out:,} records hold no request to a model and no reply; they are left out."
+            )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
-        """Yield every record, its conversation from 1 on, 0 without one, and how many of its messages are known."""
+        """Yield every record, its conversation from 1 on, 0 without one, and how many of its messages are
+        known.
+        """
         from gistpoint.sessions.formats._api_bodies import Conversations, sides_of
 
         conversations = Conversations()
@@ -135,11 +140,16 @@ class _Reader(PartsReader):
                 return {"error": reply.get("error"), "timestamp": _answered_at(exchange)}
             case "reply":
                 return {**message_of(reply), "timestamp": _answered_at(exchange)}
-        return {**asked_in(request)[number if isinstance(number, int) else 0], "timestamp": _asked_at(exchange)}
+        return {
+            **asked_in(request)[number if isinstance(number, int) else 0],
+            "timestamp": _asked_at(exchange),
+        }
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value, damage = super().load(blob, start, end)
-        if not damage and end - start > limits.LONG_RECORD:  # a body may be a text, which must be whole to be read
+        if (
+            not damage and end - start > limits.LONG_RECORD
+        ):  # a body may be a text, which must be whole to be read
             whole = parsed_object(blob.read(start, end - start).decode("utf-8", "replace"))
             value = value if whole is None or is_deep(whole) else whole
         return value, damage
@@ -206,7 +216,9 @@ def _answered_at(exchange: Record) -> float | None:
 
 
 class ApiLog(Format):
-    """Recognised by records that hold a request to a model's API with its reply, or by batches with their own ids."""
+    """Recognised by records that hold a request to a model's API with its reply, or by batches with their own
+    ids.
+    """
 
     name = "api-log"
     words_in_records = True
@@ -227,7 +239,9 @@ class ApiLog(Format):
         whole = Record(probe.object)
         listed = [whole.items("log", "entries"), *map(whole.items, _ARRAYS)]
         entries = records_in(next(filter(None, listed), []))[:3]
-        likely = [one for one in (*probe.records(), *entries) if one.has(*_KEYS) or one.get("object") == "response"]
+        likely = [
+            one for one in (*probe.records(), *entries) if one.has(*_KEYS) or one.get("object") == "response"
+        ]
         if not likely:
             return 0.0
         from gistpoint.sessions.formats._api_bodies import sides_of

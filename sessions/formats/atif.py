@@ -79,7 +79,9 @@ class _Reader(RunReader):
             task=as_str(extra.get("task")) or self.request,
             model=as_str(agent.get("model_name")),
             # Our own exports keep the name whole; ATIF has it in two members, of which it needs both.
-            agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
+            agent=as_str(ours.get("agent"))
+            if "agent" in ours
+            else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
             verdict=as_str(extra.get("verdict")),
             suspicious=tuple(map(as_str, as_list(extra.get("suspicious")))),
@@ -175,7 +177,9 @@ def _call(item: dict[str, Json]) -> RunCall:
             as_text(ours.get("arguments")),
             parsed if ours.get("parsed") else None,
         )
-    return RunCall(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed)
+    return RunCall(
+        as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed
+    )
 
 
 def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, list[str], bool]:
@@ -263,7 +267,9 @@ class Atif(Format):
         ),
         NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
         NotShown(("subagent_trajectories",), "runs of their own, listed beside this one", of_run=True),
-        NotShown(("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True),
+        NotShown(
+            ("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -32,7 +32,8 @@ HEADER = (
 def row_header(format: str, version: str, members: Mapping[str, Json], id: str = "") -> Run:
     """Return the header of a conversation from the members beside it.
 
-    A number in place of a truth value, or a reward of at least 1, makes a run solved; such a verdict is derived.
+    A number in place of a truth value, or a reward of at least 1, makes a run solved; such a verdict is
+    derived.
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))

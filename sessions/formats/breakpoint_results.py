@@ -8,7 +8,17 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.building import StepBuilder
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
-from gistpoint.sessions.records.model import UNSOLVED, Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import (
+    UNSOLVED,
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_below, guarded, lines
 from gistpoint.sessions.records.values import (
@@ -92,7 +102,12 @@ class _Reader(RunReader):
         arguments = value.get("args", value.get("arguments"))
         parsed = arguments if isinstance(arguments, dict) else None
         calls = (
-            RunCall("", as_str(value["tool"]), arguments if isinstance(arguments, str) else compact(arguments), parsed),
+            RunCall(
+                "",
+                as_str(value["tool"]),
+                arguments if isinstance(arguments, str) else compact(arguments),
+                parsed,
+            ),
         )
         return (
             StepBuilder(index, raws, Actor.AGENT, kind_of(calls), calls[0].tool)
@@ -107,7 +122,8 @@ class _Reader(RunReader):
         tests = as_dict(as_dict(value.get("metadata")).get("test_info"))
         shown = [as_text(tests.get("error_message"))]
         shown += [
-            as_text(item) if isinstance(item, str) else dumped(item) for item in as_list(tests.get("failures_info"))
+            as_text(item) if isinstance(item, str) else dumped(item)
+            for item in as_list(tests.get("failures_info"))
         ]
         counts: dict[str, Json] = {
             key: as_int(tests.get(key)) for key in ("passed", "failed", "deselected") if key in tests
@@ -128,14 +144,17 @@ def _is_problem(line: dict[str, Json]) -> bool:
 
 
 class BreakpointResults(Format):
-    """Recognised by summaries with `total_problems`, or by problems with a score, metadata and a configuration."""
+    """Recognised by summaries with `total_problems`, or by problems with a score, metadata and a
+    configuration.
+    """
 
     name = "breakpoint"
     texts_in_records = True
     refused_costs_attempt = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("problem", "config", "metadata.file_path", "metadata.repo_path"), "what the run is of, which heads it"
+            ("problem", "config", "metadata.file_path", "metadata.repo_path"),
+            "what the run is of, which heads it",
         ),
         NotShown(("metadata.tool_usage",), "the calls, which are the steps before the verdict"),
     )
@@ -159,7 +178,9 @@ class BreakpointResults(Format):
                 line = shallow(record.fields)
                 return _Reader(probe.part(record), known, line)
         where = probe.name or "The file"
-        raise RunFileError(f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem.")
+        raise RunFileError(
+            f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem."
+        )
 
 
 def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:

@@ -1,4 +1,6 @@
-"""The purpose of a tool call, guessed from the tool's name and, for a shell, from its command; marked as derived."""
+"""The purpose of a tool call, guessed from the tool's name and, for a shell, from its command; marked as
+derived.
+"""
 
 from __future__ import annotations
 
@@ -157,8 +159,8 @@ _TEST_WORDS = (
     "ctest",
     "make ",
 )
-"""One of these is in every match of `_TEST`, as one of `_EDIT_WORDS` is in every match of `_EDIT`: most commands have
-none, and a regular expression takes ten times as long to find that out."""
+"""One of these is in every match of `_TEST`, as one of `_EDIT_WORDS` is in every match of `_EDIT`: most
+commands have none, and a regular expression takes ten times as long to find that out."""
 _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
 _SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _EDIT_FIRST = re.compile(r"\s*(create|edit|insert|append)\s")
@@ -168,7 +170,8 @@ _EDIT = re.compile(
 )
 _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file|find_file)\b")
 _VIEW = re.compile(
-    r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git (show|diff|log|status)|pwd|wc)\b"
+    r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git"
+    r" (show|diff|log|status)|pwd|wc)\b"
 )
 _PATHS = ("path", "file_path", "filePath", "filepath")
 _PATCH = "*** Begin Patch"
@@ -216,7 +219,9 @@ def command_of(call: RunCall) -> str:
 
 
 def command_in(value: str | list[Json]) -> str:
-    """Return the command in an argument: a text or a list of words, which may give it to a shell, as in `bash -lc`."""
+    """Return the command in an argument: a text or a list of words, which may give it to a shell, as in `bash
+    -lc`.
+    """
     if isinstance(value, str):
         return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
     parts = [as_str(part) for part in value]
@@ -278,12 +283,21 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
 
 
 def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
-    pairs = ("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"), ("old_text", "new_text")
+    pairs = (
+        ("old_str", "new_str"),
+        ("old_string", "new_string"),
+        ("oldString", "newString"),
+        ("old_text", "new_text"),
+    )
     for old, new in (*pairs, ("oldText", "newText")):
         if isinstance(change.get(old), str):
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     whole = next(
-        (change[key] for key in ("file_text", "content", "contents", "func_code") if isinstance(change.get(key), str)),
+        (
+            change[key]
+            for key in ("file_text", "content", "contents", "func_code")
+            if isinstance(change.get(key), str)
+        ),
         None,
     )
     # With `func_name` the code is that of one function: the file as a whole is not known.
@@ -291,7 +305,9 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
 
 
 def _patched(patch: str) -> Iterator[FileEdit]:
-    """Yield the changes of a patch in the form that OpenAI's models write: a hunk is a text that replaces another."""
+    """Yield the changes of a patch in the form that OpenAI's models write: a hunk is a text that replaces
+    another.
+    """
     _, *pieces = _PATCHED.split(patch.partition("*** End Patch")[0])
     for verb, path, body in zip(*[iter(pieces)] * 3, strict=True):
         lines = body.strip("\n").split("\n")
@@ -325,7 +341,11 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
     item = as_dict(value)
     function = as_dict(item.get("function"))
     # Inspect has the name of a function in place of the object that OpenAI's API has.
-    name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
+    name = (
+        item.get("function")
+        if isinstance(item.get("function"), str)
+        else function.get("name", item.get("name"))
+    )
     name = name or item.get("toolName") or as_str(item.get("type")).removesuffix("_call")
     arguments = function.get("arguments", _arguments(item))
     # An item of the Responses API has both: `id` is its own, and its result names `call_id`.
@@ -340,7 +360,9 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 def _arguments(item: Mapping[str, Json]) -> Json:
     """Return the arguments of a call, which OpenAI's hosted tools have as members of the call itself."""
-    whole = next((item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None)
+    whole = next(
+        (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
+    )
     return {key: item[key] for key in ("code", "queries") if key in item} or None if whole is None else whole
 
 

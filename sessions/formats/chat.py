@@ -56,10 +56,14 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
 
 
 def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
-    """Return the items of a list of OpenAI's API, which has the newest first unless it was asked for otherwise."""
+    """Return the items of a list of OpenAI's API, which has the newest first unless it was asked for
+    otherwise.
+    """
     found = list(records)
     items = [as_dict(record.fields) for record in found]
-    places = {as_str(item.get("call_id")): at for at, item in enumerate(items) if is_call(as_str(item.get("type")))}
+    places = {
+        as_str(item.get("call_id")): at for at, item in enumerate(items) if is_call(as_str(item.get("type")))
+    }
     for at, item in enumerate(items):
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
@@ -121,7 +125,9 @@ class _Reader(RunReader):
                 shown.append(key)
                 yield record._replace(inner=True)
         if self.probe.object.get("object") == "list":
-            yield from _in_order(object_records(self.probe.blob, self.probe.start, (_LISTED,), self.facts, None))
+            yield from _in_order(
+                object_records(self.probe.blob, self.probe.start, (_LISTED,), self.facts, None)
+            )
         else:
             yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
         # What a step shows is no longer a member beside the messages.
@@ -166,7 +172,9 @@ class _Reader(RunReader):
     def header(self) -> Run:
         if self._shape in ("array", "lines"):
             return self._with_totals(Run(self.format, self._shape, model=self._model))
-        return self._with_totals(row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER}))
+        return self._with_totals(
+            row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER})
+        )
 
     def _with_totals(self, run: Run) -> Run:
         spent = self._tally
@@ -180,7 +188,11 @@ class Chat(Format):
     name = "chat"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
+        NotShown(
+            ("tools", "functions", "tool_definitions", "tool_choice"),
+            "what the model could call",
+            of_run=True,
+        ),
         NotShown(("tools",), "what the model could call"),
         NotShown(
             ("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),

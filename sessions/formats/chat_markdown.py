@@ -1,7 +1,7 @@
 """Chats that were exported as Markdown, by SpecStory from several agents and by Cursor itself.
 
-A turn begins with a line that names the speaker. SpecStory puts a call with its result between `<tool-use>` tags;
-Cursor's own export has no calls. Times, if any, stand in the line.
+A turn begins with a line that names the speaker. SpecStory puts a call with its result between `<tool-use>`
+tags; Cursor's own export has no calls. Times, if any, stand in the line.
 """
 
 from __future__ import annotations
@@ -77,12 +77,19 @@ class _Reader(TextReader):
             return {**facts, "text": text}
         facts["thought"] = [match[1].strip("\n") for match in _THINKING.finditer(text)]
         facts["tools"] = [_tool(match) for match in _TOOL.finditer(text)]
-        return {**facts, "text": re.sub(r"\n{3,}", "\n\n", _THINKING.sub("", _TOOL.sub("", text))).strip("\n")}
+        return {
+            **facts,
+            "text": re.sub(r"\n{3,}", "\n\n", _THINKING.sub("", _TOOL.sub("", text))).strip("\n"),
+        }
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         turn = as_dict(raws[0].value)
         if "head" in turn:
-            return StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head").text(as_text(turn["head"])).build()
+            return (
+                StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head")
+                .text(as_text(turn["head"]))
+                .build()
+            )
         record = Record(turn)
         what, tools = record.word("what"), record.objects("tools")
         calls: list[RunCall] = []

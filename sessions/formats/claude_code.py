@@ -1,4 +1,6 @@
-"""Claude Code sessions: one record per line, replies split over several lines, side agents in files beside it."""
+"""Claude Code sessions: one record per line, replies split over several lines, side agents in files beside
+it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ _PLACE = ("cwd", "version", "gitBranch", "slug", "userType", "entrypoint")
 _CHAIN = ("parentUuid", "uuid", "sessionId", "timestamp", "isSidechain", "isMeta")
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
-"""The records that name the session and their names' key; what a person wrote is before what the model wrote."""
+"""The records that name the session and their names' key; what a person wrote is before what the model wrote.
+"""
 _TYPES = frozenset(
     (
         "user",
@@ -92,7 +95,8 @@ class _Reader(RunReader):
     def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
         for block in blocks:
             call = as_str(block.get("id"))
-            # A call without an id can't be answered; under "" it would take any text of the user for its answer.
+            # A call without an id can't be answered; under "" it would take any text of the user for its
+            # answer.
             if block.get("type") == "tool_use" and call:
                 self._steps[call] = self._open_calls[call] = step
 
@@ -152,9 +156,13 @@ class _Reader(RunReader):
         return next((as_str(self._seen[name]) for name in _TITLES if name in self._seen), "")
 
     def _command(self) -> str:
-        """Return the first command of the program that a user gave, for a session in which nothing else was asked."""
+        """Return the first command of the program that a user gave, for a session in which nothing else was
+        asked.
+        """
         said = (as_dict(record.get("message")).get("content") for record in self.probe.lines)
-        return next((found[1] for text in said if isinstance(text, str) and (found := _COMMAND.search(text))), "")
+        return next(
+            (found[1] for text in said if isinstance(text, str) and (found := _COMMAND.search(text))), ""
+        )
 
     def _learn_names(self, record: dict[str, Json]) -> None:
         kind = as_str(record.get("type"))
@@ -247,7 +255,12 @@ class ClaudeCode(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown((*_PLACE, "permissionMode"), "where and how the program ran, the same in every record"),
         NotShown(
-            ("message.usage", "message.stop_reason", "message.content.cache_control", "message.context_management"),
+            (
+                "message.usage",
+                "message.stop_reason",
+                "message.content.cache_control",
+                "message.context_management",
+            ),
             "counts and settings of the provider; the tokens are shown",
         ),
         NotShown(

@@ -1,4 +1,6 @@
-"""The replies of Claude Code: their records, in sessions and in its output, put together with what tools told it."""
+"""The replies of Claude Code: their records, in sessions and in its output, put together with what tools told
+it.
+"""
 
 from __future__ import annotations
 

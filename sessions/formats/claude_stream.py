@@ -1,7 +1,8 @@
-"""The output of Claude Code's `--output-format stream-json`, as lines or as the array that its GitHub action writes.
+"""The output of Claude Code's `--output-format stream-json`, as lines or as the array that its GitHub action
+writes.
 
-A reply comes in several records of one message id, the records of side agents between those of the main thread. Those
-of a side agent are a run of their own, named by the id of the call that started it.
+A reply comes in several records of one message id, the records of side agents between those of the main
+thread. Those of a side agent are a run of their own, named by the id of the call that started it.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ class _Reader(RunReader):
         if of_type(records, "assistant"):
             step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
-            # The stream writes a reply's usage before the reply is complete: what it wrote so far is no count.
+            # The stream writes a reply's usage before the reply is complete: what it wrote so far is no
+            # count.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":
             return _streamed_step(index, own, records)
@@ -205,7 +207,9 @@ def _as_in_session(record: Record) -> Record:
 
 
 def _spent(result: Record) -> Tokens:
-    """Return the tokens of a run with its side agents, which only the counts by model have; else of the main thread."""
+    """Return the tokens of a run with its side agents, which only the counts by model have; else of the main
+    thread.
+    """
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))

@@ -13,7 +13,14 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.message_parts import parts_of_message
-from gistpoint.sessions.formats.messages import cost_of, message_step, parts_of_reply, results_in, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import (
+    cost_of,
+    message_step,
+    parts_of_reply,
+    results_in,
+    tokens_of,
+    usage_of,
+)
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
@@ -77,7 +84,11 @@ class _Reader(RunReader):
         self._prompt = False
 
     def records(self) -> Iterator[RawRecord]:
-        return guarded(self._with_prompt(), self.probe.blob, self.warnings) if self.probe.object else super().records()
+        return (
+            guarded(self._with_prompt(), self.probe.blob, self.warnings)
+            if self.probe.object
+            else super().records()
+        )
 
     def _with_prompt(self) -> Iterator[RawRecord]:
         """Yield the system prompt of a session, then its messages."""
@@ -191,7 +202,9 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
     calls = parts.calls
     if not calls:
         # Models without tools of their own are told to write a call as XML into their text.
-        calls = [_written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)]
+        calls = [
+            _written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)
+        ]
         derived |= {"calls"} if calls else set()
     results: list[Result] = []
     for message in messages[1:]:
@@ -271,7 +284,9 @@ class Cline(SingleRun):
             ("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
             "counts and settings of the provider; the model and the tokens are shown",
         ),
-        NotShown(("conversationHistoryIndex", "origin_dir", "updated_at"), "where a session came from", of_run=True),
+        NotShown(
+            ("conversationHistoryIndex", "origin_dir", "updated_at"), "where a session came from", of_run=True
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -1,7 +1,8 @@
-"""What the window of Cline or Roo Code showed (`ui_messages.json`), for a task whose conversation is not at hand.
+"""What the window of Cline or Roo Code showed (`ui_messages.json`), for a task whose conversation is not at
+hand.
 
-Each record is something said or asked. A request to the model begins a reply, to which all belongs until a user speaks:
-thoughts, texts, calls, and what the calls brought. After `ExtensionMessage.ts` of Cline.
+Each record is something said or asked. A request to the model begins a reply, to which all belongs until a
+user speaks: thoughts, texts, calls, and what the calls brought. After `ExtensionMessage.ts` of Cline.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from collections.abc import Sequence
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, records_in, records_of, texts_of, times_of
 from gistpoint.sessions.records.values import (
@@ -32,9 +43,13 @@ _USER = frozenset({"task", "user_feedback", "user_feedback_diff"})
 _FAILED = frozenset(
     {"error", "error_retry", "api_req_failed", "diff_error", "clineignore_error", "mistake_limit_reached"}
 )
-_OUTPUTS = frozenset({"command_output", "mcp_server_response", "browser_action_result", "codebase_search_result"})
+_OUTPUTS = frozenset(
+    {"command_output", "mcp_server_response", "browser_action_result", "codebase_search_result"}
+)
 _CALLS = frozenset({"tool", "command", "use_mcp_server", "browser_action", "browser_action_launch"})
-_TOLD = frozenset({"text", "completion_result", "followup", "plan_mode_respond", "plan_mode_response", "task_progress"})
+_TOLD = frozenset(
+    {"text", "completion_result", "followup", "plan_mode_respond", "plan_mode_response", "task_progress"}
+)
 _BEGINNING = _CALLS | (_TOLD - {"task_progress"}) | {"reasoning"}
 _READING = ("list", "search", "web", "codebase", "fetch")
 """How the names of tools begin whose `content` is what they brought, not what they were given."""
@@ -151,7 +166,9 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     broken = joined(request.texts("cancelReason", "streamingFailedMessage"), ": ")
     made = tuple(calls)
     return (
-        StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply")
+        StepBuilder(
+            index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply"
+        )
         .thought(*texts_of(_of_kind(records, "reasoning"), "text"))
         # The window shows a text again when the reply is complete.
         .text(*dict.fromkeys([*said, broken]))
@@ -199,7 +216,9 @@ class ClineWindow(SingleRun):
     name = "cline-window"
     not_shown: Sequence[NotShown] = (
         NotShown(("text.request",), "what the model was sent: the request and its surroundings"),
-        NotShown(("say", "ask", "modelInfo", "lastCheckpointHash"), "what kind of a record it is, and its model"),
+        NotShown(
+            ("say", "ask", "modelInfo", "lastCheckpointHash"), "what kind of a record it is, and its model"
+        ),
         NotShown(("images",), "pictures as data"),
     )
 

@@ -1,7 +1,7 @@
 """Sessions of Codex CLI (`rollout-*.jsonl`), from the bare items of 2025 to those of paginated histories.
 
-The model's words are in `response_item` records. Most `event_msg` records repeat one of those: they join its step and
-add only what is new in them, such as an exit code.
+The model's words are in `response_item` records. Most `event_msg` records repeat one of those: they join its
+step and add only what is new in them, such as an exit code.
 """
 
 from __future__ import annotations
@@ -214,7 +214,9 @@ class _Reader(RunReader):
     def had_a_step(self, fields: Json) -> bool:
         return "record_type" in as_dict(fields)
 
-    def _learn(self, envelope: str, kind: str, payload: dict[str, Json], record: dict[str, Json], count: int) -> None:
+    def _learn(
+        self, envelope: str, kind: str, payload: dict[str, Json], record: dict[str, Json], count: int
+    ) -> None:
         if envelope == "session_meta" and not self._meta:
             self._meta = payload
         model = as_str(payload.get("model")) if envelope == "turn_context" else ""
@@ -308,7 +310,9 @@ class Codex(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("payload.rate_limits", "payload.info"), "counts and limits of the provider; the tokens are shown"),
+        NotShown(
+            ("payload.rate_limits", "payload.info"), "counts and limits of the provider; the tokens are shown"
+        ),
         NotShown(
             (
                 "payload.internal_chat_message_metadata_passthrough",

@@ -1,4 +1,5 @@
-"""The output of `codex exec --json`: one event per line; a call and its result are one item, told at both ends.
+"""The output of `codex exec --json`: one event per line; a call and its result are one item, told at both
+ends.
 
 It holds no prompt, times, model or costs.
 """
@@ -136,7 +137,9 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
-    """Return the last event of each item, and the item; that of the end has all that the one of the beginning had."""
+    """Return the last event of each item, and the item; that of the end has all that the one of the beginning
+    had.
+    """
     items: dict[str, tuple[str, Record]] = {}
     for raw in raws:
         event, kind, item = _parts(raw.value)
@@ -152,7 +155,9 @@ def _call(item: Record) -> RunCall:
     named = item.word("tool")
     if named and isinstance(asked.get("arguments"), dict | str):
         # A tool of a server; the other items have their arguments as members of their own.
-        return RunCall(item.word("id"), joined([item.word("server"), named], "."), *_written(asked["arguments"]))
+        return RunCall(
+            item.word("id"), joined([item.word("server"), named], "."), *_written(asked["arguments"])
+        )
     return RunCall(item.word("id"), named or item.word("type").removesuffix("_tool_call"), *_written(asked))
 
 
@@ -210,7 +215,9 @@ class CodexExec(SingleRun):
     name = "codex-exec"
     unique_ids = True
     texts_in_records = True
-    not_shown: Sequence[NotShown] = (NotShown(("item.status",), "how an item stands; the result and its flag say it"),)
+    not_shown: Sequence[NotShown] = (
+        NotShown(("item.status",), "how an item stands; the result and its flag say it"),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

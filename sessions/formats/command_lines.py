@@ -1,4 +1,5 @@
-"""Calls that a model writes into its text: SWE-agent's command lines, functions as XML, and blocks between fences.
+"""Calls that a model writes into its text: SWE-agent's command lines, functions as XML, and blocks between
+fences.
 
 Also what the output of a command says of it, for formats that do not record whether it failed.
 """
@@ -46,7 +47,8 @@ _TOOL_FAILED = (
     r"|(File|Directory) \S{1,300} not found|EXECUTION TIMED OUT|Usage: |usage: \S+ .{0,400}\berror: "
 )
 _SHELL_FAILED = (
-    r"(?:/\S*/)?[\w.+-]{1,40}: .{0,400}(?:command not found|No such file or directory|Permission denied|cannot \w+"
+    r"(?:/\S*/)?[\w.+-]{1,40}: .{0,400}(?:command not found|No such file or directory|Permission"
+    r" denied|cannot \w+"
     r"|can't open file|can't read|not found|syntax error|unexpected EOF|[Ii]nvalid option|unrecognized option"
     r"|Is a directory|Not a directory|fatal|\*\*\*)"
     r"|fatal: |E: |npm ERR!|error: pathspec"
@@ -112,7 +114,8 @@ def calls_in_functions(text: str) -> tuple[RunCall, ...]:
 def reports_error(output: str, kind: StepKind) -> bool:
     """Guess whether a command's output reports a failure, from the words of shells, interpreters and tools.
 
-    A file that is read or searched may contain such words itself: then only the shell's and the tool's own count.
+    A file that is read or searched may contain such words itself: then only the shell's and the tool's own
+    count.
     """
     # Both ends suffice: shells and tools complain at the beginning, interpreters at the end.
     text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()

@@ -1,4 +1,6 @@
-"""Sessions of Continue, in editors and on the command line: a reply has its calls, and their results beside them."""
+"""Sessions of Continue, in editors and on the command line: a reply has its calls, and their results beside
+them.
+"""
 
 from __future__ import annotations
 

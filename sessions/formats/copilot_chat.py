@@ -1,7 +1,9 @@
-"""Chats of GitHub Copilot in VS Code: an export or a stored session, with requests that hold several rounds each.
+"""Chats of GitHub Copilot in VS Code: an export or a stored session, with requests that hold several rounds
+each.
 
-After VS Code's `chatModel.ts`. A request names its calls twice, with different ids: in `response`, as they were shown,
-and in `result.metadata.toolCallRounds`, as the model made them; the second is missing while a request runs.
+After VS Code's `chatModel.ts`. A request names its calls twice, with different ids: in `response`, as they
+were shown, and in `result.metadata.toolCallRounds`, as the model made them; the second is missing while a
+request runs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from itertools import islice
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.archives import BytesBlob
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, error_if
+from gistpoint.sessions.records.building import (
+    StepBuilder,
+    Tally,
+    any_error,
+    any_failed,
+    asking_kind,
+    error_if,
+)
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
     Actor,
@@ -97,7 +106,9 @@ class _Reader(PartsReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         part, value = self.names(index)[0].get("part"), Record(raws[0].value)
         if part == "user":
-            builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), "request").text(_message(value))
+            builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), "request").text(
+                _message(value)
+            )
             return builder.span(value.time("timestamp")).id(value.word("requestId")).build()
         if part == "end":
             builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.END, "cancelled")
@@ -148,7 +159,9 @@ def _question(request: Record, last: bool) -> dict[str, Json]:
 
 
 def _one_round(request: Record, number: int, last: bool) -> dict[str, Json]:
-    """Return what the step of a reply shows: the reply and the results of its calls, and with the last one the rest."""
+    """Return what the step of a reply shows: the reply and the results of its calls, and with the last one
+    the rest.
+    """
     facts = Record(_beside(request, True) if last else {"modelId": request.get("modelId")})
     item, results = _rounds(request)[number], _metadata(request).inner("toolCallResults")
     found = {id: results.get(id) for id in words_of(item.objects("toolCalls"), "id") if results.has(id)}
@@ -158,7 +171,15 @@ def _one_round(request: Record, number: int, last: bool) -> dict[str, Json]:
     return {**facts.members, "result": {**facts.inner("result").members, "metadata": metadata}}
 
 
-_ASKED = ("message", "variableData", "response", "requestId", "contentReferences", "isSystemInitiated", "result")
+_ASKED = (
+    "message",
+    "variableData",
+    "response",
+    "requestId",
+    "contentReferences",
+    "isSystemInitiated",
+    "result",
+)
 
 
 def _beside(request: Record, rounds: bool) -> dict[str, Json]:
@@ -166,7 +187,9 @@ def _beside(request: Record, rounds: bool) -> dict[str, Json]:
     others = _metadata(request).without(*_RENDERED)
     shown = _rounds(request)
     known = [item.members for item in shown]
-    others["toolCallRounds"] = [item for item in objects(_metadata(request).get("toolCallRounds")) if item not in known]
+    others["toolCallRounds"] = [
+        item for item in objects(_metadata(request).get("toolCallRounds")) if item not in known
+    ]
     parts = request.objects("response")
     response: list[Json] = [part.members for part in parts if _is_quiet(part)]
     if rounds:
@@ -225,7 +248,9 @@ def _message(request: Record) -> str:
 
 def _tokens(request: Record) -> Tokens:
     # Where the counts are depends on the version of the extension; the outermost ones are the latest.
-    counts = Record({**_metadata(request).members, **request.inner("result", "usage").members, **request.members})
+    counts = Record(
+        {**_metadata(request).members, **request.inner("result", "usage").members, **request.members}
+    )
     return Tokens(counts.whole("promptTokens"), as_int(counts.first("completionTokens", "outputTokens")))
 
 
@@ -334,7 +359,8 @@ def _invocation(part: Record) -> RunCall:
     data = part.inner("toolSpecificData")
     arguments = data.inner("rawInput").members
     if not arguments:
-        # Only some tools keep their arguments; of a terminal there is the command, else what the window showed.
+        # Only some tools keep their arguments; of a terminal there is the command, else what the window
+        # showed.
         arguments = data.without(*_STATE)
         line = data.inner("commandLine")
         if line:
@@ -370,7 +396,9 @@ class CopilotChat(SingleRun):
             ("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
             "the extension that answered, and what it suggested to ask next",
         ),
-        NotShown(("result.metadata.codeBlocks", "result.metadata.summary"), "copies of code and text in the answer"),
+        NotShown(
+            ("result.metadata.codeBlocks", "result.metadata.summary"), "copies of code and text in the answer"
+        ),
         NotShown(
             (
                 "response.invocationMessage",
@@ -391,7 +419,9 @@ class CopilotChat(SingleRun):
             ),
             "how the window worded and linked a call; the call and its result are in the step",
         ),
-        NotShown(("result.metadata.toolCallResults",), "the tree of a result, of which the step has the text"),
+        NotShown(
+            ("result.metadata.toolCallResults",), "the tree of a result, of which the step has the text"
+        ),
         NotShown(
             (
                 "requesterUsername",

@@ -1,6 +1,8 @@
-"""Sessions of Copilot CLI, `session-state/ID/events.jsonl`: events in lines, each with its data and its parent.
+"""Sessions of Copilot CLI, `session-state/ID/events.jsonl`: events in lines, each with its data and its
+parent.
 
-After `session-events.ts` of copilot-sdk. A call stands in the reply that asks for it and in the event of its start.
+After `session-events.ts` of copilot-sdk. A call stands in the reply that asks for it and in the event of its
+start.
 """
 
 from __future__ import annotations
@@ -10,7 +12,17 @@ from collections.abc import Sequence
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, attached, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
@@ -44,12 +56,25 @@ _KINDS = {
     "session.compaction_complete": StepKind.CONTEXT,
     "skill.invoked": StepKind.NOTE,
 }
-_QUIET = ("session.", "hook.", "assistant.", "subagent.", "tool.", "permission.", "user.", "external_tool.", "mcp.")
+_QUIET = (
+    "session.",
+    "hook.",
+    "assistant.",
+    "subagent.",
+    "tool.",
+    "permission.",
+    "user.",
+    "external_tool.",
+    "mcp.",
+)
 
 
 def _goes_along(event: dict[str, Json]) -> bool:
     """Whether an event tells of a hook that ran beside a call; one that failed is a step of its own."""
-    return as_str(event.get("type")).startswith("hook.") and as_dict(event.get("data")).get("success") is not False
+    return (
+        as_str(event.get("type")).startswith("hook.")
+        and as_dict(event.get("data")).get("success") is not False
+    )
 
 
 class _Reader(RunReader):
@@ -157,7 +182,9 @@ def _usage(data: Record) -> Tokens:
     whole = Tokens()
     for metrics in data.inner("modelMetrics").members.values():
         usage = Record(metrics).inner("usage")
-        whole += Tokens(usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens"))
+        whole += Tokens(
+            usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")
+        )
     if whole:
         return whole
     details = data.inner("tokenDetails")
@@ -182,7 +209,10 @@ def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     builder = StepBuilder(index, raws, Actor.AGENT, kind_of(made), "assistant.message" if replies else "tool")
     if results and not (made or replies):
         builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, "tool").flag("unpaired")
-    thought = [*texts_of(_data(events, "assistant.reasoning"), "content"), *texts_of(replies, "reasoningText")]
+    thought = [
+        *texts_of(_data(events, "assistant.reasoning"), "content"),
+        *texts_of(replies, "reasoningText"),
+    ]
     return (
         # The reply repeats the reasoning that an event before it had.
         builder.thought(*dict.fromkeys(thought))
@@ -256,9 +286,17 @@ class CopilotCli(SingleRun):
             ("data.toolTelemetry", "data.shellToolInfo", "data.model", "data.phase", "data.contextTier"),
             "counts and settings of the program; models and tokens are shown",
         ),
-        NotShown(("data.toolRequests.intentionSummary", "data.toolRequests.toolTitle"), "how the window named a call"),
-        NotShown(("data.reasoningOpaque", "data.encryptedContent"), "encrypted: the provider alone can read it"),
-        NotShown(("data.supportedNativeDocumentMimeTypes", "data.delivery"), "what the model could be sent, and how"),
+        NotShown(
+            ("data.toolRequests.intentionSummary", "data.toolRequests.toolTitle"),
+            "how the window named a call",
+        ),
+        NotShown(
+            ("data.reasoningOpaque", "data.encryptedContent"), "encrypted: the provider alone can read it"
+        ),
+        NotShown(
+            ("data.supportedNativeDocumentMimeTypes", "data.delivery"),
+            "what the model could be sent, and how",
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

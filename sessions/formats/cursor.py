@@ -1,7 +1,9 @@
-"""Sessions of Cursor's agent: its transcripts, and what its command line prints with `--output-format stream-json`.
+"""Sessions of Cursor's agent: its transcripts, and what its command line prints with `--output-format
+stream-json`.
 
-A call of a transcript has no id, so results answer the calls in their order. The stream resembles Claude Code's, but
-calls and results are `tool_call` records, and a text may be printed in pieces first and then whole.
+A call of a transcript has no id, so results answer the calls in their order. The stream resembles Claude
+Code's, but calls and results are `tool_call` records, and a text may be printed in pieces first and then
+whole.
 """
 
 from __future__ import annotations
@@ -12,9 +14,26 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.message_parts import Parts, is_call, is_result, merged, parts_of_message
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, any_failed, asking_kind, spoken_result
+from gistpoint.sessions.records.building import (
+    StepBuilder,
+    Tally,
+    any_error,
+    any_failed,
+    asking_kind,
+    spoken_result,
+)
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
@@ -57,7 +76,9 @@ class _Reader(RunReader):
         if kind == "tool_call":
             # A call has a record for its beginning and one for its end.
             self._called = True
-            at = self._calls.get(as_str(record.get("call_id")), step_count if self._reply is None else self._reply)
+            at = self._calls.get(
+                as_str(record.get("call_id")), step_count if self._reply is None else self._reply
+            )
             self._reply = at
             self._calls[as_str(record.get("call_id"))] = at
             return at
@@ -83,7 +104,8 @@ class _Reader(RunReader):
 
     def _answered_by(self, block: dict[str, Json]) -> int | None:
         known = self._calls.pop(as_str(block.get("tool_use_id")), None)
-        # A result names a call that the transcript wrote without an id: results come in the order of the calls.
+        # A result names a call that the transcript wrote without an id: results come in the order of the
+        # calls.
         return self._waiting.popleft() if known is None and self._waiting else known
 
     def _learn(self, record: dict[str, Json]) -> None:
@@ -95,7 +117,9 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         if not self._opening:
-            self._opening = next((record for record in self.probe.lines if record.get("type") == "system"), {})
+            self._opening = next(
+                (record for record in self.probe.lines if record.get("type") == "system"), {}
+            )
         opening, ending, tally = Record(self._opening), Record(self._ending), self._tally
         usage = ending.inner("usage")
         return Run(
@@ -106,7 +130,9 @@ class _Reader(RunReader):
             model=opening.word("model"),
             agent="Cursor",
             exit_status=ending.word("subtype"),
-            tokens=Tokens(usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")),
+            tokens=Tokens(
+                usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")
+            ),
             started=tally.started,
             duration_s=ending.seconds("duration_ms"),
             extra=opening.kept("cwd"),
@@ -162,7 +188,9 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream: pieces of a text are joined, a text that repeats them is left out."""
+    """Return the step of a reply of the stream: pieces of a text are joined, a text that repeats them is left
+    out.
+    """
     said = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []
@@ -208,7 +236,9 @@ def _tool(record: Record) -> tuple[str, Record]:
     if function:
         result = {key: holder.get(key) for key in ("result",) if holder.has(key)}
         return function.word("name"), Record({**function.members, **result})
-    name = next((key for key in holder.members if key.endswith("ToolCall")), next(iter(holder.members), "tool"))
+    name = next(
+        (key for key in holder.members if key.endswith("ToolCall")), next(iter(holder.members), "tool")
+    )
     body = holder.inner(name)
     # A server's tool has one name for all of them; its own is among the arguments.
     if name == "mcpToolCall" and body.get("args", "toolName"):
@@ -245,12 +275,17 @@ def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
 
 
 class Cursor(SingleRun):
-    """Recognised by lines with a role and a `message`, or by a stream's `tool_call` records or its way to log in."""
+    """Recognised by lines with a role and a `message`, or by a stream's `tool_call` records or its way to log
+    in.
+    """
 
     name = "cursor"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("subtype", "apiKeySource", "permissionMode"), "what kind of a record it is, and how the program ran"),
+        NotShown(
+            ("subtype", "apiKeySource", "permissionMode"),
+            "what kind of a record it is, and how the program ran",
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

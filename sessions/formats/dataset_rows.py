@@ -1,7 +1,8 @@
-"""Rows of data sets of runs, a run each: SWE-smith's, SWE-Gym's, nebius', SWE-rebench's, R2E-Gym's, and ShareGPT's.
+"""Rows of data sets of runs, a run each: SWE-smith's, SWE-Gym's, nebius', SWE-rebench's, R2E-Gym's, and
+ShareGPT's.
 
-A row has its messages in a list, or in a text with that list as JSON. Calls are recorded as such, or are in the text
-of a reply: as functions in XML, or as SWE-agent's commands in its last block between fences.
+A row has its messages in a list, or in a text with that list as JSON. Calls are recorded as such, or are in
+the text of a reply: as functions in XML, or as SWE-agent's commands in its last block between fences.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ _ROLES = {
     "observation": "tool",
     "function_response": "tool",
 }
-_TEXT = re.compile(r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"')
+_TEXT = re.compile(
+    r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"'
+)
 """The beginning of messages as JSON within a text."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
 """What SWE-agent's shell prints after each output."""
@@ -93,7 +96,10 @@ def _message(value: Json) -> Json:
     # The rows of nebius have the prompt of the system in a member of its own.
     record = Record(message)
     if record.has("text", "system_prompt") and not record.has("content"):
-        message = {**record.without("text", "system_prompt"), "content": record.first("text", "system_prompt") or ""}
+        message = {
+            **record.without("text", "system_prompt"),
+            "content": record.first("text", "system_prompt") or "",
+        }
     role = as_str(message.get("role"))
     if role in _ROLES:
         message["role"] = _ROLES[role]
@@ -101,7 +107,9 @@ def _message(value: Json) -> Json:
 
 
 def _holds_messages(value: Json) -> bool:
-    """Whether a member of a row has messages: a list, or a text with one as JSON, of which the beginning is read."""
+    """Whether a member of a row has messages: a list, or a text with one as JSON, of which the beginning is
+    read.
+    """
     if isinstance(value, str):
         return _TEXT.match(value) is not None
     opening = [as_dict(_message(item)) for item in as_list(value)[:3]]
@@ -216,7 +224,9 @@ def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:
 
 
 class DatasetRows(Format):
-    """Recognised by messages or steps in a row that has a task, a verdict or a patch beside them; or by Parquet."""
+    """Recognised by messages or steps in a row that has a task, a verdict or a patch beside them; or by
+    Parquet.
+    """
 
     name = "dataset-rows"
     reviewed_as = "chat"

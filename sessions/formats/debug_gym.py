@@ -84,7 +84,9 @@ class DebugGym(SingleRun):
     name = "debug-gym"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("prompt_response_pairs",), "what the model was sent, and its reply in the provider's own form"),
+        NotShown(
+            ("prompt_response_pairs",), "what the model was sent, and its reply in the provider's own form"
+        ),
         NotShown(("tools", "config", "logger"), "settings, and what the model could call", of_run=True),
     )
 

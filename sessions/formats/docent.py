@@ -33,7 +33,9 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         step = message_step(index, raws)
-        return replace(step, model=step.model or as_str(as_dict(as_dict(raws[0].value).get("metadata")).get("model")))
+        return replace(
+            step, model=step.model or as_str(as_dict(as_dict(raws[0].value).get("metadata")).get("model"))
+        )
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
         return message_texts(values)
@@ -48,7 +50,9 @@ class _Reader(RunReader):
         if flag is not None and score is None:
             score = float(flag)
         rest = {key: value for key, value in known.without("model", "task_id").items() if value is not None}
-        named = known.first("task_id", "sample_id", "task") or first(self._transcript, "name") or run.get("name")
+        named = (
+            known.first("task_id", "sample_id", "task") or first(self._transcript, "name") or run.get("name")
+        )
         return Run(
             self.format,
             id=self._id or run.word("id"),
@@ -119,7 +123,9 @@ def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
             transcript = shallow(element.fields)
             own = as_str(first(run, "id", "name")) or str(number)
             part = as_str(first(transcript, "id", "name")) or str(place)
-            yield _Reader(whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}"))
+            yield _Reader(
+                whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}")
+            )
 
 
 FORMAT = Docent()

@@ -1,7 +1,8 @@
 """Sessions of Gemini CLI: an object with messages (2025), or a log of messages and operations on them (2026).
 
-After `chatRecordingTypes.ts`. In a log a message that is written again replaces the earlier one, `$set` may replace
-all messages, and `$rewindTo` takes back a message and those after it; what was taken back stays, and says so.
+After `chatRecordingTypes.ts`. In a log a message that is written again replaces the earlier one, `$set` may
+replace all messages, and `$rewindTo` takes back a message and those after it; what was taken back stays, and
+says so.
 """
 
 from __future__ import annotations
@@ -13,9 +14,27 @@ from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_parts, google_tokens, shown_diff
 from gistpoint.sessions.formats.message_parts import Parts
-from gistpoint.sessions.records.building import StepBuilder, Tally, any_failed, asking_kind, duration, error_if, latest
+from gistpoint.sessions.records.building import (
+    StepBuilder,
+    Tally,
+    any_failed,
+    asking_kind,
+    duration,
+    error_if,
+    latest,
+)
 from gistpoint.sessions.records.format import Raw, SingleRun, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, times_of, words_of
 from gistpoint.sessions.records.values import (
@@ -59,7 +78,10 @@ class _Reader(PartsReader):
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
         record = as_dict(fields)
         replaced = as_dict(record.get("$set")).get("messages")
-        told: dict[str, Json] = {"rewind": record.get("$rewindTo"), "set": ",".join(as_dict(record.get("$set")))}
+        told: dict[str, Json] = {
+            "rewind": record.get("$rewindTo"),
+            "set": ",".join(as_dict(record.get("$set"))),
+        }
         if "$set" not in record and "$rewindTo" not in record:
             self._learn(record)
             yield {**told, "part": "message", "id": as_str(record.get("id"))}
@@ -80,7 +102,9 @@ class _Reader(PartsReader):
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
         self._tally.meet(as_str(message.get("model")))
         self._tally.see(when(message.get("timestamp")))
-        self._agents += [as_str(call["agentId"]) for call in objects(message.get("toolCalls")) if call.get("agentId")]
+        self._agents += [
+            as_str(call["agentId"]) for call in objects(message.get("toolCalls")) if call.get("agentId")
+        ]
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         identity = as_str(name.get("id"))
@@ -102,7 +126,10 @@ class _Reader(PartsReader):
             return messages[number] if isinstance(number, int) and number < len(messages) else {}
         if name.get("part") == "replacement":
             changed = as_dict(as_dict(value).get("$set"))
-            return {"$set": {key: item for key, item in changed.items() if key != "messages"}, "$replaced": True}
+            return {
+                "$set": {key: item for key, item in changed.items() if key != "messages"},
+                "$replaced": True,
+            }
         return value
 
     def _file_of(self, agent: str) -> str:
@@ -114,17 +141,24 @@ class _Reader(PartsReader):
         messages = [raw for raw in raws if Record(raw.value).word("type") in _TYPES]
         taken_back = index in self._taken_back
         if messages:
-            return _message_step(index, raws, Record(messages[-1].value), self._file_of, taken_back=taken_back)
+            return _message_step(
+                index, raws, Record(messages[-1].value), self._file_of, taken_back=taken_back
+            )
         return _operation_step(index, raws, Record(raws[0].value))
 
     def said_by_user(self, record: dict[str, Json]) -> str:
-        return joined(google_parts(first(record, "content", "parts")).texts) if record.get("type") == "user" else ""
+        return (
+            joined(google_parts(first(record, "content", "parts")).texts)
+            if record.get("type") == "user"
+            else ""
+        )
 
     def header(self) -> Run:
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
         spent = tally.duration_s
-        # Of a file of which only the head is read, no message was seen: it says itself when it was last written.
+        # Of a file of which only the head is read, no message was seen: it says itself when it was last
+        # written.
         if spent is None and begun:
             spent = duration(begun, head.time("lastUpdated"))
         return Run(
@@ -208,7 +242,9 @@ def _thought(item: Record) -> str:
 
 
 def _call(item: Record) -> tuple[RunCall, list[Result]]:
-    """Return a call with its results; a call that was cancelled or failed has one even if nothing is said of why."""
+    """Return a call with its results; a call that was cancelled or failed has one even if nothing is said of
+    why.
+    """
     parsed = item.inner("args").members
     call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
@@ -262,7 +298,11 @@ class GeminiCli(SingleRun):
             "how the program names a tool; the call is shown",
         ),
         NotShown(("$set.lastUpdated", "thoughts.timestamp"), "times of the file and of thoughts"),
-        NotShown(("startTime", "lastUpdated"), "times of the session; the first and the length head it", of_run=True),
+        NotShown(
+            ("startTime", "lastUpdated"),
+            "times of the session; the first and the length head it",
+            of_run=True,
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

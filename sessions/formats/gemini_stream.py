@@ -8,7 +8,17 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.google_parts import google_call
 from gistpoint.sessions.records.building import StepBuilder, any_error, asking_kind, error_if
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, times_of, words_of
 from gistpoint.sessions.records.values import (
@@ -113,7 +123,9 @@ def _reply_step(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _call(event: Record) -> RunCall:
-    return google_call({"id": event.get("tool_id"), "name": event.get("tool_name"), "args": event.get("parameters")})
+    return google_call(
+        {"id": event.get("tool_id"), "name": event.get("tool_name"), "args": event.get("parameters")}
+    )
 
 
 def _has_failed(event: Record) -> bool:

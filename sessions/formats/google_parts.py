@@ -52,7 +52,9 @@ def _text(item: Json, part: Record) -> str:
         media = part.inner(key)
         if media:
             kind = media.word("mimeType").partition("/")[0] or kind
-            return media_text({**media.members, "media_type": media.get("mimeType"), "url": media.get("fileUri")}, kind)
+            return media_text(
+                {**media.members, "media_type": media.get("mimeType"), "url": media.get("fileUri")}, kind
+            )
     for key, inner in (("executableCode", "code"), ("codeExecutionResult", "output")):
         if part.get(key):
             return part.text(key, inner) or dumped(part.get(key))
@@ -96,9 +98,13 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
 
 
 def google_tokens(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply; those of its thoughts, which Google counts apart, are part of the completion."""
+    """Return the tokens of a reply; those of its thoughts, which Google counts apart, are part of the
+    completion.
+    """
     said = as_int(first(usage, "candidatesTokenCount", "output"))
     thought = as_int(first(usage, "thoughtsTokenCount", "thoughts"))
-    prompt = total([as_int(usage.get(key)) for key in ("promptTokenCount", "input", "toolUsePromptTokenCount", "tool")])
+    prompt = total(
+        [as_int(usage.get(key)) for key in ("promptTokenCount", "input", "toolUsePromptTokenCount", "tool")]
+    )
     cached = as_int(first(usage, "cachedContentTokenCount", "cached"))
     return Tokens(prompt, total([said, thought]), cached, thought)

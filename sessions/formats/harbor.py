@@ -1,7 +1,7 @@
 """A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
 
-`result.json` says what came of the trial; the transcript is the first file below `agent` that a reader knows, the one
-in ATIF before the agent's own logs. Agents that it started are runs of the trial: `TRIAL#ID`.
+`result.json` says what came of the trial; the transcript is the first file below `agent` that a reader knows,
+the one in ATIF before the agent's own logs. Agents that it started are runs of the trial: `TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class _Reader(RunReader):
         self._own: dict[int, list[str]] = {}
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a file is shown as it is: what the verifier left, and the agent's own logs if nothing else tells."""
+        """Whether a file is shown as it is: what the verifier left, and the agent's own logs if nothing else
+        tells.
+        """
         return not name.startswith("agent/") or (self._inner is None and name.endswith((".txt", ".log")))
 
     def _open(self, part: Blob) -> bool:
@@ -212,7 +214,9 @@ def _outcome(index: int, raws: Sequence[Raw]) -> Step:
     error, phase = result.inner("exception_info"), result.inner("verifier")
     failure = joined([error.word("exception_type"), error.text("exception_message")], ": ")
     rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
-    shown = joined([*rewards, failure, error.text("exception_traceback"), *(as_text(raw.value) for raw in raws[1:])])
+    shown = joined(
+        [*rewards, failure, error.text("exception_traceback"), *(as_text(raw.value) for raw in raws[1:])]
+    )
     return (
         StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, "result")
         .text(shown or dumped(raws[0].value))
@@ -224,7 +228,9 @@ def _outcome(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
-    """Return the format of a file that the agent left, and its first run. Raises `RunFileError` if it has none."""
+    """Return the format of a file that the agent left, and its first run. Raises `RunFileError` if it has
+    none.
+    """
     from gistpoint.sessions.formats.registry import recognise
 
     known = recognise(probe)

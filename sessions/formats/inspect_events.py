@@ -1,7 +1,8 @@
 """Groups Inspect's events into turns, converts them to steps, and finds the messages that no event has.
 
-Every call of a model repeats the conversation before it. `Inputs` finds the messages in it other than the replies and
-results that have their own events: a system prompt, a user's message between turns, a prompt that a solver rewrote.
+Every call of a model repeats the conversation before it. `Inputs` finds the messages in it other than the
+replies and results that have their own events: a system prompt, a user's message between turns, a prompt that
+a solver rewrote.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from gistpoint.sessions.records.values import (
     total,
 )
 
-_QUIET = frozenset({"state", "store", "span_begin", "span_end", "step", "checkpoint", "anchor", "sample_init"})
+_QUIET = frozenset(
+    {"state", "store", "span_begin", "span_end", "step", "checkpoint", "anchor", "sample_init"}
+)
 _KINDS = {
     "score": StepKind.SCORE,
     "score_edit": StepKind.SCORE,
@@ -112,10 +115,14 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
         builder = _quiet(index, raws, name, head)
     elif name in _KINDS:
         actor = Actor.USER if name == "input" else Actor.ENVIRONMENT
-        builder = StepBuilder(index, raws, actor, _KINDS[name], name).text(_said(head) or dumped(raws[0].value))
+        builder = StepBuilder(index, raws, actor, _KINDS[name], name).text(
+            _said(head) or dumped(raws[0].value)
+        )
     else:
         return unknown_step(index, raws, name, dumped(raws[0].value))
-    return builder.span(head.time("timestamp")).flag_if(name == "error", "error").id(head.word("uuid")).build()
+    return (
+        builder.span(head.time("timestamp")).flag_if(name == "error", "error").id(head.word("uuid")).build()
+    )
 
 
 def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuilder:
@@ -125,7 +132,9 @@ def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuil
     if sample:
         return StepBuilder(index, raws, Actor.USER, kind, name).text(_conversation(sample.get("input")))
     named = " ".join(filter(None, (head.word("action"), head.word("type"), head.word("name"))))
-    return StepBuilder(index, raws, Actor.SYSTEM, kind, name).text(named or dumped(head.first("changes", "id")))
+    return StepBuilder(index, raws, Actor.SYSTEM, kind, name).text(
+        named or dumped(head.first("changes", "id"))
+    )
 
 
 def _said(head: Record) -> str:
@@ -145,7 +154,9 @@ def _sandbox(index: int, raws: Sequence[Raw], head: Record) -> Step:
     command = head.first_word("cmd", "file")
     started, ended = head.time("timestamp"), head.time("completed")
     code = head.whole("result")
-    call = RunCall("", f"sandbox.{head.word('action')}", command, head.kept("cmd", "file", "input", "options"))
+    call = RunCall(
+        "", f"sandbox.{head.word('action')}", command, head.kept("cmd", "file", "input", "options")
+    )
     kind = kind_of_command(command) if head.get("cmd") else StepKind.STATE
     return (
         StepBuilder(index, raws, Actor.ENVIRONMENT, kind, "sandbox")
@@ -174,7 +185,9 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
     results = [*parts.results, *map(_result, tools), *map(answer, answers)]
     return (
-        StepBuilder(index, raws, Actor.AGENT, kind_of(calls), joined([head.word("event"), model.word("role")], " "))
+        StepBuilder(
+            index, raws, Actor.AGENT, kind_of(calls), joined([head.word("event"), model.word("role")], " ")
+        )
         .thought(*parts.thought)
         .text(*parts.texts, as_text(model.first("error")))
         .calls(calls)
@@ -193,7 +206,9 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _said_first(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return what the provider's reply says if a solver has put something else in its place, such as an answer."""
+    """Return what the provider's reply says if a solver has put something else in its place, such as an
+    answer.
+    """
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
@@ -216,7 +231,9 @@ def _call(item: Record) -> RunCall:
     name = item.word("function") or item.word("function", "name")
     if isinstance(arguments, str):
         return RunCall(item.word("id"), name, arguments)
-    return RunCall(item.word("id"), name, compact(arguments), arguments if isinstance(arguments, dict) else None)
+    return RunCall(
+        item.word("id"), name, compact(arguments), arguments if isinstance(arguments, dict) else None
+    )
 
 
 def _result(event: Record) -> Result:
@@ -271,7 +288,9 @@ class Inputs:
                 self._heard[self._digest(message)] += 1
 
     def new_in(self, messages: list[Json]) -> list[int]:
-        """Return the positions of the messages of an input that are in no step; they count as known from now on."""
+        """Return the positions of the messages of an input that are in no step; they count as known from now
+        on.
+        """
         known, shared = self._nearest(messages)
         counts = Counter(known.counts) if shared == len(known.messages) else Counter[bytes]()
         begin = shared if counts or not shared else 0
@@ -290,7 +309,9 @@ class Inputs:
                 yield record
 
     def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
-        """Return the same for an input given as ranges of a pool of `size` messages, by their numbers in the pool."""
+        """Return the same for an input given as ranges of a pool of `size` messages, by their numbers in the
+        pool.
+        """
         pairs = [[as_int(number) or 0 for number in as_list(span)] for span in as_list(ranges)]
         spans = [(max(0, pair[0]), min(size, pair[1])) for pair in pairs if len(pair) == 2]
         found: list[int] = []
@@ -343,7 +364,8 @@ class Inputs:
     def _digest(self, message: dict[str, Json]) -> bytes:
         content = parts_of_message(self._completed(message.get("content")))
         calls = [
-            [call.get("id"), call.get("function"), call.get("arguments")] for call in objects(message.get("tool_calls"))
+            [call.get("id"), call.get("function"), call.get("arguments")]
+            for call in objects(message.get("tool_calls"))
         ]
         own: list[Json] = [[call.id, call.tool, call.arguments] for call in content.calls]
         texts: list[Json] = [*content.texts, *content.thought]
@@ -354,7 +376,9 @@ def _shared(one: Sequence[Json], other: Sequence[Json]) -> int:
     """Return how many messages two inputs share at their beginnings."""
     if one and len(one) <= len(other) and list(one) == list(other[: len(one)]):
         return len(one)
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _digest(text: str) -> bytes:

@@ -153,7 +153,8 @@ class _Sample(RunReader):
         return record._replace(fields=load_record(blob, record.start, record.end)[0], inner=True)
 
     def left_over(self, given: Json, conversation: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        """Yield the messages of the final conversation that are not in a step yet and are not results of known calls.
+        """Yield the messages of the final conversation that are not in a step yet and are not results of
+        known calls.
 
         `given` is the sample's input, which its first step shows.
         """
@@ -221,10 +222,13 @@ class _Sample(RunReader):
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            # What the model was sent is not shown in the event: resolving it would unpack all of it for each reply.
+            # What the model was sent is not shown in the event: resolving it would unpack all of it for each
+            # reply.
             is_request = value.get("event") == "model" or "request" in value
             left = ("input", "tools", "config", "request") if is_request else ()
-            return {key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()}
+            return {
+                key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()
+            }
         return value
 
     @abstractmethod
@@ -380,7 +384,9 @@ class ChunkedSample(_Sample):
 def _shell(blob: Blob, warnings: list[str]) -> dict[str, Json]:
     """Return the sample's own member; warn if it is missing or cut off."""
     if not blob.size:
-        warnings.append(f"{blob.name} is cut off or lost: what is known of the sample beside its events is missing.")
+        warnings.append(
+            f"{blob.name} is cut off or lost: what is known of the sample beside its events is missing."
+        )
         return {}
     value, damage = load_record(blob, 0, blob.size)
     if damage:
@@ -480,11 +486,15 @@ def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
 
 
 class InspectLog(Format):
-    """Recognised by an archive with samples and a header or journal, or by a JSON text with `eval` and a version."""
+    """Recognised by an archive with samples and a header or journal, or by a JSON text with `eval` and a
+    version.
+    """
 
     name = "inspect"
     not_shown: Sequence[NotShown] = (
-        NotShown(("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"),
+        NotShown(
+            ("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"
+        ),
         NotShown(
             (
                 "call",
@@ -502,7 +512,13 @@ class InspectLog(Format):
             "what the model could call, and how Inspect's viewer draws it",
         ),
         NotShown(
-            ("event", "source", "sample.input.source", "output.choices.message.source", "output.choices.message.model"),
+            (
+                "event",
+                "source",
+                "sample.input.source",
+                "output.choices.message.source",
+                "output.choices.message.model",
+            ),
             "what kind of an event it is, and who wrote a message",
         ),
         NotShown(
@@ -510,10 +526,14 @@ class InspectLog(Format):
             "the state that a sample begins with, which its input is; where a line of the log comes from",
         ),
         NotShown(
-            ("input", "messages", "output", "attachments", "events_data"), "what the steps are made of", of_run=True
+            ("input", "messages", "output", "attachments", "events_data"),
+            "what the steps are made of",
+            of_run=True,
         ),
         NotShown(
-            ("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation", of_run=True
+            ("store", "metadata", "timelines", "invalidation"),
+            "what solvers kept beside the conversation",
+            of_run=True,
         ),
     )
 

@@ -18,7 +18,10 @@ class Journal(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("prev",), "the hash of the line before, which shows tampering"),
-        NotShown(("data.tool_calls",), "what a model's reply asked for: each call that was made is a step of its own"),
+        NotShown(
+            ("data.tool_calls",),
+            "what a model's reply asked for: each call that was made is a step of its own",
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -30,7 +30,9 @@ class _Reader(TraceReader):
 
     def found(self) -> Iterator[RawRecord]:
         blob = self.probe.blob
-        return guarded(object_records(blob, self.probe.start, self.arrays, self.facts, None), blob, self.warnings)
+        return guarded(
+            object_records(blob, self.probe.start, self.arrays, self.facts, None), blob, self.warnings
+        )
 
     def decoded(self, value: Json) -> Json:
         fields = ("input", "output", "metadata")
@@ -143,9 +145,19 @@ class Langfuse(SingleRun):
     unique_ids = True
     words_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("input",), "what each call of a model sends again; a message that is new is a step of its own"),
         NotShown(
-            ("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),
+            ("input",), "what each call of a model sends again; a message that is new is a step of its own"
+        ),
+        NotShown(
+            (
+                "metadata",
+                "modelParameters",
+                "promptName",
+                "environment",
+                "level",
+                "projectId",
+                "internalModel",
+            ),
             "settings, what the model could call, and counts of Langfuse; tokens and cost are shown",
         ),
         NotShown(("startTime", "endTime", "completionStartTime"), "times, which head the step"),

@@ -133,7 +133,9 @@ def _trace_of(run: dict[str, Json]) -> str:
 
 
 def _merged(values: Sequence[dict[str, Json]]) -> Record:
-    """Return a run that was written both when it began and when it ended; the second may omit fields of the first."""
+    """Return a run that was written both when it began and when it ended; the second may omit fields of the
+    first.
+    """
     run: dict[str, Json] = {}
     for value in values:
         run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}
@@ -215,7 +217,9 @@ def _replied(back: Record) -> list[dict[str, Json]]:
 def _tokens(run: Record, back: Record) -> Tokens:
     usage = back.first("usage_metadata", "usage") or back.get("llm_output", "token_usage")
     if not usage:
-        usage = next((message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None)
+        usage = next(
+            (message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None
+        )
     found = Record(usage)
     if not found:
         return Tokens(run.whole("prompt_tokens"), run.whole("completion_tokens"))
@@ -234,7 +238,9 @@ class LangSmith(TraceFormat):
     name = "langsmith"
     words_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("inputs",), "what each call of a model sends again; a message that is new is a step of its own"),
+        NotShown(
+            ("inputs",), "what each call of a model sends again; a message that is new is a step of its own"
+        ),
         NotShown(
             ("events", "outputs.generations", "outputs.llm_output"),
             "each token as it came, and the provider's own form of a reply that is in the step",

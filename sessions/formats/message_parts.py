@@ -113,7 +113,9 @@ def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
             # The provider's server carried the call out and wrote its result into the call.
             parts.results.append(_result(block, call.id, first(block, "error") or block["result"]))
     elif is_result(kind):
-        parts.results.append(_result(block, call_answered(block), first(block, "content", "output", "result")))
+        parts.results.append(
+            _result(block, call_answered(block), first(block, "content", "output", "result"))
+        )
     else:
         parts.texts.append(as_text(shown))
 
@@ -154,7 +156,11 @@ def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
     reports_error = inner.word("type").endswith("_error") or block.get("error")
     if failed is None and reports_error:
         failed = True
-    text = joined(inner.texts("stdout", "stderr", "content")) if inner.has("stdout", "stderr") else as_text(content)
+    text = (
+        joined(inner.texts("stdout", "stderr", "content"))
+        if inner.has("stdout", "stderr")
+        else as_text(content)
+    )
     return Result(identity, text, failed, inner.whole("return_code"))
 
 

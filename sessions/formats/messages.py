@@ -121,7 +121,9 @@ def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 class Turns:
-    """Groups messages into turns: a reply with the results that follow it; any other message is a turn of its own."""
+    """Groups messages into turns: a reply with the results that follow it; any other message is a turn of its
+    own.
+    """
 
     def __init__(self, shell: Shell | None = None) -> None:
         self._shell = shell
@@ -223,8 +225,12 @@ def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]])
     answers: list[Result] = []
     for answer in messages[1:]:
         answers += _results(answer, "", _time(plain), derived)
-    builder = StepBuilder(index, raws, actor_of(role), kind, role or head.word("type") or type(raws[0].value).__name__)
-    builder.text(text).calls(calls).results([*parts.results, *answers]).at(_written_time(plain)).id(head.word("id"))
+    builder = StepBuilder(
+        index, raws, actor_of(role), kind, role or head.word("type") or type(raws[0].value).__name__
+    )
+    builder.text(text).calls(calls).results([*parts.results, *answers]).at(_written_time(plain)).id(
+        head.word("id")
+    )
     builder.state(head.inner("extra").kept("exit_status", "interrupt_type", "traceback")).derived(*derived)
     if head.get("extra", "interrupt_type"):
         # mini-swe-agent's own message about a reply that it could not use: neither the user's nor a result.
@@ -246,7 +252,9 @@ def _lone_kind(role: str, index: int) -> StepKind:
 
 
 def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTexts | None:
-    """Return the texts of the step that `message_step` makes of a reply and its answers; None for other messages."""
+    """Return the texts of the step that `message_step` makes of a reply and its answers; None for other
+    messages.
+    """
     messages = [as_dict(value) for value in values]
     if role_of(messages[0]) != "assistant":
         return None
@@ -282,7 +290,9 @@ def _turn(messages: list[dict[str, Json]], shell: Shell | None) -> _Turn:
     return _Turn(replies, answers, joined(parts.thought), text, calls, parts.results, derived)
 
 
-def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None) -> Step:
+def _reply_step(
+    index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None
+) -> Step:
     turn = _turn(messages, shell)
     reply, calls, derived = turn.replies[0], turn.calls, turn.derived
     written = _written_time(reply)
@@ -327,10 +337,15 @@ def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
-    """Return a flag for each reason other than the usual ones for which a reply stopped: it was cut off, or refused."""
+    """Return a flag for each reason other than the usual ones for which a reply stopped: it was cut off, or
+    refused.
+    """
     reasons: set[str] = set()
     for reply in map(Record, replies):
-        reasons |= {reply.first_word("stop_reason", "finish_reason"), reply.word("incomplete_details", "reason")}
+        reasons |= {
+            reply.first_word("stop_reason", "finish_reason"),
+            reply.word("incomplete_details", "reason"),
+        }
     return {f"stopped: {reason}" for reason in reasons - _USUAL}
 
 
@@ -409,7 +424,11 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
     return Tokens(
         prompt if "prompt_tokens" in usage else total([prompt, *beside]),
         as_int(first(usage, "completion_tokens", "output_tokens", "outputTokens", "completion")),
-        as_int(first({**usage, **details}, "cached_tokens", "cache_read_input_tokens", "cacheReadTokens", "cached")),
+        as_int(
+            first(
+                {**usage, **details}, "cached_tokens", "cache_read_input_tokens", "cacheReadTokens", "cached"
+            )
+        ),
         as_int(reply.get("reasoning_tokens")),
     )
 
@@ -436,7 +455,9 @@ def _time(message: dict[str, Json]) -> float | None:
     return when(_written_time(message))
 
 
-def _results(answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]) -> list[Result]:
+def _results(
+    answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]
+) -> list[Result]:
     """Return the results in an answer, and other text of its user as a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
@@ -468,7 +489,9 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
 
 
 def _recorded_code(content: Json) -> int | None:
-    """Return the exit code in the parts of a result; the highest one, so that a failure is not hidden by a success."""
+    """Return the exit code in the parts of a result; the highest one, so that a failure is not hidden by a
+    success.
+    """
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
     return max((code for code in codes if code is not None), default=None)
 

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
-from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, role_of, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import (
+    Shell,
+    Turns,
+    message_step,
+    message_texts,
+    role_of,
+    tokens_of,
+    usage_of,
+)
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.building import Tally
@@ -38,7 +46,8 @@ def _blocks(reply: str) -> list[str]:
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
-    """Return the command of a reply given as text: the only one, since mini-swe-agent runs none if there are several.
+    """Return the command of a reply given as text: the only one, since mini-swe-agent runs none if there are
+    several.
 
     If one of several was run all the same, which settings can cause, it is the last.
     """
@@ -79,7 +88,9 @@ class _Reader(RunReader):
         return message_texts(values, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
-        """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""
+        """Whether a reply was refused: it has several commands, or none and the answer contains the run's
+        refusal.
+        """
         # mini-swe-agent refuses a reply unless it has one command.
         if len(_blocks(reply)) > 1:
             return True
@@ -92,7 +103,9 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         if self.probe.array:
-            return Run(self.format, "bare list", tokens=self._tally.tokens, derived=frozenset({"format", "tokens"}))
+            return Run(
+                self.format, "bare list", tokens=self._tally.tokens, derived=frozenset({"format", "tokens"})
+            )
         info = as_dict(self.fact("info"))
         config = as_dict(info.get("config"))
         stats = as_dict(info.get("model_stats"))
@@ -114,7 +127,8 @@ class _Reader(RunReader):
 
 
 def _tokens_in(blob: Blob) -> Iterator[Tokens]:
-    """Sum the tokens of the replies of an indented file, whose records are not decoded for the index, by its chunks.
+    """Sum the tokens of the replies of an indented file, whose records are not decoded for the index, by its
+    chunks.
 
     A key on a line of its own is not part of a text, and its indentation shows the object that it belongs to.
     """
@@ -143,12 +157,16 @@ def _tokens_in(blob: Blob) -> Iterator[Tokens]:
 
 
 class MiniSweAgent(SingleRun):
-    """Recognised by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's prompts."""
+    """Recognised by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's
+    prompts.
+    """
 
     name = "mini-swe-agent"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("extra.response",), "the provider's own form of the reply; what it says and thinks is shown"),
+        NotShown(
+            ("extra.response",), "the provider's own form of the reply; what it says and thinks is shown"
+        ),
         NotShown(
             ("info.config", "trajectory_format"),
             "settings and templates of prompts, which the first steps show filled in",

@@ -1,4 +1,6 @@
-"""opencode's exports, and the files of its storage: a message of the assistant is one reply, with calls and results."""
+"""opencode's exports, and the files of its storage: a message of the assistant is one reply, with calls and
+results.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.record import Record, attached, first_in, of_type, records_in, texts_of, words_of
+from gistpoint.sessions.records.record import (
+    Record,
+    attached,
+    first_in,
+    of_type,
+    records_in,
+    texts_of,
+    words_of,
+)
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
@@ -79,7 +89,11 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         message = Record(raws[0].value)
         info, parts = message.inner("info"), message.objects("parts")
-        return _reply(index, raws, info, parts) if info.get("role") == "assistant" else _asked(index, raws, info, parts)
+        return (
+            _reply(index, raws, info, parts)
+            if info.get("role") == "assistant"
+            else _asked(index, raws, info, parts)
+        )
 
 
 class _StoredReader(_Reader):
@@ -171,9 +185,15 @@ def _reply(index: int, raws: Sequence[Raw], info: Record, parts: list[Record]) -
     changed = [path for part in of_type(parts, "patch") for path in part.words("files") if path not in shown]
     kind = StepKind.ERROR if error else kind_of(calls)
     return (
-        StepBuilder(index, raws, Actor.AGENT, StepKind.CONTEXT if info.truth("summary") else kind, "assistant")
+        StepBuilder(
+            index, raws, Actor.AGENT, StepKind.CONTEXT if info.truth("summary") else kind, "assistant"
+        )
         .thought(*_texts(parts, "reasoning"))
-        .text(*_texts(parts, "text"), *retried, joined([error.word("name"), error.text("data", "message")], ": "))
+        .text(
+            *_texts(parts, "text"),
+            *retried,
+            joined([error.word("name"), error.text("data", "message")], ": "),
+        )
         .calls(calls)
         .results(results)
         .edits([*edits_of(calls), *map(FileEdit, changed)])
@@ -210,18 +230,33 @@ def _result(part: Record) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by an `info` with the id of a session and `messages`, or by a session's file beside its messages."""
+    """Recognised by an `info` with the id of a session and `messages`, or by a session's file beside its
+    messages.
+    """
 
     name = "opencode"
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("parts.metadata", "parts.snapshot", "parts.state.metadata", "parts.state.attachments", "parts.url"),
+            (
+                "parts.metadata",
+                "parts.snapshot",
+                "parts.state.metadata",
+                "parts.state.attachments",
+                "parts.url",
+            ),
             "the provider's own ids, snapshots of the folder, and copies of a result; a diff is in the step",
         ),
         NotShown(
-            ("parts.tokens", "parts.reason", "parts.source", "parts.mime", "parts.sessionID", "parts.messageID"),
+            (
+                "parts.tokens",
+                "parts.reason",
+                "parts.source",
+                "parts.mime",
+                "parts.sessionID",
+                "parts.messageID",
+            ),
             "counts of a step, which the message has too, and where in the text a file is named",
         ),
         NotShown(

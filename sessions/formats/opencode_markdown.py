@@ -1,4 +1,5 @@
-"""Sessions that opencode exported as Markdown: a heading begins each turn, and calls stand in it with their results.
+"""Sessions that opencode exported as Markdown: a heading begins each turn, and calls stand in it with their
+results.
 
 A thought has no end that the text tells, so that it stays in the text, below opencode's own `_Thinking:_`.
 """
@@ -52,7 +53,11 @@ class _Reader(TextReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         turn = as_dict(raws[0].value)
         if "head" in turn:
-            return StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head").text(as_text(turn["head"])).build()
+            return (
+                StepBuilder(index, raws, Actor.SYSTEM, StepKind.STATE, "head")
+                .text(as_text(turn["head"]))
+                .build()
+            )
         asked, what = turn.get("who") == "User", as_str(turn.get("what"))
         tools = list(enumerate(objects(turn.get("tools")), 1))
         calls = tuple(

@@ -59,7 +59,9 @@ _V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
 
 
 class EventTurns:
-    """Pairs by `cause`, `action_id` or `tool_call_id`; an event that names none is paired by the events before it."""
+    """Pairs by `cause`, `action_id` or `tool_call_id`; an event that names none is paired by the events
+    before it.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[str, int] = {}
@@ -293,7 +295,9 @@ def _v1_shown(index: int, name: str, actor: Actor, head: Record, whole: str) -> 
         return StepKind.TOOL, ""
     if name.startswith("Condensation"):
         return StepKind.CONTEXT, head.text("summary") or whole
-    return {"ConversationErrorEvent": StepKind.ERROR, "PauseEvent": StepKind.PAUSE}.get(name, StepKind.UNKNOWN), whole
+    return {"ConversationErrorEvent": StepKind.ERROR, "PauseEvent": StepKind.PAUSE}.get(
+        name, StepKind.UNKNOWN
+    ), whole
 
 
 def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
@@ -380,7 +384,9 @@ class _Reader(RunReader):
 
     def header(self) -> Run:
         if self._shape in ("array", "lines", "folder"):
-            sample = self.probe.array[:3] if self._shape == "array" else [self.probe.object, *self.probe.lines[:3]]
+            sample = (
+                self.probe.array[:3] if self._shape == "array" else [self.probe.object, *self.probe.lines[:3]]
+            )
             version = "V1" if any("kind" in as_dict(event) for event in sample) else "V0"
             tokens, cost = _totals(self._stats)
             return Run(self.format, version, tokens=tokens, cost=cost)
@@ -492,7 +498,9 @@ class OpenHands(Format):
         NotShown(("extras.old_content", "observation.old_content"), "files as they were before an edit"),
         NotShown(("tools",), "what the model could call, not what it called"),
         NotShown(
-            ("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts", of_run=True
+            ("metadata", "instance", "metrics", "runtime_runs"),
+            "settings, the data set's row, and counts",
+            of_run=True,
         ),
     )
 

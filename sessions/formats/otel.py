@@ -1,7 +1,8 @@
-"""Spans of OpenTelemetry, as OTLP in JSON or a span in a line, with the attributes of any of the conventions in use.
+"""Spans of OpenTelemetry, as OTLP in JSON or a span in a line, with the attributes of any of the conventions
+in use.
 
-Conventions: GenAI (`gen_ai.*`, with messages in attributes or in events), OpenInference (`llm.*`), OpenLLMetry
-(`gen_ai.prompt.N`, `traceloop.*`) and the Vercel AI SDK (`ai.*`).
+Conventions: GenAI (`gen_ai.*`, with messages in attributes or in events), OpenInference (`llm.*`),
+OpenLLMetry (`gen_ai.prompt.N`, `traceloop.*`) and the Vercel AI SDK (`ai.*`).
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class _Reader(TraceReader):
         if span.get("decoded"):
             return value
         events = [
-            {**event, "attributes": _attributes(event.get("attributes"))} for event in objects(span.get("events"))
+            {**event, "attributes": _attributes(event.get("attributes"))}
+            for event in objects(span.get("events"))
         ]
         more: dict[str, Json] = {"events": list[Json](events)} if events else {}
         return {**span, **more, "attributes": _attributes(span.get("attributes")), "decoded": True}
@@ -196,7 +198,9 @@ def _attributes(value: Json) -> dict[str, Json]:
 
 
 def _branch(at: dict[str, Json], name: str) -> dict[str, Json]:
-    """Return the object below a name; a value that is there already, as `a` next to `a.b`, is kept without a name."""
+    """Return the object below a name; a value that is there already, as `a` next to `a.b`, is kept without a
+    name.
+    """
     known = at.get(name)
     inner: dict[str, Json] = known if isinstance(known, dict) else {} if known is None else {"": known}
     at[name] = inner
@@ -315,7 +319,9 @@ _MODEL_PATHS = (
 def _messages_in(attributes: Record) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
     """Return the messages that a model was sent, and those that it replied, from the attributes of its span."""
     asked = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "input_messages")]
-    replied = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "output_messages")]
+    replied = [
+        _inferred(item.inner("message").members) for item in attributes.objects("llm", "output_messages")
+    ]
     gen = attributes.inner("gen_ai")
     system = gen.get("system_instructions")
     if system:
@@ -333,7 +339,11 @@ def _messages_in(attributes: Record) -> tuple[list[dict[str, Json]], list[dict[s
 
 
 def _vercel_call(item: Record) -> dict[str, Json]:
-    return {"id": item.get("toolCallId"), "name": item.get("toolName"), "arguments": item.first("input", "args")}
+    return {
+        "id": item.get("toolCallId"),
+        "name": item.get("toolName"),
+        "arguments": item.first("input", "args"),
+    }
 
 
 def _add_event(found: TraceSpan, event: Record) -> None:
@@ -384,7 +394,9 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
         content = part.get("content")
         match part.word("type"):
             case "tool_call":
-                calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")})
+                calls.append(
+                    {"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")}
+                )
             case "tool_call_response":
                 brought = part.first("response", "result")
                 answers.append({"type": "tool_result", "tool_use_id": part.get("id"), "content": brought})
@@ -399,7 +411,11 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
     """Return a message whose content may be JSON within a text."""
-    return {key: _parsed(value) if key == "content" else value for key, value in message.items() if value is not None}
+    return {
+        key: _parsed(value) if key == "content" else value
+        for key, value in message.items()
+        if value is not None
+    }
 
 
 def _fill_tool(found: TraceSpan, attributes: Record) -> None:
@@ -407,7 +423,9 @@ def _fill_tool(found: TraceSpan, attributes: Record) -> None:
     arguments = _first_of(attributes, _ARGUMENT_PATHS)
     identity, name = _first_of(attributes, _ID_PATHS), _first_of(attributes, _NAME_PATHS)
     # A span of a tool need not have arguments: then the call has none, not an empty object.
-    call = call_of_function({"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments})
+    call = call_of_function(
+        {"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments}
+    )
     found.call = call if arguments is not None else replace(call, arguments="")
     found.output = as_text(_first_of(attributes, _RESULT_PATHS))
 
@@ -427,7 +445,12 @@ _RESULT_PATHS: _Paths = (
     ("output", "value"),
     ("traceloop", "entity", "output"),
 )
-_ID_PATHS: _Paths = (("tool", "id"), ("gen_ai", "tool", "call", "id"), ("tool_call", "id"), ("ai", "toolCall", "id"))
+_ID_PATHS: _Paths = (
+    ("tool", "id"),
+    ("gen_ai", "tool", "call", "id"),
+    ("tool_call", "id"),
+    ("ai", "toolCall", "id"),
+)
 _NAME_PATHS: _Paths = (
     ("tool", "name"),
     ("gen_ai", "tool", "name"),
@@ -494,7 +517,11 @@ class Otel(TraceFormat):
             ),
             "what kind of span it is, and whose model",
         ),
-        NotShown(("resource", "scope", "schemaUrl"), "the program and the library that recorded a span", of_run=True),
+        NotShown(
+            ("resource", "scope", "schemaUrl"),
+            "the program and the library that recorded a span",
+            of_run=True,
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

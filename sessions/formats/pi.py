@@ -74,7 +74,9 @@ class _Reader(RunReader):
                 self._seen.setdefault("model", reply.get("model"))
 
     def header(self) -> Run:
-        opening = Record(self._seen or next((line for line in self.probe.lines if line.get("type") == "session"), {}))
+        opening = Record(
+            self._seen or next((line for line in self.probe.lines if line.get("type") == "session"), {})
+        )
         parent = opening.word("parentSession")
         return Run(
             self.format,
@@ -110,7 +112,9 @@ def _spent(message: Record) -> tuple[Tokens, float | None]:
     usage = message.inner("usage")
     read = usage.whole("cacheRead")
     prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])
-    return Tokens(prompt, usage.whole("output"), read, usage.whole("reasoning")), usage.number("cost", "total")
+    return Tokens(prompt, usage.whole("output"), read, usage.whole("reasoning")), usage.number(
+        "cost", "total"
+    )
 
 
 def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
@@ -151,7 +155,13 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
     match role:
         case "user":
             builder = StepBuilder(index, raws, Actor.USER, asking_kind(index), role)
-            return builder.text(message.text("content")).span(started).derived("kind").id(entry.word("id")).build()
+            return (
+                builder.text(message.text("content"))
+                .span(started)
+                .derived("kind")
+                .id(entry.word("id"))
+                .build()
+            )
         case "toolResult":
             result = _result(message)
             builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, role)
@@ -161,7 +171,9 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
             # What the person typed after a `!`: pi runs it, and the model sees it with its next request.
             call = shell_call(message.text("command"), f"bash-{index}")
             result = Result(call.id, message.text("output"), None, message.whole("exitCode"))
-            builder = StepBuilder(index, raws, Actor.USER, kind_of((call,)), role).calls([call]).results([result])
+            builder = (
+                StepBuilder(index, raws, Actor.USER, kind_of((call,)), role).calls([call]).results([result])
+            )
             return builder.span(started).flag_if(result.returncode, "error").derived("kind").build()
     if kind_name not in _KINDS and not role:
         return unknown_step(index, raws, kind_name or "entry", dumped(raws[0].value))
@@ -177,7 +189,9 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
 
 
 class Pi(SingleRun):
-    """Recognised by a `session` line with a folder, or by lines with messages whose calls are `toolCall` parts."""
+    """Recognised by a `session` line with a folder, or by lines with messages whose calls are `toolCall`
+    parts.
+    """
 
     name = "pi"
     unique_ids = True
@@ -189,7 +203,11 @@ class Pi(SingleRun):
         ),
         NotShown(("message.content.partialJson",), "a call's arguments as they came; the call has them"),
         NotShown(
-            ("message.content.thinkingSignature", "message.content.textSignature", "message.content.thoughtSignature"),
+            (
+                "message.content.thinkingSignature",
+                "message.content.textSignature",
+                "message.content.thoughtSignature",
+            ),
             "encoded: the provider alone can read it",
         ),
     )

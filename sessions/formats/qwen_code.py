@@ -149,7 +149,9 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[Record], *, taken
     counted = [usage for reply in replies if (usage := reply.inner("usageMetadata"))]
     builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), _label(records[0]))
     if not replies:
-        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, _label(records[0])).flag("unpaired")
+        builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, _label(records[0])).flag(
+            "unpaired"
+        )
     return (
         builder.thought(*dict.fromkeys(parts.thought))
         .text(*dict.fromkeys(parts.texts))
@@ -226,7 +228,9 @@ class QwenCode(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("cwd", "version", "gitBranch", "subtype"), "where and how the program ran, and what a record is"),
+        NotShown(
+            ("cwd", "version", "gitBranch", "subtype"), "where and how the program ran, and what a record is"
+        ),
         NotShown(("usageMetadata",), "counts of the provider; the tokens are shown"),
         NotShown(("toolCallResult.status",), "how a call went; the result's flag says it"),
         NotShown(

@@ -43,11 +43,15 @@ def _built_in() -> tuple[Format, ...]:
 def _modules() -> tuple[str, ...]:
     """Return the names of the modules with formats, and of some without."""
     names = (module.name for module in pkgutil.iter_modules(folder.__path__))
-    return tuple(name for name in names if not name.startswith("_"))  # what a format needs once it reads a run
+    return tuple(
+        name for name in names if not name.startswith("_")
+    )  # what a format needs once it reads a run
 
 
 def _in_module(name: str) -> Format | None:
-    return cast("Format | None", getattr(importlib.import_module(f"{folder.__name__}.{name}"), "FORMAT", None))
+    return cast(
+        "Format | None", getattr(importlib.import_module(f"{folder.__name__}.{name}"), "FORMAT", None)
+    )
 
 
 @cache
@@ -75,7 +79,9 @@ def _known() -> str:
 
 
 def recognise(probe: FileProbe) -> Format:
-    """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is none."""
+    """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is
+    none.
+    """
     if _forced:
         return _forced[0]
     identity = probe.identity
@@ -92,7 +98,8 @@ def recognise(probe: FileProbe) -> Format:
 
 
 _recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
-"""The formats of files, and whether it took more of their heads: a run of a list is opened again and again."""
+"""The formats of files, and whether it took more of their heads: a run of a list is opened again and again.
+"""
 _MOST_RECOGNISED = 4096
 
 
@@ -118,7 +125,9 @@ def _recognised_anew(probe: FileProbe) -> Format:
     hints = [hint or f"{_known()} With --as FORMAT it is read as one of them."]
     hints += map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])
     where = probe.name or "The file"
-    raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints))
+    raise NoRunError(
+        f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints)
+    )
 
 
 _sure: dict[str, Format] = {}
@@ -126,7 +135,9 @@ _sure: dict[str, Format] = {}
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to ask before all are imported; none then, as asking all takes less than looking for names."""
+    """Yield the formats to ask before all are imported; none then, as asking all takes less than looking for
+    names.
+    """
     if not _built_in.cache_info().currsize:
         yield from tuple(_sure.values())
         yield from _named_in(probe)
@@ -229,7 +240,10 @@ def _is_langchain(record: dict[str, Json]) -> bool:
     ]
     return any(
         {"lc", "kwargs"} <= message.keys()
-        or (_type(message, "human", "ai", "system", "tool") and ("data" in message or "additional_kwargs" in message))
+        or (
+            _type(message, "human", "ai", "system", "tool")
+            and ("data" in message or "additional_kwargs" in message)
+        )
         for message in messages
     )
 
@@ -238,13 +252,17 @@ def _is_vercel(record: dict[str, Json]) -> bool:
     step = _first(record, "steps")
     if {"toolCalls", "toolResults"} & step.keys() or ("finishReason" in step and "text" in step):
         return True
-    contents = [part for message in objects(record.get("messages"))[:6] for part in objects(message.get("content"))]
+    contents = [
+        part for message in objects(record.get("messages"))[:6] for part in objects(message.get("content"))
+    ]
     return any(_type(part, "tool-call", "tool-result") for part in contents)
 
 
 def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
     """Return a test for an SQLite database in whose schema, on its first page, there are some words."""
-    return lambda probe: probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
+    return lambda probe: (
+        probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
+    )
 
 
 def _is_recorded_calls(probe: FileProbe, method: str = "") -> bool:
@@ -258,7 +276,10 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 def _is_opencodes(probe: FileProbe, *beginnings: str) -> bool:
-    return as_str(probe.object.get("id")).startswith(beginnings) and not {"info", "messages"} & probe.object.keys()
+    return (
+        as_str(probe.object.get("id")).startswith(beginnings)
+        and not {"info", "messages"} & probe.object.keys()
+    )
 
 
 _KINDS = (
@@ -272,7 +293,9 @@ _KINDS = (
         "Keep it in the storage, beside the folders message and part, or export it: opencode export ID.",
         lambda probe: _is_opencodes(probe, "ses_"),
     ),
-    Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
+    Foreign(
+        "a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")
+    ),
     Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign(
@@ -280,25 +303,38 @@ _KINDS = (
         "Open the messages beside it: SESSION.messages.json.",
         lambda probe: {"session_id", "provider", "status"} <= probe.object.keys(),
     ),
-    Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
+    Foreign(
+        "predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")
+    ),
     Foreign(
         "an index of results of tau2-bench",
         "Open the folder simulations beside it, or the folder of both.",
-        lambda probe: {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object,
+        lambda probe: (
+            {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object
+        ),
     ),
     Foreign(
-        "the summary of a job of Harbor", "List its folder: each trial in it is a run.", _has("n_total_trials", "stats")
+        "the summary of a job of Harbor",
+        "List its folder: each trial in it is a run.",
+        _has("n_total_trials", "stats"),
     ),
     Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
     Foreign(
-        "a cassette of VCR in YAML", "Convert it to JSON (yq -o json FILE): it is read then.", _says("interactions:\n")
+        "a cassette of VCR in YAML",
+        "Convert it to JSON (yq -o json FILE): it is read then.",
+        _says("interactions:\n"),
     ),
     Foreign(
-        "a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its data",
+        "a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its"
+        " data",
         "It is no export. Export the trace from where it was sent: LangSmith's runs as JSON are read.",
         lambda probe: _is_recorded_calls(probe, "client.beta.sessions."),
     ),
-    Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.", _is_recorded_calls),
+    Foreign(
+        "a log of calls of an API",
+        "Take the messages of the last request, and its reply.",
+        _is_recorded_calls,
+    ),
     Foreign(
         "Cursor's database of chats",
         "Export the chat there as Markdown, or open the transcripts of its agent "
@@ -316,7 +352,9 @@ _KINDS = (
         _is_database(b"session", b"message", b"part", b"CREATE TABLE"),
     ),
     Foreign(
-        "a session of Kimi", _CONVERT, _any(lambda record: _type(record, "metadata") and "protocol_version" in record)
+        "a session of Kimi",
+        _CONVERT,
+        _any(lambda record: _type(record, "metadata") and "protocol_version" in record),
     ),
     Foreign(
         "what OpenClaw traced of a session's runs",
@@ -344,5 +382,7 @@ _KINDS = (
         "Export it as OTLP, which is read, or to chat messages.",
         _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record),
     ),
-    Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
+    Foreign(
+        "a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal
+    ),
 )

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
-from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
+from gistpoint.sessions.formats.command_lines import (
+    FENCE,
+    FUNCTION,
+    PARAMETER,
+    call_of_command,
+    reports_error,
+)
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
 from gistpoint.sessions.records.building import StepBuilder, error_if
 from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, run_named, unknown_step
@@ -155,7 +161,9 @@ def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
     # Without a call, what the agent got back is the shell's answer to its words.
     if call is None:
         return "", joined([as_text(value.get("response")), as_text(value.get("observation"))]), ()
-    return *_apart(as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))), (call,)
+    return *_apart(
+        as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))
+    ), (call,)
 
 
 def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
@@ -182,7 +190,8 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Recognised by steps with an action and an observation, or by a history of messages that name their agent.
+    """Recognised by steps with an action and an observation, or by a history of messages that name their
+    agent.
 
     The run of several tries is the chosen one; each try is also listed as `#attempt-N`.
     """
@@ -190,8 +199,12 @@ class SweAgent(SingleRun):
     name = "swe-agent"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
-        NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
+        NotShown(
+            ("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"
+        ),
+        NotShown(
+            ("response",), "the reply whole; its thought, its call and what it says beside them are shown"
+        ),
         NotShown(
             ("state", "extra_info", "agent"),
             "the shell's folder and the open file; a diff in it is shown as diff so far",

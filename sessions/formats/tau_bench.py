@@ -1,6 +1,8 @@
-"""Results of tau-bench and of tau2-bench: an agent and a user who both may call tools; a run for each trial of a task.
+"""Results of tau-bench and of tau2-bench: an agent and a user who both may call tools; a run for each trial
+of a task.
 
-In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other one speaks.
+In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other
+one speaks.
 """
 
 from __future__ import annotations
@@ -59,7 +61,12 @@ def _message(value: Json) -> Json:
 
 def _result_part(part: Record) -> dict[str, Json]:
     failed = error_if(part.get("error"))
-    return {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"), "is_error": failed}
+    return {
+        "type": "tool_result",
+        "tool_use_id": part.get("id"),
+        "content": part.get("content"),
+        "is_error": failed,
+    }
 
 
 class _Reader(RunReader):
@@ -163,7 +170,9 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
     """Return the header of a trial; `info` is that of tau2's whole file."""
     record, experiment = Record(trial), Record(info)
     run = row_header(
-        "tau-bench", "2" if info or "reward" not in trial else "1", {**record.inner("reward_info").members, **trial}
+        "tau-bench",
+        "2" if info or "reward" not in trial else "1",
+        {**record.inner("reward_info").members, **trial},
     )
     # The first benchmark has the cost of the simulated user among its facts of the trial.
     of_user = record.number("info", "user_cost") if record.has("info") else record.number("user_cost")
@@ -182,14 +191,19 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
 
 
 class TauBench(Format):
-    """Recognised by trials of a task with their conversation, alone or as the simulations of a file of results."""
+    """Recognised by trials of a task with their conversation, alone or as the simulations of a file of
+    results.
+    """
 
     name = "tau-bench"
     reviewed_as = "chat"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("raw_data",), "the provider's own form of the reply; what it says and calls is shown"),
-        NotShown(("requestor", "tool_messages.requestor", "tool_calls.requestor"), "who called, which the step says"),
+        NotShown(
+            ("requestor", "tool_messages.requestor", "tool_calls.requestor"),
+            "who called, which the step says",
+        ),
         NotShown(("info.reward_info.actions",), "the expected actions, which the task has too", of_run=True),
     )
 
@@ -213,7 +227,9 @@ class TauBench(Format):
             if known == id or not id:
                 info = _info(probe)
                 header = _header(_members(record), known, info)
-                reader = _Reader(probe if known == "" else probe.part(record), header, _beside(probe, info, task))
+                reader = _Reader(
+                    probe if known == "" else probe.part(record), header, _beside(probe, info, task)
+                )
                 reader.reviewed_id = name if known and _SIMULATIONS not in probe.object else ""
                 return reader
         raise no_such_run(probe, id, hint="List it to see the ids.")
@@ -225,7 +241,10 @@ def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     if shape == "simulation":
         from gistpoint.sessions.records.loading import load_record
 
-        yield "", RawRecord(probe.start, probe.blob.size, load_record(probe.blob, probe.start, probe.blob.size)[0])
+        yield (
+            "",
+            RawRecord(probe.start, probe.blob.size, load_record(probe.blob, probe.start, probe.blob.size)[0]),
+        )
         return
     if shape == "results":
         found = elements_at(probe.blob, probe.start, _SIMULATIONS)

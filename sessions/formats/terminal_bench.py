@@ -1,7 +1,8 @@
-"""Results of Terminal-Bench: the trials of a run, and a trial's folder with what its agent and its tests left.
+"""Results of Terminal-Bench: the trials of a run, and a trial's folder with what its agent and its tests
+left.
 
-What an agent did is recorded if it is one of the harness's own, in `agent-logs/episode-N`; of another one there is what
-the terminal showed.
+What an agent did is recorded if it is one of the harness's own, in `agent-logs/episode-N`; of another one
+there is what the terminal showed.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class _Reader(PartsReader):
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         # The first prompt is the task; each later one is what the terminal showed after the reply before it.
-        joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith("agent-logs/episode-0/")
+        joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith(
+            "agent-logs/episode-0/"
+        )
         return step_count - 1 if joins or name.get("part") == "tests" else step_count
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
@@ -102,11 +105,17 @@ class _Reader(PartsReader):
             return _episode(index, raws, as_str(name.get("file")))
         actor = Actor.USER if part == "prompt" else Actor.ENVIRONMENT
         kind = StepKind.MESSAGE if part == "prompt" else StepKind.NOTE
-        return StepBuilder(index, raws, actor, kind, as_str(name.get("file"))).text(as_str(raws[0].value)).build()
+        return (
+            StepBuilder(index, raws, actor, kind, as_str(name.get("file")))
+            .text(as_str(raws[0].value))
+            .build()
+        )
 
     def _score(self, index: int, raws: Sequence[Raw]) -> Step:
         trial = as_dict(raws[0].value)
-        outcomes = [f"{name}: {as_str(outcome)}" for name, outcome in as_dict(trial.get("parser_results")).items()]
+        outcomes = [
+            f"{name}: {as_str(outcome)}" for name, outcome in as_dict(trial.get("parser_results")).items()
+        ]
         told = as_str(trial.get("failure_mode"))
         verdict = _verdict(trial)
         logs = [as_str(raw.value) for raw in raws[1:]]
@@ -156,7 +165,9 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     typed = [as_text(first(item, "keystrokes", "command")) for item in objects(said.get("commands"))]
     # The harness's agents write a command as an object or as a text.
     typed += [as_text(item) for item in as_list(said.get("commands")) if isinstance(item, str)]
-    calls = tuple(shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1))
+    calls = tuple(
+        shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1)
+    )
     thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
     results = tuple(Result(calls[-1].id if calls else "", as_str(raw.value)) for raw in raws[1:])
     done = any(said.get(key) is True for key in ("task_complete", "is_task_complete"))
@@ -191,8 +202,13 @@ class TerminalBench(Format):
 
     name = "terminal-bench"
     not_shown: Sequence[NotShown] = (
-        NotShown(("recording_path", "task_id", "failure_mode", "trial_name"), "what the header has, and the recording"),
-        NotShown(("trial_started_at", "trial_ended_at", "agent_started_at", "agent_ended_at"), "times of the trial"),
+        NotShown(
+            ("recording_path", "task_id", "failure_mode", "trial_name"),
+            "what the header has, and the recording",
+        ),
+        NotShown(
+            ("trial_started_at", "trial_ended_at", "agent_started_at", "agent_ended_at"), "times of the trial"
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:
@@ -232,7 +248,9 @@ def _first_of(probe: FileProbe) -> dict[str, Json]:
 
 def _trials(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:
     names = RunNames()
-    for number, record in enumerate(guarded(elements_at(probe.blob, probe.start, "results"), probe.blob, []), 1):
+    for number, record in enumerate(
+        guarded(elements_at(probe.blob, probe.start, "results"), probe.blob, []), 1
+    ):
         trial = as_dict(record.fields)
         yield names.name(as_str(first(trial, "trial_name", "task_id")) or str(number)), probe.part(record)
 

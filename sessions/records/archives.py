@@ -1,7 +1,7 @@
 """Members of `.zip`, `.tar`, `.tar.gz`, `.tar.zst`, and single `.gz` and `.zst` files, recognised by content.
 
-Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere; members with
-such names are refused anyway, because an honest archive has none.
+Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere;
+members with such names are refused anyway, because an honest archive has none.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
     import zstandard
 
     source = cast("IO[bytes]", BlobFile(blob, start, size))
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(source, read_across_frames=True)
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        source, read_across_frames=True
+    )
     while True:
         try:
             piece = reader.read(limits.CHUNK // 4)
@@ -224,7 +226,9 @@ def _stray_members(blob: Blob) -> Iterator[ArchiveMember]:
     """Find members of a zip without a directory, such as one that is still being written or was cut off."""
     at = 0
     while len(local := blob.read(at, 30)) == 30 and local[:4] == b"PK\x03\x04":
-        flags, method, packed, size, names, extras = struct.unpack("<2xHH4x4xII HH".replace(" ", ""), local[4:30])
+        flags, method, packed, size, names, extras = struct.unpack(
+            "<2xHH4x4xII HH".replace(" ", ""), local[4:30]
+        )
         name = blob.read(at + 30, names).decode("utf-8", "replace")
         if flags & 8 and not packed:
             packed = _next_header(blob, at + 30 + names + extras) - (at + 30 + names + extras)
@@ -262,7 +266,9 @@ def tar_archive(blob: Blob) -> Archive:
                     continue
                 refused = refusal(info.name) or ("" if info.isfile() else "it is a link or a special file")
                 start, end = info.offset_data, info.offset_data + info.size
-                members.append(ArchiveMember(info.name, info.size, _slicer(blob, start, end, info.name), refused))
+                members.append(
+                    ArchiveMember(info.name, info.size, _slicer(blob, start, end, info.name), refused)
+                )
                 if len(members) > limits.MEMBERS:
                     raise RunFileError(f"The tar holds more than {limits.MEMBERS:,} members: refused.")
     except ArchiveError as error:
@@ -327,7 +333,9 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What became of the file's name since it was opened: `deleted`, `replaced` by another file, or nothing."""
+        """What became of the file's name since it was opened: `deleted`, `replaced` by another file, or
+        nothing.
+        """
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
         except FileNotFoundError:
@@ -386,7 +394,9 @@ class SliceBlob:
     """A part of another blob."""
 
     def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
-        """`origin` is where its offsets count from in the file that the user knows; 0 for a member of an archive."""
+        """`origin` is where its offsets count from in the file that the user knows; 0 for a member of an
+        archive.
+        """
         self.whole: Blob = whole
         self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
         self.start = start
@@ -420,7 +430,8 @@ class _TemporaryBlob:
 def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
     """Unpack `chunks` to memory if small, else to a nameless file, within the limits.
 
-    `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the limits.
+    `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the
+    limits.
     """
     held: list[bytes] = []
     total = 0
@@ -430,7 +441,8 @@ def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
         if total > limits.UNPACKED or (total > limits.RATIO_FROM and total > packed * limits.RATIO):
             what = name or "The file"
             raise RunFileError(
-                f"{what} unpacks to more than {total >> 20} MB from {packed:,} bytes: refused as a decompression bomb.",
+                f"{what} unpacks to more than {total >> 20} MB from {packed:,} bytes: refused as a"
+                " decompression bomb.",
                 hint="Unpack it by hand if you trust it, then open the result.",
             )
         if file is None and total > limits.LONG_RECORD:

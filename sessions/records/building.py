@@ -30,7 +30,9 @@ class StepBuilder:
 
     __slots__ = ("_derived", "_fields", "_flags", "_index", "_raws")
 
-    def __init__(self, index: int, raws: Sequence[Raw], actor: Actor, kind: StepKind, label: str = "") -> None:
+    def __init__(
+        self, index: int, raws: Sequence[Raw], actor: Actor, kind: StepKind, label: str = ""
+    ) -> None:
         """Begin step `index`, which `raws` belong to."""
         self._index = index
         self._raws = raws
@@ -237,7 +239,9 @@ def verdict_of(solved: bool | None) -> str:
 
 
 def asking_kind(index: int, before: int = 3) -> StepKind:
-    """Return the kind of a user's message: the task near the beginning, at steps below `before`, else a message."""
+    """Return the kind of a user's message: the task near the beginning, at steps below `before`, else a
+    message.
+    """
     return StepKind.TASK if index < before else StepKind.MESSAGE
 
 

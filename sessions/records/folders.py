@@ -1,4 +1,6 @@
-"""Runs of several files: one for each event, a trial of a benchmark with what its agent left, opencode's storage."""
+"""Runs of several files: one for each event, a trial of a benchmark with what its agent left, opencode's
+storage.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def run_files(folder: Path) -> list[PathBlob]:
 
 
 def event_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not one."""
+    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not
+    one.
+    """
     inner = folder / "events"
     if not inner.is_dir():
         return []
@@ -42,7 +46,8 @@ def event_files(folder: Path) -> list[PathBlob]:
 
 
 def session_files(path: Path) -> list[PathBlob]:
-    """Return the files of a session in opencode's storage: its own, then each message and its parts; empty if none.
+    """Return the files of a session in opencode's storage: its own, then each message and its parts; empty if
+    none.
 
     Releases differ in where the messages are: beside the folder of the sessions, or in it.
     """
@@ -59,7 +64,9 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return those of a folder's folders that hold opencode's sessions and not pieces of them; None if it is none."""
+    """Return those of a folder's folders that hold opencode's sessions and not pieces of them; None if it is
+    none.
+    """
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
@@ -80,7 +87,9 @@ def holds_trials(folder: Path) -> bool:
 
 
 def trial_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a trial, its result first, then what the agent and the tests left; empty if it is none."""
+    """Return the files of a trial, its result first, then what the agent and the tests left; empty if it is
+    none.
+    """
     if not folder.is_dir():
         return []
     entries = list(folder.iterdir())
@@ -109,7 +118,9 @@ def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:
 
 
 def _rank(path: Path) -> tuple[bool, bool, bool]:
-    """Return the order in which files are tried as transcripts: those of agents that others started come last."""
+    """Return the order in which files are tried as transcripts: those of agents that others started come
+    last.
+    """
     side = path.name.startswith("agent-") or path.parent.name == "subagents"
     return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 
@@ -120,4 +131,6 @@ def _name(path: Path, folder: Path) -> str:
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
     """Sort paths as a reader would, so that episode 10 comes after episode 9."""
-    return sorted(paths, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(str(path))])
+    return sorted(
+        paths, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(str(path))]
+    )

@@ -13,7 +13,14 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.requests import request_in
-from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
+from gistpoint.sessions.records.scanning import (
+    LightKeys,
+    RawRecord,
+    array_records,
+    guarded,
+    lines,
+    object_records,
+)
 from gistpoint.sessions.records.values import is_deep, objects
 
 
@@ -40,7 +47,9 @@ class RunReader(ABC):
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
     divided = False
-    """Whether a record can make several steps: it is yielded once for each, with what `place` needs as its fields."""
+    """Whether a record can make several steps: it is yielded once for each, with what `place` needs as its
+    fields.
+    """
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
@@ -56,12 +65,16 @@ class RunReader(ABC):
         """The run's id in the keys of reviews, if it had another one when the first were written."""
 
     def fact(self, key: str) -> Json:
-        """Return a member of the outermost object: from the index, else from the beginning or the end of the file."""
+        """Return a member of the outermost object: from the index, else from the beginning or the end of the
+        file.
+        """
         return self.facts[key] if key in self.facts else self.probe.early(key)
 
     @cached_property
     def request(self) -> str:
-        """The headline of what the user asked, if it is near the beginning of the file: the name of a nameless run."""
+        """The headline of what the user asked, if it is near the beginning of the file: the name of a
+        nameless run.
+        """
         if not (found := request_in(self.asked())) and not self.probe.is_wide:
             self.probe.widen()
             found = request_in(self.asked())
@@ -70,7 +83,9 @@ class RunReader(ABC):
     def asked(self) -> Iterator[str]:
         """Yield what users say near the beginning of the file."""
         first = objects(self.probe.array) or self.probe.lines if self.in_lines or self.probe.array else []
-        for record in first or (record for key in self.arrays for record in objects(self.probe.object.get(key))):
+        for record in first or (
+            record for key in self.arrays for record in objects(self.probe.object.get(key))
+        ):
             if not is_deep(record) and (text := self.said_by_user(record)):
                 yield text
 
@@ -79,7 +94,8 @@ class RunReader(ABC):
         return ""
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield every record, in one pass over the bytes. Problems of the file become warnings, not exceptions.
+        """Yield every record, in one pass over the bytes. Problems of the file become warnings, not
+        exceptions.
 
         They are the lines of the file, or the elements of its top array or of `arrays`.
         """
@@ -105,7 +121,8 @@ class RunReader(ABC):
         """Make the step from its records, at least one of which is undamaged."""
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        """Return the texts of the step that `step` makes of undamaged records, or None if it takes the whole step.
+        """Return the texts of the step that `step` makes of undamaged records, or None if it takes the whole
+        step.
 
         A search needs no more of a step, and most of the time is spent on the rest.
         """
@@ -176,15 +193,19 @@ class Format(ABC):
     unique_ids = False
     """Whether its ids of runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
-    """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes match."""
+    """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes
+    match.
+    """
     words_in_records = False
-    """Whether at least every word of a step is in its own records, though a text may be written in another way there:
-    in JSON within a text, or with marks before its lines."""
+    """Whether at least every word of a step is in its own records, though a text may be written in another
+    way there: in JSON within a text, or with marks before its lines."""
     parted_by: Sequence[bytes] = ()
     """What stands in files in which the pieces of a text may part even a word."""
 
     reviewed_as = ""
-    """Its name in the keys of reviews, if its runs were read as another format when the first reviews were written."""
+    """Its name in the keys of reviews, if its runs were read as another format when the first reviews were
+    written.
+    """
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False
@@ -228,7 +249,9 @@ def no_such_run(probe: FileProbe, id: str, *, hint: str = "") -> RunFileError:
     return RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint=hint)
 
 
-def run_named(probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hint: str = "") -> tuple[str, _T]:
+def run_named(
+    probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hint: str = ""
+) -> tuple[str, _T]:
     """Return the run with an id among those of a file, or the first one if the id is empty.
 
     Raises `RunFileError` if there is none.
@@ -240,7 +263,9 @@ def run_named(probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hin
 
 
 class RunNames:
-    """Gives each run of a file a unique id: its name, cut if it is too long, with `~2` and so on if it repeats."""
+    """Gives each run of a file a unique id: its name, cut if it is too long, with `~2` and so on if it
+    repeats.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}

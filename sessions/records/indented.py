@@ -1,7 +1,7 @@
 """Finds the records of an indented array by fixed texts, with SIMD, as long as no line between them is odd.
 
-It sees what the expression of the scanner sees, line by line: a chunk is taken only if its lines at the indent of the
-records are those that close one record and open the next, which two counts tell.
+It sees what the expression of the scanner sees, line by line: a chunk is taken only if its lines at the
+indent of the records are those that close one record and open the next, which two counts tell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 
 
 class Indentation:
-    """The lines of an indented array; `indent` is the white space before a record, `keys` that before its keys."""
+    """The lines of an indented array; `indent` is the white space before a record, `keys` that before its
+    keys.
+    """
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:
         self.outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
@@ -58,7 +60,9 @@ class PlainRecords:
 
 
 def _places(text: bytes, at: int, indentation: Indentation) -> list[Place]:
-    """Return the whole records in the text at offset `at`; none if it does not begin with one or a line is in doubt."""
+    """Return the whole records in the text at offset `at`; none if it does not begin with one or a line is in
+    doubt.
+    """
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     cut = text.rfind(indentation.border)

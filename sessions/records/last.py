@@ -9,7 +9,8 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.scanning import RawRecord
 
 _LAST_RECORDS = 24
-"""Number of last records that are read, enough for the last step: a call and its results are close together."""
+"""Number of last records that are read, enough for the last step: a call and its results are close together.
+"""
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
 _INDENT = re.compile(rb"\n([ \t]+)\Z")
@@ -17,10 +18,11 @@ _FIRST_KEY = re.compile(rb'\{\s*"[^"\\]{1,60}"\s*:')
 
 
 def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
-    """Return the last records in order, decoded, read from the end of the file; `first` is the position of the first.
+    """Return the last records in order, decoded, read from the end of the file; `first` is the position of
+    the first.
 
-    Only two layouts allow that: arrays whose records are indented on lines of their own, and JSON lines. The result is
-    empty if it is uncertain that it is the end of the same array: then the index has to be built.
+    Only two layouts allow that: arrays whose records are indented on lines of their own, and JSON lines. The
+    result is empty if it is uncertain that it is the end of the same array: then the index has to be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))
@@ -54,7 +56,11 @@ def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int
     while len(found) < _LAST_RECORDS and (left := text.rfind(head, 0, right)) >= 0:
         begin = left + len(head) - 1
         end = closing.search(text, begin, over.start() + 1)
-        if end is None or end.end() > (found[-1][0] if found else over.end()) or not text.startswith(opening, begin):
+        if (
+            end is None
+            or end.end() > (found[-1][0] if found else over.end())
+            or not text.startswith(opening, begin)
+        ):
             return []
         found.append((begin, end.end()))
         right = left

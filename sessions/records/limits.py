@@ -1,4 +1,6 @@
-"""Limits on what is held or decoded at once; anything larger is refused, or shown cut with a line that says so."""
+"""Limits on what is held or decoded at once; anything larger is refused, or shown cut with a line that says
+so.
+"""
 
 CHUNK = 1 << 20
 """Bytes read at a time while an index is built."""
@@ -34,7 +36,9 @@ UNPACKED = 4 << 30
 """Bytes that one compressed member may unpack to."""
 
 RATIO = 300
-"""How many times its size a member may unpack to; a recorded run packs 5 to 60 times, a bomb 1,000 times and more."""
+"""How many times its size a member may unpack to; a recorded run packs 5 to 60 times, a bomb 1,000 times and
+more.
+"""
 
 RATIO_FROM = 32 << 20
 """Unpacked bytes below which the ratio does not matter."""

@@ -1,4 +1,6 @@
-"""Decodes one raw record, its very long strings only in part, and finds the end of a string without decoding it."""
+"""Decodes one raw record, its very long strings only in part, and finds the end of a string without decoding
+it.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
 
 
 def decoded(raw: bytes) -> Json:
-    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may still read.
+    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may
+    still read.
 
     Bytes that are no text are replaced. Raises ValueError or RecursionError.
     """
@@ -153,7 +156,9 @@ def text_pieces(blob: Blob, source: ByteRange, *, escaped: bool = False) -> Iter
 
 
 def _character_border(piece: bytes, length: int) -> int:
-    """Move back to the beginning of a UTF-8 character, and before a surrogate escape whose second half may follow."""
+    """Move back to the beginning of a UTF-8 character, and before a surrogate escape whose second half may
+    follow.
+    """
     border = length
     while border and length - border < 4 and piece[border - 1] & 0xC0 == 0x80:
         border -= 1

@@ -80,7 +80,8 @@ class Escaped:
 
 
 class CutText(str):
-    """The beginning of a text that is too long to be decoded whole; `pieces`, concatenated, are the whole text.
+    """The beginning of a text that is too long to be decoded whole; `pieces`, concatenated, are the whole
+    text.
 
     A piece is a text, or a JSON literal in a file, quotes included.
     """
@@ -97,11 +98,13 @@ class CutText(str):
     def length(self) -> int:
         """Size of the whole in bytes, as written."""
         sizes = (
-            piece.source.length
-            if isinstance(piece, Escaped)
-            else piece.length
-            if isinstance(piece, ByteRange)
-            else len(piece)
+            (
+                piece.source.length
+                if isinstance(piece, Escaped)
+                else piece.length
+                if isinstance(piece, ByteRange)
+                else len(piece)
+            )
             for piece in self.pieces
         )
         return sum(sizes)
@@ -115,13 +118,20 @@ def concatenated(texts: Iterable[str]) -> str:
     heads = (f"{part}\n[... cut here]\n" if isinstance(part, CutText) else part for part in parts)
     return CutText(
         "".join(heads),
-        *(piece for part in parts for piece in (part.pieces if isinstance(part, CutText) else (part,)) if piece),
+        *(
+            piece
+            for part in parts
+            for piece in (part.pieces if isinstance(part, CutText) else (part,))
+            if piece
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of one reply or of a whole run; `prompt` includes the cached ones. None if they were not counted."""
+    """Tokens of one reply or of a whole run; `prompt` includes the cached ones. None if they were not
+    counted.
+    """
 
     prompt: int | None = None
     completion: int | None = None
@@ -257,7 +267,9 @@ class Run:
     suspicious: tuple[str, ...] = ()
     """Why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """What came of the confirmation of a pass, in a few words; empty without a pass, or where none is confirmed."""
+    """What came of the confirmation of a pass, in a few words; empty without a pass, or where none is
+    confirmed.
+    """
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -325,7 +337,9 @@ def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Itera
 
 
 def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
-    """Yield every text of a step in display order, with its scope and its number among the texts of that scope."""
+    """Yield every text of a step in display order, with its scope and its number among the texts of that
+    scope.
+    """
     yield TextScope.THOUGHT, 0, step.thought
     yield TextScope.TEXT, 0, step.text
     for number, call in enumerate(step.calls):
@@ -361,7 +375,9 @@ TOO_DEEP = "[nested too deep to be shown; the file has it]"
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """Return a value as JSON, or that it is nested too deep; strings that were cut for their length are cut in it."""
+    """Return a value as JSON, or that it is nested too deep; strings that were cut for their length are cut
+    in it.
+    """
     try:
         if not _has_cut(value):
             return json.dumps(value, ensure_ascii=False, indent=indent, default=str)

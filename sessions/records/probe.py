@@ -11,13 +11,22 @@ from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBlob
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.record import Record, records_in
-from gistpoint.sessions.records.scanning import CutOffError, DamagedError, RawRecord, Scanner, TooLongError, members
+from gistpoint.sessions.records.scanning import (
+    CutOffError,
+    DamagedError,
+    RawRecord,
+    Scanner,
+    TooLongError,
+    members,
+)
 from gistpoint.sessions.records.values import as_dict, as_list
 
 _DECODER = json.JSONDecoder(strict=False)
 _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
-"""Bytes of a first line up to which a next line is searched for; a longer first line is taken as the only one."""
+"""Bytes of a first line up to which a next line is searched for; a longer first line is taken as the only
+one.
+"""
 _MESSAGES = 4096
 """Characters of a program's messages before its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
@@ -36,7 +45,9 @@ class FileProbe:
         archive: Archive | None = None,
         parts: Sequence[Blob] = (),
     ) -> None:
-        """`parts` are the files of a run that is a folder with one file per event; `blob` is the first of them."""
+        """`parts` are the files of a run that is a folder with one file per event; `blob` is the first of
+        them.
+        """
         self.blob = blob
         self.name = name
         self.archive = archive
@@ -75,7 +86,17 @@ class FileProbe:
         if not self._wide:
             self._wide = True
             if len(self.head) < self.blob.size:
-                for name in ("head", "start", "text", "_in_lines", "top", "object", "array", "lines", "is_lines"):
+                for name in (
+                    "head",
+                    "start",
+                    "text",
+                    "_in_lines",
+                    "top",
+                    "object",
+                    "array",
+                    "lines",
+                    "is_lines",
+                ):
                     self.__dict__.pop(name, None)
 
     @cached_property
@@ -116,11 +137,17 @@ class FileProbe:
         lines = self.text[:_MESSAGES].split("\n")
         begun = next((at for at, line in enumerate(lines) if line.startswith('{"')), len(lines))
         follows = next((line for line in lines[begun + 1 :] if line.strip()), "{")
-        return self.text.split("\n", begun)[begun] if begun < len(lines) and follows.startswith("{") else self.text
+        return (
+            self.text.split("\n", begun)[begun]
+            if begun < len(lines) and follows.startswith("{")
+            else self.text
+        )
 
     @cached_property
     def lines(self) -> list[dict[str, Json]]:
-        """The objects of the first lines if the text is JSON lines: complete ones, or the part of a long first line."""
+        """The objects of the first lines if the text is JSON lines: complete ones, or the part of a long
+        first line.
+        """
         text = self._in_lines
         if not text.startswith("{"):
             return []
@@ -154,7 +181,9 @@ class FileProbe:
         return [Record(line) for line in self.lines[:count]]
 
     def records(self, count: int = 20) -> list[Record]:
-        """Return the first records: objects of the top array, else of the first lines, else the top object alone."""
+        """Return the first records: objects of the top array, else of the first lines, else the top object
+        alone.
+        """
         return records_in(self.array)[:count] or self.first_lines(count) or [Record(self.object)]
 
     @cached_property
@@ -238,13 +267,16 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a key of the outermost object, if it stands near the beginning or the end of the file."""
+        """Return the value of a key of the outermost object, if it stands near the beginning or the end of
+        the file.
+        """
         value = self.object.get(key)
         return self.late(key) if value is None else value
 
 
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
-    """Return the keys of the object that a text ends with and their values' positions, and where it opens, else -1.
+    """Return the keys of the object that a text ends with and their values' positions, and where it opens,
+    else -1.
 
     Quotes are counted from the end, so that it does not matter in which value the text begins.
     """

@@ -1,8 +1,8 @@
 """Finds the beginning and end of each record of a JSON text, in one pass over its bytes, a chunk at a time.
 
-The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that pairing
-needs are ASCII. Records are separated by the standard library's scanner, or in indented files by the lines that close
-a record, which is three times faster: a JSON string never contains a raw line break.
+The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that
+pairing needs are ASCII. Records are separated by the standard library's scanner, or in indented files by the
+lines that close a record, which is three times faster: a JSON string never contains a raw line break.
 """
 
 from __future__ import annotations
@@ -197,10 +197,13 @@ class Scanner:
             at = self._base + end
 
     def _text_end(self, start: int, opening: int) -> int:
-        """Return the place in the window after a literal that opens at `opening`; what is skipped is not kept."""
+        """Return the place in the window after a literal that opens at `opening`; what is skipped is not
+        kept.
+        """
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
-            # What is kept begins between two escapes, so that a quote after it is not taken for an escaped one.
+            # What is kept begins between two escapes, so that a quote after it is not taken for an escaped
+            # one.
             before = self._text[opening + 1 :]
             half = (len(before) - len(before.rstrip("\\"))) % 2
             last = self._base + len(self._text) - 1 - half
@@ -274,7 +277,9 @@ class Scanner:
         return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
 
     def _find_next(self, start: int, opening: str) -> bool:
-        """Move to the next record after a damaged one, recognised by the beginning of the array's first record."""
+        """Move to the next record after a damaged one, recognised by the beginning of the array's first
+        record.
+        """
         pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
         self.seek(start)
         self.peek()
@@ -302,15 +307,16 @@ class Scanner:
     def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[RawRecord]:
         """Yield the records of an indented array, found by the indent of its lines and not decoded.
 
-        `indent` is the white space before a record, `keys` that before its keys; the bracket that closes the array has
-        less. One match covers the border of two records: the brace that closes the first, the bracket that opens the
-        second, and a light key on its first line.
+        `indent` is the white space before a record, `keys` that before its keys; the bracket that closes the
+        array has less. One match covers the border of two records: the brace that closes the first, the
+        bracket that opens the second, and a light key on its first line.
         """
         lines = Indentation(indent, keys, light.names)
         names = "|".join(re.escape(name) for name in light.names)
         key = rf'{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))'
         pattern = re.compile(
-            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{lines.outer}(\]))"
+            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^"
+            rf" \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{lines.outer}(\]))"
         )
         self.seek(self._base + self._text.index("\n", self._at))
         following = f",\n{indent}{{"
@@ -321,7 +327,9 @@ class Scanner:
             self.seek(plain.at)
             for record in self._by_lines(pattern):
                 yield record
-                if record.end - plain.at > limits.CHUNK and self._text.startswith(following, record.end - self._base):
+                if record.end - plain.at > limits.CHUNK and self._text.startswith(
+                    following, record.end - self._base
+                ):
                     self.seek(record.end + 1)
                     break
             else:
@@ -359,7 +367,9 @@ class Scanner:
         raise self._cut_off(start)
 
     def _cut_off(self, start: int) -> CutOffError:
-        """Return the error for a text that ends within the record at `start`, or between records if that is -1."""
+        """Return the error for a text that ends within the record at `start`, or between records if that is
+        -1.
+        """
         return CutOffError(start if start >= 0 else self.position)
 
     def _closes_at_once(self, match: re.Match[str]) -> bool:
@@ -386,7 +396,9 @@ class Scanner:
                 return
 
     def _line_after(self, line: int) -> int:
-        """Return the line break after the line that begins at `line`, or the end; the text before it is not kept."""
+        """Return the line break after the line that begins at `line`, or the end; the text before it is not
+        kept.
+        """
         at = line + 1
         while (found := self._text.find("\n", at - self._base)) < 0:
             at = self._base + len(self._text)
@@ -409,8 +421,9 @@ class Scanner:
 def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
     """Yield the members of the object that begins at the position: key, value and position of the value.
 
-    If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller reads it.
-    Other values are decoded if they are no longer than a long record, else skipped and yielded as None.
+    If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller
+    reads it. Other values are decoded if they are no longer than a long record, else skipped and yielded as
+    None.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -439,8 +452,12 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
         return
 
 
-def elements_below(scanner: Scanner, path: Sequence[str], light: LightKeys | None = None) -> Iterator[RawRecord]:
-    """Yield the elements of the array that a path of keys leads to from the value that begins at the position."""
+def elements_below(
+    scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
+) -> Iterator[RawRecord]:
+    """Yield the elements of the array that a path of keys leads to from the value that begins at the
+    position.
+    """
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -469,7 +486,9 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records. Empty ones are skipped; one without an object or list is damaged."""
+    """Yield the lines of a JSONL text as records. Empty ones are skipped; one without an object or list is
+    damaged.
+    """
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:
@@ -491,7 +510,9 @@ def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
         yield from _line(blob, held, b"", begun, offset, last=True)
 
 
-def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False) -> Iterator[RawRecord]:
+def _line(
+    blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False
+) -> Iterator[RawRecord]:
     if end - start > limits.RECORD:
         yield RawRecord(start, end, None, f"is longer than {limits.RECORD >> 20} MB")
         return
@@ -511,7 +532,9 @@ def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last
         yield RawRecord(start, end, None, "is cut off" if last else "can't be decoded")
         return
     plain = "null" if fields is None else "a text" if isinstance(fields, str) else "a number, true or false"
-    yield RawRecord(start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and no object")
+    yield RawRecord(
+        start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and no object"
+    )
 
 
 def guarded(
@@ -526,10 +549,14 @@ def guarded(
         for record in records:
             count += 1
             if count > limits.RECORDS:
-                warnings.append(f"Only the first {limits.RECORDS:,} records are read; the file continues after them.")
+                warnings.append(
+                    f"Only the first {limits.RECORDS:,} records are read; the file continues after them."
+                )
                 return
             if record.damage:
-                warnings.append(f"Record {count}, at byte {record.start:,}, {record.damage}; it is shown raw.")
+                warnings.append(
+                    f"Record {count}, at byte {record.start:,}, {record.damage}; it is shown raw."
+                )
             yield record._replace(member=member) if member else record
     except CutOffError as error:
         if error.start < blob.size:
@@ -544,13 +571,18 @@ def guarded(
     except DamagedError as error:
         left = blob.size - error.start
         warnings.append(
-            f"The file is damaged at byte {error.start:,}, after record {count}; {left:,} bytes are shown raw."
+            f"The file is damaged at byte {error.start:,}, after record {count}; {left:,} bytes are shown"
+            " raw."
         )
         if left:
             yield RawRecord(error.start, blob.size, None, "is damaged", member)
     except TooLongError as error:
         left = blob.size - error.start
-        why = f"is nested deeper than {limits.DEPTH:,}" if isinstance(error, TooDeepError) else "is too long to read"
+        why = (
+            f"is nested deeper than {limits.DEPTH:,}"
+            if isinstance(error, TooDeepError)
+            else "is too long to read"
+        )
         warnings.append(f"Record {count + 1}, at byte {error.start:,}, {why}; {left:,} bytes are left out.")
         yield RawRecord(error.start, blob.size, None, why, member)
 

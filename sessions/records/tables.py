@@ -25,7 +25,9 @@ _FileKey: TypeAlias = tuple[str, int, int]
 _KEPT = 16
 """Files whose rows' places are remembered."""
 _BATCH = 16
-"""Rows of a Parquet file that are decoded at once; arrow reads the pages of their columns, no whole row group."""
+"""Rows of a Parquet file that are decoded at once; arrow reads the pages of their columns, no whole row
+group.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Row:
         return value if self.record is None else recoded(value)
 
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
-        """Return the probe of the row as an object, with the JSON in the texts under `decoded` in their places.
+        """Return the probe of the row as an object, with the JSON in the texts under `decoded` in their
+        places.
 
         A row that is in the file as it is keeps its positions in it.
         """
@@ -55,7 +58,9 @@ class Row:
         try:
             text = json.dumps(members, ensure_ascii=False, default=str)
         except RecursionError:
-            raise RunFileError(f"Row {self.number} of {table.name or 'the file'} is nested too deep.") from None
+            raise RunFileError(
+                f"Row {self.number} of {table.name or 'the file'} is nested too deep."
+            ) from None
         name = f"row {self.number}, decoded"
         return FileProbe(BytesBlob(text.encode("utf-8", "surrogatepass"), name), name=table.name)
 
@@ -87,7 +92,8 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 
 
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
-    """Yield bytes in which the texts of all rows stand as they are, or as JSON in any depth: the file, if it is JSON.
+    """Yield bytes in which the texts of all rows stand as they are, or as JSON in any depth: the file, if it
+    is JSON.
 
     Raises `RunFileError` if a Parquet file can't be read.
     """
@@ -125,7 +131,9 @@ class Places:
         return known
 
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
-        """Add a row to those of its file; the latest is kept decoded, for whoever opens each row that is listed."""
+        """Add a row to those of its file; the latest is kept decoded, for whoever opens each row that is
+        listed.
+        """
         record = row.record
         if record is None or not record.damage:
             known[id] = (row.number, record.start if record else 0, record.end if record else 0)
@@ -154,7 +162,9 @@ class Places:
 
 def _row_at(probe: FileProbe, number: int, start: int, end: int) -> Row | None:
     try:
-        fields = json.loads(probe.blob.read(start, end - start).decode("latin-1").strip(" \t\r\n\0"), strict=False)
+        fields = json.loads(
+            probe.blob.read(start, end - start).decode("latin-1").strip(" \t\r\n\0"), strict=False
+        )
     except (ValueError, RecursionError):
         return None
     return Row(number, fields, RawRecord(start, end, fields)) if isinstance(fields, dict) else None
@@ -190,7 +200,9 @@ def _batches(probe: FileProbe) -> Iterator[RecordBatch]:
         ) from error
     number = 0
     if probe.blob.read(max(0, probe.blob.size - 4), 4) != PARQUET:
-        raise RunFileError(f"{where} is a Parquet file that is cut off: its end, which lists its rows, is missing.")
+        raise RunFileError(
+            f"{where} is a Parquet file that is cut off: its end, which lists its rows, is missing."
+        )
     try:
         for batch in read_parquet(cast("IO[bytes]", BlobFile(probe.blob)), batch_size=_BATCH):
             if batch.nbytes > limits.RECORD * _BATCH:

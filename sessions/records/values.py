@@ -28,7 +28,11 @@ def as_str(value: Json) -> str:
     """Return a string, a number as written, or the empty string."""
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 else ""
+    return (
+        str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+        else ""
+    )
 
 
 def as_int(value: Json) -> int | None:
@@ -128,7 +132,9 @@ def _part(part: Json) -> str:
 
 def media_text(part: dict[str, Json], kind: str = "") -> str:
     """Return a text in place of an image, a sound or a file: its name, or type and size, and any text in it."""
-    kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix("_url")
+    kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix(
+        "_url"
+    )
     holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
     facts = {key: value for holder in reversed([part, *holders]) for key, value in holder.items() if value}
     name = as_str(first(facts, "path", "url", "filename", "file_name", "file_id", "title", "name", "id"))
@@ -193,7 +199,9 @@ def when(value: Json) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead; as it is if it is nested too deep."""
+    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead; as it is if it is nested
+    too deep.
+    """
     try:
         return _recoded(value)
     except RecursionError:

@@ -10,7 +10,15 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import CutText, Json, Result, RunCall, Step, StepKind
-from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_int, as_list, as_str, parsed_object
+from gistpoint.sessions.records.values import (
+    as_bool,
+    as_dict,
+    as_float,
+    as_int,
+    as_list,
+    as_str,
+    parsed_object,
+)
 from gistpoint.sessions.runs.document import RunDocument
 
 _OPENING_STEPS = 5
@@ -29,7 +37,9 @@ class Origin:
 
     @property
     def tool_semantics(self) -> int:
-        """The version of the rules on which calls that can't be carried out cost budget, when the run was recorded."""
+        """The version of the rules on which calls that can't be carried out cost budget, when the run was
+        recorded.
+        """
         return as_int(self.start.get("tool_semantics")) or 1
 
     @property
@@ -39,7 +49,10 @@ class Origin:
 
     def budgets(self, task: Task) -> Budgets:
         """Return the run's budgets, the task's if they were not recorded. Time is not limited."""
-        uses, submissions = self.tool_uses or task.budgets.tool_uses, self.submissions or task.budgets.submissions
+        uses, submissions = (
+            self.tool_uses or task.budgets.tool_uses,
+            self.submissions or task.budgets.submissions,
+        )
         return Budgets(uses, submissions, scores=self.scores)
 
 
@@ -78,7 +91,9 @@ def origin_of(document: RunDocument) -> Origin:
             break
         step = document.step(index)
         if step.label == "attempt_started":
-            start = as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}  # the text, in older exports
+            start = (
+                as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}
+            )  # the text, in older exports
             budgets = as_dict(start.get("budgets"))
             scores = as_int(budgets.get("scores", 0))
             uses, submissions = _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))
@@ -165,7 +180,9 @@ def _facts(step: Step, result: Result | None) -> dict[str, str]:
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)
     budget = as_dict(step.state.get("budget"))
-    facts |= {f"{key} left": as_str(budget[key]) for key in ("tool_uses", "submissions", "scores") if key in budget}
+    facts |= {
+        f"{key} left": as_str(budget[key]) for key in ("tool_uses", "submissions", "scores") if key in budget
+    }
     tests, score = as_dict(step.state.get("test_run")), as_dict(step.state.get("score"))
     if "status" in tests:
         facts["tests"] = as_str(tests["status"])

@@ -1,4 +1,6 @@
-"""Repeats each recorded call of a run in a fresh workspace of its task, and reports whether the results are equal."""
+"""Repeats each recorded call of a run in a fresh workspace of its task, and reports whether the results are
+equal.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ _FOLDERS = rf"(?:/{_NAME}){{0,40}}?"
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"(?<![\w./~-]){_FOLDERS}/(?:site|dist)-packages(?=/)"), "<packages>"),
     (re.compile(rf"(?<![\w./~-]){_FOLDERS}/lib(?:64)?/python3\.\d{{1,3}}(?=/)"), "<python>"),
-    (re.compile(rf"(?<![\w./~-])(?:/private)?/tmp/pytest-of-{_NAME}/pytest-(?:\d{{1,9}}|current)\b"), "<tmp>"),
+    (
+        re.compile(rf"(?<![\w./~-])(?:/private)?/tmp/pytest-of-{_NAME}/pytest-(?:\d{{1,9}}|current)\b"),
+        "<tmp>",
+    ),
     (re.compile(rf"(?<![\w./~-])(?:/private)?/var/folders/{_NAME}/{_NAME}/T(?:/{_NAME})?"), "<tmp>"),
     (re.compile(rf"(?<![\w./~-])(?:(?:/private|/var)?/tmp|/dev/shm)/{_NAME}"), "<tmp>"),
     (re.compile(rf"\b[A-Za-z]:\\Users\\{_NAME}\\AppData\\Local\\Temp\\{_NAME}"), "<tmp>"),
@@ -50,14 +55,16 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "0x<address>"),
     (
         re.compile(
-            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?(?![\w:])",
+            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:"
+            r" ?(?:Z|UTC|[+-]\d\d:?\d\d))?(?![\w:])",
         ),
         "<time>",
     ),
     (re.compile(r"(?<![\w.:])\d{1,3}:\d\d:\d\d(?:[.,]\d{1,9})?(?![\w:])"), "<time>"),
     (
         re.compile(
-            r"(?<![\w.])\d{1,12}(?:\.\d{1,12})?(?:e-?\d{1,3})? ?(?:ns|µs|μs|us|ms|s|secs?|seconds?|minutes?)\b(?!\()"
+            r"(?<![\w.])\d{1,12}(?:\.\d{1,12})?(?:e-?\d{1,3})?"
+            r" ?(?:ns|µs|μs|us|ms|s|secs?|seconds?|minutes?)\b(?!\()"
         ),
         "<duration>",
     ),
@@ -67,8 +74,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 def normalised(text: str) -> str:
     """Return `text` with everything that may differ between two runs replaced by a word in angle brackets.
 
-    Replaced are durations with their unit, clock times and dates with a time, addresses of six digits and more,
-    temporary folders, and the folders that Python and its packages are installed in.
+    Replaced are durations with their unit, clock times and dates with a time, addresses of six digits and
+    more, temporary folders, and the folders that Python and its packages are installed in.
     """
     text = text.replace("\r\n", "\n")
     for pattern, word in _PATTERNS:
@@ -97,7 +104,9 @@ def compare(
     differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
     one, other = ("", "") if recorded is None else (normalised(recorded), normalised(now))
     if one == other and not differing:
-        return ResultComparison("", recorded in (None, now) and all(recorded_facts[n] == facts[n] for n in known))
+        return ResultComparison(
+            "", recorded in (None, now) and all(recorded_facts[n] == facts[n] for n in known)
+        )
     before = _shown(one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing])
     after = _shown(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
     return ResultComparison(unified(diffs.compute(before, after, old_path="recorded", new_path="now")), False)
@@ -113,7 +122,8 @@ def _around_difference(text: str, against: str) -> str:
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
     first = next(
-        (n for n, (a, b) in enumerate(zip(text, against, strict=False)) if a != b), min(len(text), len(against))
+        (n for n, (a, b) in enumerate(zip(text, against, strict=False)) if a != b),
+        min(len(text), len(against)),
     )
     start = max(0, text.rfind("\n", 0, max(0, first - 500)) + 1)
     head = f"[... {start} characters that are the same ...]\n" if start else ""
@@ -242,7 +252,8 @@ class Replay:
                 yield self._replayed(typed, run)
             if call.typed and call.arguments is not None:
                 self.attempt.edit(
-                    kind_of(self.attempt.task).buffer(self.attempt.task), str(call.arguments.get("content", ""))
+                    kind_of(self.attempt.task).buffer(self.attempt.task),
+                    str(call.arguments.get("content", "")),
                 )
                 typed = call
                 continue
@@ -257,7 +268,9 @@ class Replay:
             yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start at this point of the replay: those of the last submission."""
+        """Return the files that differ from the start at this point of the replay: those of the last
+        submission.
+        """
         return self.attempt.files()
 
     def verdict_then(self) -> ReplayedVerdict:
@@ -271,7 +284,8 @@ class Replay:
         return ReplayedVerdict(state.solved, score, state.suspicious)
 
     def same_verdict(self) -> bool:
-        """Whether all recorded fields of the verdict are unchanged; scores count if gistpoint recorded the run.
+        """Whether all recorded fields of the verdict are unchanged; scores count if gistpoint recorded the
+        run.
 
         The rules for suspicion may have changed since then.
         """

@@ -1,4 +1,6 @@
-"""The report on a replay: what became of each call, and the verdict then and now, as it is printed, sent and kept."""
+"""The report on a replay: what became of each call, and the verdict then and now, as it is printed, sent and
+kept.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.sessions.replay.recorded import recorded_calls
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, Sameness, recorded_verdict
+from gistpoint.sessions.replay.replaying import (
+    Replay,
+    ReplayedCall,
+    ReplayedVerdict,
+    Sameness,
+    recorded_verdict,
+)
 from gistpoint.sessions.runs.document import RunDocument
 
 NEGATIVE = frozenset({Sameness.DIFFERS.value, Sameness.COULD_NOT_RUN.value})
@@ -70,7 +78,9 @@ class VerdictRow(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, verdict: ReplayedVerdict) -> VerdictRow:
         """Return the row of a verdict."""
         result = None if verdict.result is None else verdict.result.value
-        return cls(solved=verdict.solved, result=result, suspicious=tuple(verdict.suspicious), score=verdict.score)
+        return cls(
+            solved=verdict.solved, result=result, suspicious=tuple(verdict.suspicious), score=verdict.score
+        )
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +106,9 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
         """How many calls became what."""
         counts = Counter(row.word for row in self.calls)
         found = [
-            f"{counts[word]} {word}" for word in (Sameness.SAME.value, NEARLY, *list(Sameness)[1:]) if counts[word]
+            f"{counts[word]} {word}"
+            for word in (Sameness.SAME.value, NEARLY, *list(Sameness)[1:])
+            if counts[word]
         ]
         return ", ".join(found) or "nothing to make again"
 
@@ -106,7 +118,11 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_of(
-    replay: Replay, name: str, *, run: RunContext = UNATTENDED, on_call: Callable[[ReplayedCall], None] | None = None
+    replay: Replay,
+    name: str,
+    *,
+    run: RunContext = UNATTENDED,
+    on_call: Callable[[ReplayedCall], None] | None = None,
 ) -> ReplayReport:
     """Replay a run whole and return the report; `on_call` is given each call. Raises `CancelledError`."""
     rows = []
@@ -220,7 +236,9 @@ def replay_each(
 
 def _line(name: str, report: ReplayReport) -> str:
     """Return what became of a run in a line."""
-    verdict = "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
+    verdict = (
+        "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
+    )
     return f"{name}  {'same' if report.same else 'NOT the same'}  {report.words}{verdict}"
 
 

@@ -50,7 +50,9 @@ class FileChange:
         return None
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file `path` after the change. Raises `NotAppliedError` if it does not fit the text before it."""
+        """Return the file `path` after the change. Raises `NotAppliedError` if it does not fit the text
+        before it.
+        """
         raise AssertionError(self)
 
 
@@ -80,7 +82,9 @@ class Replaced(FileChange):
         if not count:
             raise NotAppliedError(f"The text that was replaced in {path} is not in the file.", is_wrong=True)
         if count > 1 and not self.every:
-            raise NotAppliedError(f"The text that was replaced in {path} is there {count} times.", is_wrong=True)
+            raise NotAppliedError(
+                f"The text that was replaced in {path} is there {count} times.", is_wrong=True
+            )
         return _bytes(text.replace(self.old, self.new))
 
 
@@ -158,7 +162,9 @@ class Relined(FileChange):
         lines[self.first - 1 : self.last] = self.text.split("\n") if self.text else []
         total = _line_count(lines)
         if total != self.total:
-            raise NotAppliedError(f"{path} has {self.total} lines in the record, but {total} here.", is_wrong=True)
+            raise NotAppliedError(
+                f"{path} has {self.total} lines in the record, but {total} here.", is_wrong=True
+            )
         return _bytes("\n".join(lines))
 
 
@@ -174,7 +180,9 @@ class Unrecorded(FileChange):
     command: str = ""
 
 
-Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Unrecorded
+Change: TypeAlias = (
+    Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Unrecorded
+)
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
@@ -280,8 +288,12 @@ def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
         yield from _by_shell(shell_command(call))
 
 
-def _submitted(call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None) -> Redefined | None:
-    """Return the definition that a call submits: the one that it names, or the target if its tool takes no name."""
+def _submitted(
+    call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None
+) -> Redefined | None:
+    """Return the definition that a call submits: the one that it names, or the target if its tool takes no
+    name.
+    """
     tool = declared(name)
     code = tool.value(ArgumentKind.CODE, parsed) if tool is not None and tool.submits else None
     if tool is None or code is None:
@@ -612,7 +624,9 @@ def _patched(path: str, before: bytes, diff: FileDiff) -> bytes:
 
 
 def _line_count(lines: list[str]) -> int:
-    """Return the number of lines of a text that was split at its newlines: after the last one there is no line."""
+    """Return the number of lines of a text that was split at its newlines: after the last one there is no
+    line.
+    """
     return len(lines) - (not lines[-1])
 
 

@@ -16,7 +16,9 @@ _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
-"""A word with a slash or a dot that the shell does not expand, and that is neither an option nor a redirection."""
+"""A word with a slash or a dot that the shell does not expand, and that is neither an option nor a
+redirection.
+"""
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
@@ -53,7 +55,9 @@ class ViewedPart:
 
 
 def same_path(recorded: str, path: str) -> bool:
-    """Whether two paths may name one file: equal, or one the end of the other, like `/testbed/a/b.py` and `a/b.py`."""
+    """Whether two paths may name one file: equal, or one the end of the other, like `/testbed/a/b.py` and
+    `a/b.py`.
+    """
     one, other = _plain_path(recorded), _plain_path(path)
     if not one or not other:
         return False

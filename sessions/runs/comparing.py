@@ -10,7 +10,16 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import FIRSTS, Goal, Marked, MarkTracker, Spent, StepMark, StepMarks, is_of_solver
+from gistpoint.sessions.runs.facts import (
+    FIRSTS,
+    Goal,
+    Marked,
+    MarkTracker,
+    Spent,
+    StepMark,
+    StepMarks,
+    is_of_solver,
+)
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
 
 
@@ -29,7 +38,9 @@ class RunMilestone(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Milestone:
-    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 if there are several."""
+    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 if there are
+    several.
+    """
 
     event: RunMilestone
     number: int = 0
@@ -50,14 +61,20 @@ class Reached:
 _EVENTS: dict[StepMark, RunMilestone] = dict(
     zip(
         FIRSTS,
-        (RunMilestone.READ_RIGHT_FILE, RunMilestone.VIEWED_RIGHT_FUNCTION, RunMilestone.EDITED_RIGHT_FUNCTION),
+        (
+            RunMilestone.READ_RIGHT_FILE,
+            RunMilestone.VIEWED_RIGHT_FUNCTION,
+            RunMilestone.EDITED_RIGHT_FUNCTION,
+        ),
         strict=True,
     )
 )
 
 
 def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
-    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first call."""
+    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first
+    call.
+    """
     several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
     found: dict[Milestone, Reached] = {}
     submissions = 0
@@ -108,8 +125,9 @@ def align(
 ) -> tuple[AlignedRow, ...]:
     """Return the rows of two runs: steps of milestones that both reached, in one order, are in one row.
 
-    If the runs reached milestones in different orders, as many as possible are aligned. Between two of them the steps
-    are paired in order, calls with calls and asides with asides, and what has no partner is beside a gap.
+    If the runs reached milestones in different orders, as many as possible are aligned. Between two of them
+    the steps are paired in order, calls with calls and asides with asides, and what has no partner is beside
+    a gap.
     """
     anchors = _anchors(left, right)
     rows: list[AlignedRow] = []
@@ -131,7 +149,9 @@ def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterat
         left, right = left[int(one is not None) :], right[int(other is not None) :]
 
 
-def _anchors(left: Sequence[Reached], right: Sequence[Reached]) -> list[tuple[int, int, tuple[Milestone, ...]]]:
+def _anchors(
+    left: Sequence[Reached], right: Sequence[Reached]
+) -> list[tuple[int, int, tuple[Milestone, ...]]]:
     """Return the pairs of steps that share a row: a longest chain that goes forward on both sides."""
     places = {reached.milestone: reached.step for reached in right}
     meeting: dict[tuple[int, int], list[Milestone]] = {}
@@ -218,11 +238,15 @@ class RunComparison:
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
         """Every milestone of either run: in the left run's order, then those of the right run alone."""
-        names = dict.fromkeys(reached.milestone for side in (self.left, self.right) for reached in side.milestones)
+        names = dict.fromkeys(
+            reached.milestone for side in (self.left, self.right) for reached in side.milestones
+        )
         return tuple(MilestoneRow(name, self.left.reached(name), self.right.reached(name)) for name in names)
 
     def places(self, row: int) -> tuple[int | None, int | None]:
-        """Return the last step of each run up to and including a row, the ones to show; None if a run has not begun."""
+        """Return the last step of each run up to and including a row, the ones to show; None if a run has not
+        begun.
+        """
         shown = self.rows[row::-1]
         left = next((found.left for found in shown if found.left is not None), None)
         right = next((found.right for found in shown if found.right is not None), None)

@@ -71,8 +71,8 @@ class StepIndex:
     def add(self, record: RawRecord, step: int, *, numbered: bool | None = None) -> None:
         """Add a record to a step; a number after the last begins the next one.
 
-        `numbered` says whether the record has one of the numbers by which reviews refer to steps; the first of a step
-        does.
+        `numbered` says whether the record has one of the numbers by which reviews refer to steps; the first
+        of a step does.
         """
         number = len(self._start)
         if self._start and (record.member, record.start) < (self._member[-1], self._start[-1]):
@@ -115,7 +115,8 @@ class StepIndex:
         return following == self.number_of(step)
 
     def numbered(self, number: int) -> range:
-        """Return the steps with a number in reviews: those inserted before it, and last the step that owns it.
+        """Return the steps with a number in reviews: those inserted before it, and last the step that owns
+        it.
 
         For steps that are not indexed yet this is a guess that assumes no insertions.
         """
@@ -126,7 +127,9 @@ class StepIndex:
         if at < len(self._joined) and self._joined[at] == number:
             return range(self._joined_to[at], self._joined_to[at] + 1)
         steps = range(self.step_count)
-        return range(bisect_left(steps, number, key=self.number_of), bisect_right(steps, number, key=self.number_of))
+        return range(
+            bisect_left(steps, number, key=self.number_of), bisect_right(steps, number, key=self.number_of)
+        )
 
     def drop_last(self) -> None:
         """Remove the last record, which must be a step of its own."""
@@ -154,7 +157,9 @@ class StepIndex:
         return self.stretch_at(member, offset)[0]
 
     def stretch_at(self, member: int, offset: int) -> tuple[int | None, int]:
-        """Return the step whose record holds a byte, and the offset up to which the known records say the same."""
+        """Return the step whose record holds a byte, and the offset up to which the known records say the
+        same.
+        """
         if not self._sorted:
             matches = (
                 n
@@ -190,8 +195,9 @@ class IndexProgress:
 class RunDocument:
     """One run; every method may be called from any thread.
 
-    Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it can run
-    beside a screen. The last known step is complete only when the index is, and the header when the run is `summed_up`.
+    Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it
+    can run beside a screen. The last known step is complete only when the index is, and the header when the
+    run is `summed_up`.
     """
 
     def __init__(
@@ -243,7 +249,9 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The run's own members, outside its records, as far as they are known; None for one that is too long."""
+        """The run's own members, outside its records, as far as they are known; None for one that is too
+        long.
+        """
         return self._reader.facts
 
     @property
@@ -254,7 +262,9 @@ class RunDocument:
             return run if self._finished else replace(run, also=(*run.also, *self._noted_beside(run)))
 
     def _noted_beside(self, run: Run) -> tuple[Noted, ...]:
-        """Return the texts of the run's own members that its header does not have; they are kept once all are known."""
+        """Return the texts of the run's own members that its header does not have; they are kept once all are
+        known.
+        """
         found = self._also if self._also is not None else self._leftovers.of_run(self._reader.facts, run)
         self._also = found if self._finished else None
         return found
@@ -282,12 +292,16 @@ class RunDocument:
 
     @property
     def summed_up(self) -> bool:
-        """Whether the header is complete too; some formats read the file again for it after the index is built."""
+        """Whether the header is complete too; some formats read the file again for it after the index is
+        built.
+        """
         return self._summed_up
 
     @property
     def changed(self) -> bool:
-        """Whether the size changed since the index was finished: the run is still being written. Open it again."""
+        """Whether the size changed since the index was finished: the run is still being written. Open it
+        again.
+        """
         return self._finished and self._size() != self._indexed_bytes
 
     @property
@@ -295,8 +309,12 @@ class RunDocument:
         """The files that hold the records."""
         return tuple(self._reader.blobs)
 
-    def build(self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER) -> None:
-        """Build the whole index and the header; raises `CancelledError` when cancelled, and can be called again."""
+    def build(
+        self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER
+    ) -> None:
+        """Build the whole index and the header; raises `CancelledError` when cancelled, and can be called
+        again.
+        """
         while not self._summed_up:
             cancel.check()
             self.advance()
@@ -414,7 +432,9 @@ class RunDocument:
             with self._lock:
                 loaded = self._loaded(places)
                 if not any(damage for _, damage in loaded):
-                    values = [self._shown_of(index, number, value) for number, (value, _) in enumerate(loaded)]
+                    values = [
+                        self._shown_of(index, number, value) for number, (value, _) in enumerate(loaded)
+                    ]
                     texts = self._reader.texts(index, values)
                     also = [] if texts is None else self._leftovers.of_texts(values, texts)
             if texts is not None and not any(map(wanted, also)):
@@ -444,7 +464,8 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step before the index has reached it, if the layout of the file allows that; else None.
+        """Return the last step before the index has reached it, if the layout of the file allows that; else
+        None.
 
         Its `index` is a guess: the number of steps is not known yet.
         """
@@ -484,7 +505,9 @@ class RunDocument:
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)
-        whole = [replace(raw, value=self._shown_of(index, number, raw.value)) for number, raw in enumerate(sound)]
+        whole = [
+            replace(raw, value=self._shown_of(index, number, raw.value)) for number, raw in enumerate(sound)
+        ]
         step = self._reader.step(index, whole)
         parts = [text for _, _, text in parts_of(step)]
         also = self._leftovers.of_step((raw.value for raw in whole), step, parts)
@@ -492,7 +515,11 @@ class RunDocument:
         flags = {"damaged"} if len(sound) < len(raws) else set[str]()
         if any(isinstance(text, CutText) for text in (*parts, *(noted.text for noted in also))):
             flags.add("long")
-        return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
+        return (
+            replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws))
+            if flags
+            else step
+        )
 
     def _shown_of(self, index: int, number: int, value: Json) -> Json:
         return self._reader.part(index, number, self._reader.completed(value))
@@ -566,7 +593,9 @@ class RunDocument:
         return [SliceBlob(self._reader.blobs[member], start, end, "") for member, start, end in places]
 
     def full_text(self, text: str) -> Iterator[str]:
-        """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
+        """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its
+        length.
+        """
         if not isinstance(text, CutText):
             yield text
             return
@@ -575,7 +604,9 @@ class RunDocument:
                 yield piece
                 continue
             source = piece.source if isinstance(piece, Escaped) else piece
-            blob = next((blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0])
+            blob = next(
+                (blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0]
+            )
             yield from text_pieces(blob, source, escaped=isinstance(piece, Escaped))
 
     @property
@@ -589,17 +620,22 @@ class RunDocument:
         return self._index.renumbered
 
     def number_of(self, index: int) -> int:
-        """Return the step's number in reviews, which stays the same when its format learns to show more steps."""
+        """Return the step's number in reviews, which stays the same when its format learns to show more
+        steps.
+        """
         with self._lock:
             return self._index.number_of(index)
 
     def was_put_in(self, index: int) -> bool:
-        """Whether a step was inserted and has no such number of its own: it has that of the step that follows."""
+        """Whether a step was inserted and has no such number of its own: it has that of the step that
+        follows.
+        """
         with self._lock:
             return self._index.was_put_in(index)
 
     def numbered(self, number: int) -> range:
-        """Return the steps that have a number in reviews: inserted ones, and last the step that owns the number.
+        """Return the steps that have a number in reviews: inserted ones, and last the step that owns the
+        number.
 
         A guess for steps that are not indexed yet.
         """
@@ -607,7 +643,8 @@ class RunDocument:
             return self._index.numbered(number)
 
     def stretch_covering(self, member: int, offset: int) -> tuple[int | None, int]:
-        """Return the step that a byte belongs to, None between records, and the offset up to which that is so.
+        """Return the step that a byte belongs to, None between records, and the offset up to which that is
+        so.
 
         Builds the index up to the byte.
         """

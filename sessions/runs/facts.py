@@ -111,7 +111,9 @@ class Goal:
         return any(line in command for line in self._lines if len(line) >= _DISTINCTIVE_ALONE)
 
     def is_edited_in(self, diff: FileDiff) -> bool:
-        """Whether a diff of the file removes a line of the function, or changes lines directly below its `def`."""
+        """Whether a diff of the file removes a line of the function, or changes lines directly below its
+        `def`.
+        """
         return same_path(diff.path, self.path) and any(map(self._is_edited_by_hunk, diff.hunks))
 
     def _is_edited_by_hunk(self, hunk: Hunk) -> bool:
@@ -164,7 +166,11 @@ class StepMark(StrEnum):
     """An edit that undoes an earlier one."""
 
 
-FIRSTS = (StepMark.FIRST_READ_RIGHT_FILE, StepMark.FIRST_VIEW_RIGHT_FUNCTION, StepMark.FIRST_EDIT_RIGHT_FUNCTION)
+FIRSTS = (
+    StepMark.FIRST_READ_RIGHT_FILE,
+    StepMark.FIRST_VIEW_RIGHT_FUNCTION,
+    StepMark.FIRST_EDIT_RIGHT_FUNCTION,
+)
 """Marks that a run gets once for each broken function."""
 
 
@@ -203,7 +209,9 @@ class MarkTracker:
     def __init__(
         self, header: Run | None = None, goals: Iterable[Goal] = (), *, target: FunctionRef | None = None
     ) -> None:
-        """`goals` are the broken functions, if a task's answer is known; `target` is the one that a brief names."""
+        """`goals` are the broken functions, if a task's answer is known; `target` is the one that a brief
+        names.
+        """
         self.goals = tuple(goals)
         self._target = target or (self.goals[0].ref if len(self.goals) == 1 else None)
         self._spending = Spending(header)
@@ -245,7 +253,8 @@ def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
     applies = {
         StepMark.SUBMISSION: submissions_in(step) > 0,
         StepMark.ERROR: has_error(step),
-        # A shell's command may change files by the way: only a step that is an edit may have an uncertain one.
+        # A shell's command may change files by the way: only a step that is an edit may have an uncertain
+        # one.
         StepMark.EDIT: bool(changes if step.kind is StepKind.EDIT else certain),
         StepMark.TEST_RUN: step.kind is StepKind.TEST or "test_run" in step.state,
     }
@@ -285,7 +294,8 @@ class Spent:
     elapsed_s: float | None = None
     """Seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()
-    """The fields that were inferred and not recorded: budgets that were counted down, times that were summed."""
+    """The fields that were inferred and not recorded: budgets that were counted down, times that were summed.
+    """
 
 
 class Spending:
@@ -319,8 +329,12 @@ class Spending:
         )
         return self._spent
 
-    def _left(self, step: Step, calls: int, submissions: int) -> tuple[int | None, int | None, frozenset[str]]:
-        """Return the budget that is left, as recorded, else counted down; and which of its fields are counted."""
+    def _left(
+        self, step: Step, calls: int, submissions: int
+    ) -> tuple[int | None, int | None, frozenset[str]]:
+        """Return the budget that is left, as recorded, else counted down; and which of its fields are
+        counted.
+        """
         spent_so_far = step.state.get("budget")
         if isinstance(spent_so_far, dict):
             self._recorded = True
@@ -367,7 +381,9 @@ class StepClock:
         self._last_start: float | None = None
 
     def feed(self, step: Step) -> float:
-        """Return the seconds of the next step: by its own times, its results' durations or the step before; else 0."""
+        """Return the seconds of the next step: by its own times, its results' durations or the step before;
+        else 0.
+        """
         durations = sum(result.duration_s or 0.0 for result in step.results)
         if step.started is None:
             return durations
@@ -404,7 +420,9 @@ def _whole(value: Json) -> int | None:
 
 
 _REPEATABLE = frozenset({StepKind.VIEW, StepKind.SEARCH, StepKind.EXECUTE, StepKind.TEST, StepKind.TOOL})
-_PARTIAL = re.compile(r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE)
+_PARTIAL = re.compile(
+    r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE
+)
 _ENDS = 600
 """Characters at either end of a result in which a tool reports that it left something out."""
 
@@ -461,7 +479,9 @@ class Waste:
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
         """Forget the files that were edited, or all if it is unknown which."""
-        may_be_any_file = any(isinstance(change, Unrecorded | Restored) and not change.path for change in changes)
+        may_be_any_file = any(
+            isinstance(change, Unrecorded | Restored) and not change.path for change in changes
+        )
         if may_be_any_file or not changes:
             self._looks.clear()
             return
@@ -471,7 +491,9 @@ class Waste:
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
         found = [self._undone(step.index, change) for change in changes]
         if step.diff_so_far is not None:
-            found.append(self._state("", sha256_of_text(step.diff_so_far.strip()), step.index, first=_NO_DIFF))
+            found.append(
+                self._state("", sha256_of_text(step.diff_so_far.strip()), step.index, first=_NO_DIFF)
+            )
         return next((at for at in found if at is not None), None)
 
     def _undone(self, index: int, change: Change) -> int | None:
@@ -482,7 +504,9 @@ class Waste:
             case Written():
                 return self._state(change.path, sha256_of_text(change.text), index)
             case Redefined():
-                return self._state(f"{change.path}::{change.name}", sha256_of_text(change.code.strip()), index)
+                return self._state(
+                    f"{change.path}::{change.name}", sha256_of_text(change.code.strip()), index
+                )
             case Replaced():
                 return self._replaced_back(index, change)
         return None

@@ -1,7 +1,8 @@
 """Finds the texts of raw records that a reader has put into no field, so that none is lost silently.
 
-A format declares which members it omits on purpose, and why. Everything else in a record is either in a field of the
-step, or found by this module: for example in a new member of an event, or in an unknown part of a message.
+A format declares which members it omits on purpose, and why. Everything else in a record is either in a field
+of the step, or found by this module: for example in a new member of an event, or in an unknown part of a
+message.
 """
 
 from __future__ import annotations
@@ -19,13 +20,28 @@ EVERYWHERE = (
         "in records they say what a record is; those that matter head the step",
     ),
     NotShown(
-        ("signatures and encoded data",), "images and sounds in the text, and 160 letters and digits and more in a row"
+        ("signatures and encoded data",),
+        "images and sounds in the text, and 160 letters and digits and more in a row",
     ),
 )
 """Members that no format shows."""
 
 _LABELS = frozenset(
-    ("id", "uuid", "type", "role", "kind", "object", "ts", "created", "completed", "timestamp", "time", "index", "hash")
+    (
+        "id",
+        "uuid",
+        "type",
+        "role",
+        "kind",
+        "object",
+        "ts",
+        "created",
+        "completed",
+        "timestamp",
+        "time",
+        "index",
+        "hash",
+    )
 )
 _LABEL = re.compile(
     r"(?:[a-z]I|[a-z]_i|^i)ds?$|(?:[a-z]U|_u)uid$|_at$|[a-z]At$|_type$|[a-z]Type$|_?[tT]imestamp$|_?[vV]ersion$"
@@ -55,7 +71,9 @@ class Leftovers:
         self._of_run = _Texts((name for item in listed if item.of_run for name in item.names), labels=True)
 
     def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
-        """Return the texts of a step's raw records that none of its fields has; `parts` are the texts of the fields."""
+        """Return the texts of a step's raw records that none of its fields has; `parts` are the texts of the
+        fields.
+        """
         shown = [*parts, step.label, step.id, step.model, *step.links]
         for call in step.calls:
             shown += (call.id, call.tool, call.arguments)
@@ -73,7 +91,11 @@ class Leftovers:
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the texts of a run's own members that its header does not have."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
-        shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
+        shown += [
+            run.prompt,
+            *run.links,
+            *(text for _, text in _Texts((), labels=True).below(dict(run.extra))),
+        ]
         return tuple(_without(self._of_run.below(members), shown))
 
 
@@ -86,7 +108,9 @@ class _Texts:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
-        """Return the texts in order, each with its path, except those in objects that are shown whole, by identity."""
+        """Return the texts in order, each with its path, except those in objects that are shown whole, by
+        identity.
+        """
         found: list[tuple[str, str]] = []
         self._walk("", value, shown, found)
         return found
@@ -140,7 +164,9 @@ _NO_TEXTS = frozenset((int, float, bool, type(None)))
 
 
 def _is_text(value: Json) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    )
 
 
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:

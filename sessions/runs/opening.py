@@ -1,6 +1,8 @@
-"""Opens a run by the name that a person gives: a path, or `PATH#ID` for one of several runs, including archives.
+"""Opens a run by the name that a person gives: a path, or `PATH#ID` for one of several runs, including
+archives.
 
-An ID is percent-encoded. In an archive it is the member; for a member with several runs it is `MEMBER#ID` again.
+An ID is percent-encoded. In an archive it is the member; for a member with several runs it is `MEMBER#ID`
+again.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One run of a list. `name` is the argument for `open_run`; `problem` is the reason if there is no header."""
+    """One run of a list. `name` is the argument for `open_run`; `problem` is the reason if there is no
+    header.
+    """
 
     name: str
     size: int = 0
@@ -66,7 +70,9 @@ class Listed:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder, sorted; a folder that is a run counts as a file; links to folders are skipped."""
+    """Yield the files below a folder, sorted; a folder that is a run counts as a file; links to folders are
+    skipped.
+    """
     if not path.is_dir():
         yield path
         return
@@ -119,9 +125,9 @@ def list_runs(
 ) -> Iterator[Listed]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
-    Files in a folder or archive that are not runs are skipped; files that were named are listed with their problem.
-    The runs of files that are not wanted are left out. With `tells_unread` files in a folder are listed with their
-    problem too if they can't be read, or are in no known format and named as runs are.
+    Files in a folder or archive that are not runs are skipped; files that were named are listed with their
+    problem. The runs of files that are not wanted are left out. With `tells_unread` files in a folder are
+    listed with their problem too if they can't be read, or are in no known format and named as runs are.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -262,10 +268,11 @@ def join_name(path: str, *ids: str) -> str:
 
 
 def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
-    """Open a run by path or `PATH#ID`; read only both ends of the file. Raises `RunFileError` if that is impossible.
+    """Open a run by path or `PATH#ID`; read only both ends of the file. Raises `RunFileError` if that is
+    impossible.
 
-    A folder is opened if it contains a journal. A file with several runs requires an id. `known` is the format of a run
-    that was listed under the name, which is then not recognised again.
+    A folder is opened if it contains a journal. A file with several runs requires an id. `known` is the
+    format of a run that was listed under the name, which is then not recognised again.
     """
     path, id = split_name(str(name))
     if path.is_dir() and (path / JOURNAL).is_file():
@@ -276,7 +283,9 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
     run = unquote(rest)
     if not run and known is None:
         run = _only(format.runs(probe), probe.name)
-    return RunDocument(format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run))
+    return RunDocument(
+        format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run)
+    )
 
 
 def _only(entries: Iterator[RunEntry], name: str) -> str:
@@ -303,7 +312,9 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         parts = run_files(path)
         if parts:
             return FileProbe(parts[0], name=str(path), parts=parts), id
-        raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
+        raise RunFileError(
+            f"{path} is a folder of several files.", hint="Name one of them, or list the folder."
+        )
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
     parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
@@ -337,7 +348,9 @@ def _only_member(path: Path, archive: Archive) -> str:
     if refused is not None and not usable:
         raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
     some = ", ".join(join_name(str(path), member.name) for member in usable[:2])
-    raise RunFileError(f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else "")
+    raise RunFileError(
+        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else ""
+    )
 
 
 def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
@@ -359,8 +372,8 @@ def _nothing(path: Path) -> Blob:
 def linked_name(name: str, link: str) -> str | None:
     """Return the name of the run that a step or header of the run `name` links to; None if it is missing.
 
-    `#ID` means a run in the same file, anything else a file beside it or in a folder there, which is also found by the
-    end of its name.
+    `#ID` means a run in the same file, anything else a file beside it or in a folder there, which is also
+    found by the end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
@@ -387,7 +400,8 @@ LOOKED_AT = 12
 
 
 def doubt_of(document: RunDocument) -> str:
-    """Return why a run is probably not in its recognised format, in a sentence; empty if there is no such reason.
+    """Return why a run is probably not in its recognised format, in a sentence; empty if there is no such
+    reason.
 
     Builds the index up to the last of the checked steps.
     """

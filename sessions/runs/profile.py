@@ -1,6 +1,8 @@
-"""The course of a run at a glance: what was done when, waste, test runs, context and when the right code was reached.
+"""The course of a run at a glance: what was done when, waste, test runs, context and when the right code was
+reached.
 
-One pass over the steps; what is kept does not grow with the run beyond stated limits. Nothing is guessed by a model.
+One pass over the steps; what is kept does not grow with the run beyond stated limits. Nothing is guessed by a
+model.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import CutText, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepClock, StepMark, StepMarks, is_of_solver
+from gistpoint.sessions.runs.facts import (
+    FIRSTS,
+    Goal,
+    MarkTracker,
+    Spent,
+    StepClock,
+    StepMark,
+    StepMarks,
+    is_of_solver,
+)
 
 MOST_BINS = 480
 """Bins of the course: when there are more steps, two neighbours become one."""
@@ -53,7 +64,9 @@ _WORK_OF = {
 
 @dataclass(slots=True)
 class Bin:
-    """Consecutive steps: how many are of each kind of work, failed or wasted, and the fullest context in tokens."""
+    """Consecutive steps: how many are of each kind of work, failed or wasted, and the fullest context in
+    tokens.
+    """
 
     work: list[int] = field(default_factory=lambda: [0] * len(WORKS))
     failed: int = 0
@@ -154,7 +167,9 @@ class Profile:
     reread: Counted
     reverted: Counted
     wasted: int
-    """Steps that called something and failed, repeat a call, read again what did not change, or take an edit back."""
+    """Steps that called something and failed, repeat a call, read again what did not change, or take an edit
+    back.
+    """
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """Test runs beyond the first `MOST_TEST_RUNS`."""
@@ -369,7 +384,9 @@ _UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
 
 
 def test_run_of(step: Step) -> TestRunCounts:
-    """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the end."""
+    """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the
+    end.
+    """
     match step.state.get("test_run"):
         case {"passed": int(passed), "failing": [*failing]}:
             return _counted_run(step, passed, len(failing))
@@ -395,7 +412,9 @@ def _counts(text: str) -> tuple[int, int] | None:
         ended = _UNITTEST_END.search(text, ran.end())
         if ended is None:
             return None
-        counts = Counter({what.strip(): int(count) for what, count in _UNITTEST_COUNT.findall(ended[2] or "")})
+        counts = Counter(
+            {what.strip(): int(count) for what, count in _UNITTEST_COUNT.findall(ended[2] or "")}
+        )
         failed = counts["failures"] + counts["errors"] + counts["unexpected successes"]
         return max(0, int(ran[1]) - failed - counts["skipped"]), failed
     found = next(filter(None, (_COUNTS.findall(line[:1000]) for line in reversed(text.split("\n")))), None)
@@ -423,7 +442,9 @@ class Parting:
 
 
 def parting_of(profiles: list[Profile]) -> Parting | None:
-    """Return where runs part ways; None if fewer than two runs are given, or all do the same as far as is kept."""
+    """Return where runs part ways; None if fewer than two runs are given, or all do the same as far as is
+    kept.
+    """
     for place in range(max((len(profile.moves) for profile in profiles), default=0)):
         ways: list[tuple[SolverMove | None, list[int]]] = []
         for number, profile in enumerate(profiles):

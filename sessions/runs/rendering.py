@@ -1,4 +1,6 @@
-"""A run or a step as plain text for people, raw: the caller makes control characters visible when printing it."""
+"""A run or a step as plain text for people, raw: the caller makes control characters visible when printing
+it.
+"""
 
 from __future__ import annotations
 
@@ -66,15 +68,18 @@ FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the form
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
-    """Yield the lines of a run: its header and one line per step, or the whole step with the 1-based number `step`.
+    """Yield the lines of a run: its header and one line per step, or the whole step with the 1-based number
+    `step`.
 
-    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError if
-    there is no such step.
+    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError
+    if there is no such step.
     """
     if step is not None:
         yield from step_lines(document.step(step - 1), limit=limit)
         return
-    lines = [f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}" for found in document.steps()]
+    lines = [
+        f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}" for found in document.steps()
+    ]
     yield from header_lines(document.header)
     yield ""
     yield from lines
@@ -133,7 +138,9 @@ def _fact_text(fact: Json) -> str:
 
 
 def header_texts(run: Run) -> list[str]:
-    """Return the texts that a run's header has from its file, as its lines and the text of its task show them."""
+    """Return the texts that a run's header has from its file, as its lines and the text of its task show
+    them.
+    """
     recorded = {"task": run.task, "exit_status": run.exit_status}
     texts = [text for name, text in recorded.items() if name not in run.derived]
     texts += map(_fact_text, run.extra.values())
@@ -155,7 +162,9 @@ def _summarised(step: Step) -> str:
         return next(filter(None, (step.text, step.thought, *results, step.label)), "")
     call = _main_call(step)
     commands = map(arguments_of(call).get, COMMAND_KEYS)
-    shown = next((command_in(command) for command in commands if isinstance(command, str | list)), call.arguments)
+    shown = next(
+        (command_in(command) for command in commands if isinstance(command, str | list)), call.arguments
+    )
     names_tool = shown.split(None, 1)[:1] == [call.tool]
     return f"{shown if names_tool else f'{call.tool} {shown}'}{_more_calls(step)}"
 
@@ -166,7 +175,9 @@ def _more_calls(step: Step) -> str:
 
 
 def _main_call(step: Step) -> RunCall:
-    """Return the call that gives the step its kind: an edit, where a list of things to do was written with it."""
+    """Return the call that gives the step its kind: an edit, where a list of things to do was written with
+    it.
+    """
     first, *others = step.calls
     return next((call for call in step.calls if kind_of((call,)) is step.kind), first) if others else first
 
@@ -200,7 +211,9 @@ def _words_without_path(step: Step, call: RunCall) -> str:
 
 
 def _plain_call(call: RunCall) -> str:
-    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a text."""
+    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a
+    text.
+    """
     arguments = arguments_of(call)
     values = list(arguments.values())
     has_none = call.arguments.strip() in ("", "{}")
@@ -252,7 +265,9 @@ def _times(step: Step, started: float) -> Iterator[str]:
 
 
 def language_of(call: RunCall) -> str:
-    """Return the language of a call's argument: a shell's command, or the code of a Python file; empty if neither."""
+    """Return the language of a call's argument: a shell's command, or the code of a Python file; empty if
+    neither.
+    """
     if call.tool.lower() in SHELLS:
         return "bash"
     arguments = arguments_of(call)

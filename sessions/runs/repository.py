@@ -43,12 +43,14 @@ class RepositoryState:
     step: int
     badge: Badge
     diff: tuple[FileDiff, ...] = ()
-    """Every change since the start. Without the files at the start, only the known parts, whose line numbers count from
-    the part's own beginning."""
+    """Every change since the start. Without the files at the start, only the known parts, whose line numbers
+    count from the part's own beginning."""
     this_step: tuple[FileDiff, ...] = ()
     """The changes of this step."""
     tree: SourceTree | None = None
-    """All files, if those at the start are known. A file that was deleted is empty in it and named in `deleted`."""
+    """All files, if those at the start are known. A file that was deleted is empty in it and named in
+    `deleted`.
+    """
     files: Mapping[str, bytes] | None = None
     """The changed files whose whole text is known."""
     deleted: frozenset[str] = frozenset()
@@ -74,8 +76,8 @@ class _Point:
 class RepositoryHistory:
     """Follows the steps of a run, fed in order; `at` returns the repository after any of them.
 
-    `tree` is that of the task, at the start of the run. Without it, whole files are known from their first complete
-    write on, and everything else is known in parts.
+    `tree` is that of the task, at the start of the run. Without it, whole files are known from their first
+    complete write on, and everything else is known in parts.
     """
 
     def __init__(self, tree: SourceTree | None = None, *, target: FunctionRef | None = None) -> None:
@@ -112,7 +114,9 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Use the diff that a run submitted as the state after its last step, if that is not recorded already."""
+        """Use the diff that a run submitted as the state after its last step, if that is not recorded
+        already.
+        """
         if not self._fed or self._badge is Badge.RECORDED:
             return
         if _is_diff(submission):
@@ -178,7 +182,9 @@ class RepositoryHistory:
         changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
         return tuple(filter(None, changes))
 
-    def _whole(self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> tuple[FileDiff, ...]:
+    def _whole(
+        self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+    ) -> tuple[FileDiff, ...]:
         """Return the differences between the files of two points; {} is the start."""
         found: list[FileDiff] = []
         for path in sorted(before.keys() | after.keys()):
@@ -273,11 +279,12 @@ _UNKNOWN_LINE = "\0"
 
 
 def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
-    """Return the difference between the file after `before` and the file after `after`, None if there is none.
+    """Return the difference between the file after `before` and the file after `after`, None if there is
+    none.
 
-    Both are applied to the parts of the start that they show, with a placeholder for each line that neither shows:
-    lines that changed between the two, and three around them, are in one of the diffs. If they contradict each other,
-    `after` itself is returned.
+    Both are applied to the parts of the start that they show, with a placeholder for each line that neither
+    shows: lines that changed between the two, and three around them, are in one of the diffs. If they
+    contradict each other, `after` itself is returned.
     """
     if before == after:
         return None

@@ -23,15 +23,18 @@ _AROUND = 80
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
 _WRITTEN = (
-    "true false null none infinity nan role content contents timestamp error message messages arguments name type kind "
-    "text tool_calls tool_call_id tool_use_id tool_result image_url thinking thought function result command label "
-    "data image audio input output file document media bytes reasoning characters that read stopped assistant user "
-    "system developer human tool model agent chat head what who number part span call calls attributes decoded status "
-    "more request response finish_reason usage_metadata notice reply turn"
+    "true false null none infinity nan role content contents timestamp error message messages arguments name"
+    " type kind text tool_calls tool_call_id tool_use_id tool_result image_url thinking thought function"
+    " result command label data image audio input output file document media bytes reasoning characters that"
+    " read stopped assistant user system developer human tool model agent chat head what who number part span"
+    " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
+    " turn"
 )
-"""Words that readers write into texts, or names of members that they put them under: no file need have them."""
+"""Words that readers write into texts, or names of members that they put them under: no file need have them.
+"""
 _LATEST_RESULT = 64
-"""Steps that the index is ahead of a search, because a result may come after the steps that follow its call."""
+"""Steps that the index is ahead of a search, because a result may come after the steps that follow its call.
+"""
 
 
 class SearchError(UserError):
@@ -56,7 +59,9 @@ class Hit(NamedTuple):
 
 
 class Query:
-    """A compiled pattern. Case matters only if the pattern has an upper-case letter, unless `ignore_case` is given."""
+    """A compiled pattern. Case matters only if the pattern has an upper-case letter, unless `ignore_case` is
+    given.
+    """
 
     def __init__(
         self,
@@ -73,7 +78,9 @@ class Query:
         ignore = pattern == pattern.lower() if ignore_case is None else ignore_case
         self.scopes = frozenset(scopes)
         try:
-            self._pattern = engine.compile(pattern if regex else re.escape(pattern), engine.IGNORECASE if ignore else 0)
+            self._pattern = engine.compile(
+                pattern if regex else re.escape(pattern), engine.IGNORECASE if ignore else 0
+            )
         except engine.error as error:
             raise SearchError(
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
@@ -161,7 +168,9 @@ def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
-    """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is unknown."""
+    """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is
+    unknown.
+    """
     is_folded = ignore and not pattern.isascii()
     is_written_variously = not set(pattern).isdisjoint("/\x7f")
     is_unknown = is_folded or is_written_variously
@@ -180,7 +189,8 @@ def _in_json(text: str) -> set[str]:
 def _longest_word(literals: Iterable[str]) -> str:
     """Return the longest word of texts that every match contains, empty if there is none.
 
-    A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants differ.
+    A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants
+    differ.
     """
     words = set(chain.from_iterable(map(_WORD.findall, literals))) - _CONSTANTS
     return max(words, key=lambda word: (len(word), word), default="")
@@ -197,8 +207,8 @@ def _line(text: str, start: int, end: int) -> str:
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:
     """Yield the offsets of `forms` in the raw bytes, in order; of `forms` in any case, if `lower`.
 
-    An offset that is sent says where to go on. Bytes that only Unicode takes for the same letters in another case count
-    too, so that there may be too many offsets but never too few.
+    An offset that is sent says where to go on. Bytes that only Unicode takes for the same letters in another
+    case count too, so that there may be too many offsets but never too few.
     """
     import stringzilla  # pyright: ignore[reportMissingImports]
 
@@ -224,8 +234,8 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
 def search_document(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
     """Yield the matches of one run in order, those in its header last.
 
-    The bytes are searched first: only steps that may match are parsed, and the header that is known before them is
-    looked at again once all of it is known.
+    The bytes are searched first: only steps that may match are parsed, and the header that is known before
+    them is looked at again once all of it is known.
     """
     header = TextScope.HEADER in query.scopes
     in_header = header and next(_in_header(document, query, document.early_header), None) is not None

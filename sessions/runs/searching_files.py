@@ -16,19 +16,25 @@ from gistpoint.sessions.runs.searching import Hit, Query, holds_its_words, searc
 
 
 class Sieve:
-    """Tells which files a search has to read. It looks for a word of the pattern, which is the same in nested JSON."""
+    """Tells which files a search has to read. It looks for a word of the pattern, which is the same in nested
+    JSON.
+    """
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._known: dict[str, bool] = {}
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
-        """Whether the file may hold a match. A single run is always wanted: its own search begins with the bytes."""
+        """Whether the file may hold a match. A single run is always wanted: its own search begins with the
+        bytes.
+        """
         is_single = isinstance(format, SingleRun) or bool(probe.parts)
         if is_single or not self._query.word_form:
             return True
         try:
-            return not holds_its_words(format, [probe.blob]) or any(map(self._query.may_be_in, texts_of(probe)))
+            return not holds_its_words(format, [probe.blob]) or any(
+                map(self._query.may_be_in, texts_of(probe))
+            )
         except RunFileError:  # reported when its runs are read
             return True
 
@@ -54,7 +60,9 @@ class Sieve:
             return True
 
 
-def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
+def search(
+    pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER
+) -> Iterator[Hit]:
     """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
     query = Query(pattern) if isinstance(pattern, str) else pattern
     for listed in list_runs(paths, cancel=cancel, wants=Sieve(query).wants):

@@ -1,4 +1,6 @@
-"""The audit of a study: its plans, derived again from what their planner had read, journals, writers and leftovers."""
+"""The audit of a study: its plans, derived again from what their planner had read, journals, writers and
+leftovers.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
     for difference in study.store.differences():
         yield AuditFinding("store_differs", difference)
     if study.store.away:
-        yield AuditFinding("store_away", f"What others wrote since is not looked at: {study.store.away}", note=True)
+        yield AuditFinding(
+            "store_away", f"What others wrote since is not looked at: {study.store.away}", note=True
+        )
 
 
 def _log(study: StudyFolder) -> Iterator[AuditFinding]:
@@ -83,8 +87,14 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
                 yield from _operation(operation, writer, place, where, owners)
         if content.torn:
             cut = _is_cut(content.torn)
-            why = "was torn while it was written" if cut else "has no end, and was not torn while it was written"
-            yield AuditFinding("line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=cut)
+            why = (
+                "was torn while it was written"
+                if cut
+                else "has no end, and was not torn while it was written"
+            )
+            yield AuditFinding(
+                "line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=cut
+            )
 
 
 def _operation(
@@ -93,22 +103,32 @@ def _operation(
     kind, subject = operation.kind, operation.subject
     # An operation without a checksum counts as changed, even if its own would be empty.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
-        yield AuditFinding("operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where)
+        yield AuditFinding(
+            "operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where
+        )
     if operation.reviewer != writer:
-        yield AuditFinding("wrong_writer", f"{place} is written by {operation.reviewer}, not by {writer}.", where)
+        yield AuditFinding(
+            "wrong_writer", f"{place} is written by {operation.reviewer}, not by {writer}.", where
+        )
     if kind not in _WITHOUT_DATA:
         record = DATA_OF.get(kind)
         if record is None or operation.read(record) is None:
-            yield AuditFinding("unknown_operation", f"{place}: {kind!r} can't be read by this version.", where)
+            yield AuditFinding(
+                "unknown_operation", f"{place}: {kind!r} can't be read by this version.", where
+            )
     name = name_in(operation.reviewer)
     about, _, identity = subject.partition(":")
     if about == "person" and identity != name:
         yield AuditFinding(
-            "wrong_place", f"{place} is about {identity}, but erasing {identity} would leave it in the file.", where
+            "wrong_place",
+            f"{place} is about {identity}, but erasing {identity} would leave it in the file.",
+            where,
         )
     elif about == "attempt" and owners.get(identity, name) != name:
         yield AuditFinding(
-            "wrong_place", f"{place} is about an attempt of {owners[identity]}, but not in a file of theirs.", where
+            "wrong_place",
+            f"{place} is about an attempt of {owners[identity]}, but not in a file of theirs.",
+            where,
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
         yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is unknown.", where)
@@ -132,10 +152,13 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
             yield AuditFinding("not_opened", "People are in the log, but the study was never opened.")
         return
     for amendment in ledger.study.all(Amended):
-        yield AuditFinding("amended", f"The protocol was amended: {amendment.why or 'no reason is given'}.", note=True)
+        yield AuditFinding(
+            "amended", f"The protocol was amended: {amendment.why or 'no reason is given'}.", note=True
+        )
     if missing := set(ledger.opened.tasks) - study.tasks.keys():
         yield AuditFinding(
-            "tasks_missing", f"{len(missing)} tasks of the opened study are not here, such as {min(missing)[:12]}."
+            "tasks_missing",
+            f"{len(missing)} tasks of the opened study are not here, such as {min(missing)[:12]}.",
         )
     elif ledger.protocol != study.protocol:
         yield AuditFinding(
@@ -160,20 +183,29 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
             if missing.keys() - gone:
                 yield AuditFinding(
                     "log_cut",
-                    f"{place} was made with lines of the log that are not here: {', '.join(sorted(missing))}.",
+                    f"{place} was made with lines of the log that are not here:"
+                    f" {', '.join(sorted(missing))}.",
                 )
             elif missing:
                 yield AuditFinding(
-                    "basis_erased", f"{place} rests on people who were erased, so it can't be derived again.", note=True
+                    "basis_erased",
+                    f"{place} rests on people who were erased, so it can't be derived again.",
+                    note=True,
                 )
             elif plan.protocol != study.protocol:
-                yield AuditFinding("earlier_protocol", f"{place} was made by another protocol than today's.", note=True)
-            elif _rows(plan_tasks(study.study, study.tasks, _ledger_of(study, plan), code)) != plan.assignments:
+                yield AuditFinding(
+                    "earlier_protocol", f"{place} was made by another protocol than today's.", note=True
+                )
+            elif (
+                _rows(plan_tasks(study.study, study.tasks, _ledger_of(study, plan), code)) != plan.assignments
+            ):
                 yield AuditFinding("plan_differs", f"{place} is not the one that follows from what was read.")
 
 
 def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
-    """Return the ledger that a planner had, without the plan itself, even if the basis was changed to include it."""
+    """Return the ledger that a planner had, without the plan itself, even if the basis was changed to include
+    it.
+    """
     return Ledger(one for one in study.store.operations_at(plan.basis) if one.op != plan.op)
 
 
@@ -254,32 +286,41 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
 def _header(
     study: StudyFolder, identity: str, header: AttemptStarted, begun: tuple[str, str] | None, where: str
 ) -> Iterator[AuditFinding]:
-    """Compare an attempt's header with the study; `begun` is the person and assignment that the log has for it."""
+    """Compare an attempt's header with the study; `begun` is the person and assignment that the log has for
+    it.
+    """
     own = (header.participant or "", header.assignment or "")
     if header.study != study.study.id:
         yield AuditFinding("wrong_study", f"Attempt {identity} is of the study {header.study!r}.", where)
     elif begun is not None and begun != own:
         yield AuditFinding(
-            "wrong_attempt", f"Attempt {identity} is not of the person and assignment that the log says.", where
+            "wrong_attempt",
+            f"Attempt {identity} is not of the person and assignment that the log says.",
+            where,
         )
     elif begun is None and header.assignment:
         yield AuditFinding("not_in_log", f"The log does not say that attempt {identity} was begun.", where)
     shown = header.gist_help_sha256 or ""
     if shown and shown != read_help(study.root, header.task_id).sha256:
         yield AuditFinding(
-            "help_differs", f"The gist that attempt {identity} was shown is not the one of its task now.", where
+            "help_differs",
+            f"The gist that attempt {identity} was shown is not the one of its task now.",
+            where,
         )
 
 
 def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[AuditFinding]:
     content = read_journal(found.journal)
     if content.fault:
-        yield AuditFinding("journal_broken", f"The journal of attempt {found.id} is broken. {content.fault}", where)
+        yield AuditFinding(
+            "journal_broken", f"The journal of attempt {found.id} is broken. {content.fault}", where
+        )
     else:
         for exchange in wrong_contexts(content.events):
             yield AuditFinding(
                 "context_differs",
-                f"In attempt {found.id} the assistant was not sent what the journal gives, at message {exchange}.",
+                f"In attempt {found.id} the assistant was not sent what the journal gives, at message"
+                f" {exchange}.",
                 where,
             )
     if not data.endswith(b"\n"):
@@ -305,16 +346,20 @@ def _erased(study: StudyFolder) -> Iterator[AuditFinding]:
     for code, who in study.ledger.people.items():
         if who.withdrawn is not None and who.withdrawn.data == ERASE:
             yield AuditFinding(
-                "erase_pending", f"{code} asked for everything to be deleted: `gistpoint study sync` deletes it."
+                "erase_pending",
+                f"{code} asked for everything to be deleted: `gistpoint study sync` deletes it.",
             )
     erased = study.ledger.erased.keys()
     for path in leftovers(study.root, erased).paths:
         where = path.relative_to(study.root).as_posix()
         yield AuditFinding(
-            "erased_leftover", f"{where} is of a person who was erased: `gistpoint study sync` deletes it.", where
+            "erased_leftover",
+            f"{where} is of a person who was erased: `gistpoint study sync` deletes it.",
+            where,
         )
     for path in local_leftovers(study.local, study.study.id, erased):
         yield AuditFinding(
             "erased_leftover",
-            f"Attempt {path.name} on this machine is of a person who was erased: `gistpoint study sync` deletes it.",
+            f"Attempt {path.name} on this machine is of a person who was erased: `gistpoint study sync`"
+            " deletes it.",
         )

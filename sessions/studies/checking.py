@@ -55,8 +55,8 @@ def check_study(
 ) -> Iterator[CheckFinding]:
     """Yield the finding of each check. `make_help` makes the gist of a task, if a condition shows gists.
 
-    `backend` returns the name of a backend that works on this machine, the requested one or any that isolates, or
-    raises `SandboxUnavailableError`.
+    `backend` returns the name of a backend that works on this machine, the requested one or any that
+    isolates, or raises `SandboxUnavailableError`.
     """
     declared, tasks = study.study, study.tasks
     yield _declaration(study)
@@ -76,7 +76,9 @@ def check_study(
 
 
 def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) -> Balance:
-    """Return how evenly tasks are spread over so many people, enrolled one after the other into strata in turn."""
+    """Return how evenly tasks are spread over so many people, enrolled one after the other into strata in
+    turn.
+    """
     operations: list[StudyOperation] = []
     given: list[Assignment] = []
     lengths: list[int] = []
@@ -85,7 +87,9 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
         enrolled = Enrolled(stratum=stratum_in_turn(study, number))
         operations.append(_made(number, code, StudyOperationKind.ENROLLED, enrolled))
         plan = plan_tasks(study, tasks, Ledger(operations), code)
-        operations.append(_made(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol="")))
+        operations.append(
+            _made(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol=""))
+        )
         given += plan
         lengths.append(len(plan))
     training = set(study.training.tasks)
@@ -95,9 +99,12 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
     return Balance(
         people,
         _range(Counter(row.task for row in given), counted),
-        _range(Counter((row.task, row.condition) for row in given), [(t, c) for t in counted for c in conditions]),
         _range(
-            Counter((row.condition, row.position) for row in given), [(c, p) for c in conditions for p in positions]
+            Counter((row.task, row.condition) for row in given), [(t, c) for t in counted for c in conditions]
+        ),
+        _range(
+            Counter((row.condition, row.position) for row in given),
+            [(c, p) for c in conditions for p in positions],
         ),
         min(lengths, default=0),
         sum(length < study.design.tasks_per_person for length in lengths),
@@ -105,8 +112,12 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
 
 
 def _made(number: int, code: str, kind: StudyOperationKind, data: Fact) -> StudyOperation:
-    members = {name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__}
-    return StudyOperation(f"{number:03}-{kind.value}", f"{code}@000000", number, person(code), kind.value, members)
+    members = {
+        name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__
+    }
+    return StudyOperation(
+        f"{number:03}-{kind.value}", f"{code}@000000", number, person(code), kind.value, members
+    )
 
 
 def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, int]:
@@ -121,7 +132,8 @@ def _declaration(study: StudyFolder) -> CheckFinding:
     changed = study.ledger.opened is not None and in_force != study.protocol
     if changed:
         detail += (
-            f"; {in_force[:12]} is in force, and nobody can go on: undo what was changed, or `gistpoint study amend`"
+            f"; {in_force[:12]} is in force, and nobody can go on: undo what was changed, or `gistpoint study"
+            " amend`"
         )
     return CheckFinding("declaration", True, detail, reduced=changed)
 
@@ -158,11 +170,15 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
     if not study.tasks:
         problems.append("there are none: put folders or archives of tasks into the folder")
     sources = sorted({task.source for task in study.tasks.values()})
-    read = f"{len(study.tasks)}, of {', '.join(sources[:_NAMED])}" + (" and others" if len(sources) > _NAMED else "")
+    read = f"{len(study.tasks)}, of {', '.join(sources[:_NAMED])}" + (
+        " and others" if len(sources) > _NAMED else ""
+    )
     yield CheckFinding("tasks", not problems, _first(problems) or read)
     if study.tasks:
         proof = f"all were proven by {LEAST_RUNS} runs of the original or more"
-        made_up = study.study.simulated and bool(unproven)  # nobody works on them, so nobody has to prove them
+        made_up = study.study.simulated and bool(
+            unproven
+        )  # nobody works on them, so nobody has to prove them
         yield CheckFinding("evidence", made_up or not unproven, _first(unproven) or proof, reduced=made_up)
     if not study.study.simulated:
         yield from _confirmable(study)
@@ -205,8 +221,8 @@ def _design(study: Study, tasks: Mapping[str, StudyTask]) -> str:
 
 def _balance(study: Study, found: Balance) -> CheckFinding:
     detail = (
-        f"{found.people} people: {_spread(found.per_task)} attempts a task, {_spread(found.per_cell)} a task and "
-        f"condition, {_spread(found.per_position)} a condition and position"
+        f"{found.people} people: {_spread(found.per_task)} attempts a task, {_spread(found.per_cell)} a task"
+        f" and condition, {_spread(found.per_position)} a condition and position"
     )
     if found.short:
         detail += (
@@ -251,7 +267,9 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
             if gist.text:
                 write_help(study.root, identity, gist)
         lines = len(gist.text.splitlines())
-        detail = f"{identity[:12]}: {lines} lines" if gist.text else f"{identity[:12]} has no gist. {gist.reason}"
+        detail = (
+            f"{identity[:12]}: {lines} lines" if gist.text else f"{identity[:12]} has no gist. {gist.reason}"
+        )
         yield CheckFinding("help gist", bool(gist.text), detail)
 
 

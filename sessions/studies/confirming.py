@@ -33,7 +33,9 @@ def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
     """Return the attempts of people in a study whose pass can be confirmed and is not, the oldest first."""
     local = {attempt.folder.name: attempt.folder / JOURNAL for attempt in folder.local_attempts()}
     places = {published.id: published.journal for published in folder.attempts()} | local
-    open_ones = [identity for identity, place in sorted(places.items()) if _waits(state_of(read_journal(place).events))]
+    open_ones = [
+        identity for identity, place in sorted(places.items()) if _waits(state_of(read_journal(place).events))
+    ]
     return PassesToConfirm(
         tuple(identity for identity in open_ones if identity in local),
         tuple(identity for identity in open_ones if identity not in local),

@@ -10,7 +10,14 @@ from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.core.study.facts import preregistration_markdown
-from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
+from gistpoint.core.study.operations import (
+    ORGANISER,
+    STUDY,
+    Amended,
+    StudyError,
+    StudyOpened,
+    StudyOperationKind,
+)
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import faults_with_tasks
 from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
@@ -35,7 +42,9 @@ def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
     store = TaskStore(locations.tasks, demo=locations.demo)
     selected = None if demo or wanted.tasks is None else read_set([wanted.tasks], store)
     if selected is not None and selected.problems:
-        raise StudyError(f"A task of the set can't be used: {selected.problems[0]}", hint="Leave it out of the set.")
+        raise StudyError(
+            f"A task of the set can't be used: {selected.problems[0]}", hint="Leave it out of the set."
+        )
     found(folder, wanted.template, selected.tasks if selected else (), demo=demo)
     if demo:
         list(unpack_demo(locations.demo))
@@ -75,7 +84,9 @@ def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
     require_opened(study)
     before, why = study.ledger.protocol, wanted.why.strip()
     if before == study.protocol:
-        raise StudyError("Nothing has changed that the protocol holds.", hint=f"Edit {STUDY_FILE} or texts/ first.")
+        raise StudyError(
+            "Nothing has changed that the protocol holds.", hint=f"Edit {STUDY_FILE} or texts/ first."
+        )
     if not why:
         raise StudyError("An amendment needs a reason.", hint="--why 'what was changed, and why'")
     _require_tasks(study)
@@ -131,5 +142,7 @@ def require_unblinded(study: StudyFolder, *, unblind: bool) -> None:
     if outcomes_hidden(study, unblind=unblind):
         raise StudyError(
             f"{study.study.id} is still open: outcomes are hidden until it is closed.",
-            hint=f"gistpoint study close {study.named}, or --unblind, which the log and the report will tell.",
+            hint=(
+                f"gistpoint study close {study.named}, or --unblind, which the log and the report will tell."
+            ),
         )

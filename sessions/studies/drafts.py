@@ -28,7 +28,9 @@ def drafts_folder(data: Path, study: str, person_sha256: str) -> Path:
 
 
 class FormDrafts:
-    """One participant's drafts in one study. An unreadable draft counts as missing: the questions are asked again."""
+    """One participant's drafts in one study. An unreadable draft counts as missing: the questions are asked
+    again.
+    """
 
     def __init__(self, data: Path, study: str, code: str) -> None:
         """`data` is the data folder; the name of the person's folder is a hash."""

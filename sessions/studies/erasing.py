@@ -36,7 +36,9 @@ class PersonsFiles:
 
 
 def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) -> PersonsFiles:
-    """Return what a study's folder contains of people, by the hashes of their codes, and of the attempts `begun`."""
+    """Return what a study's folder contains of people, by the hashes of their codes, and of the attempts
+    `begun`.
+    """
     if not erased:
         return PersonsFiles()
     return PersonsFiles(
@@ -96,7 +98,9 @@ def _is_of(writer: str, erased: Collection[str]) -> bool:
 
 
 def _attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) -> bool:
-    """Whether a published attempt is of one of these people: by its header, by who published it, or by the log."""
+    """Whether a published attempt is of one of these people: by its header, by who published it, or by the
+    log.
+    """
     header, note = _header(place), read_note(place)
     return (
         (header is not None and _is_of(header.participant or "", erased))

@@ -23,9 +23,9 @@ def other_studies(study: StudyFolder) -> dict[str, Path | None]:
 def record_exposures(study: StudyFolder, code: str) -> int:
     """Record which tasks of this study a person has seen elsewhere, and return how many are new.
 
-    A person has seen the tasks begun in, or exposed by, other studies, and every task of which the person has read a
-    corrupted function blind on this machine, in any version or task. Equal codes, and names of readers, are the same
-    person. A study whose folder is missing is skipped; `study check` reports it.
+    A person has seen the tasks begun in, or exposed by, other studies, and every task of which the person has
+    read a corrupted function blind on this machine, in any version or task. Equal codes, and names of
+    readers, are the same person. A study whose folder is missing is skipped; `study check` reports it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0

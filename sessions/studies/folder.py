@@ -143,7 +143,8 @@ class StudyFolder:
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` after reading what others have written, while nobody else plans or begins a task.
 
-        `act` may be called again, after its records were withdrawn. Raises `UserError` if the others can't be reached.
+        `act` may be called again, after its records were withdrawn. Raises `UserError` if the others can't be
+        reached.
         """
 
         def afresh() -> T:
@@ -155,11 +156,13 @@ class StudyFolder:
         finally:
             self._ledger = None
 
-    def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+    def record(
+        self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
+    ) -> StudyOperation:
         """Append an operation of now; it is on the disk on return.
 
-        `name` is a participant's code, even if an organiser records something about the participant or one of their
-        attempts; otherwise it is `ORGANISER`. Erasing a person deletes the files of the code.
+        `name` is a participant's code, even if an organiser records something about the participant or one of
+        their attempts; otherwise it is `ORGANISER`. Erasing a person deletes the files of the code.
         """
         operation = self.store.record(name, subject, kind, data)
         self._ledger = None

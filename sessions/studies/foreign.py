@@ -13,7 +13,15 @@ from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRo
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.records.model import Json, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, goals_of, submissions_in
+from gistpoint.sessions.runs.facts import (
+    Goal,
+    MarkTracker,
+    Spent,
+    StepMark,
+    StepMarks,
+    goals_of,
+    submissions_in,
+)
 
 _KINDS: Mapping[StepKind, str] = {
     StepKind.VIEW: "view",
@@ -30,8 +38,8 @@ def foreign_row(
 ) -> AttemptRow:
     """Return the row of a run of another program; facts missing from its file are None.
 
-    A run that its file calls solved does not count as solved while its pass still needs review. The functions that were
-    found follow from the edits in the steps.
+    A run that its file calls solved does not count as solved while its pass still needs review. The functions
+    that were found follow from the edits in the steps.
     """
     document.build()
     goals = goals_of(read_answer(full)) if kind_of(full).has_targets else ()
@@ -45,7 +53,9 @@ def foreign_row(
         spent = marks.spent
         touched |= _edited_goals(marks)
         calls += _calls(step, len(calls))
-        submitted += [_submission(step, len(submitted) + number) for number in range(1, submissions_in(step) + 1)]
+        submitted += [
+            _submission(step, len(submitted) + number) for number in range(1, submissions_in(step) + 1)
+        ]
     run = document.header
     solved, judged = run.verdict == AttemptResult.SOLVED, bool(run.verdict or run.score is not None)
     budgets = _budgets(run.extra)

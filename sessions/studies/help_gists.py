@@ -31,7 +31,8 @@ def read_help(root: Path, task: str) -> HelpGist:
         return HelpGist(reason="It was not made yet.")
     except OSError as error:
         raise StudyError(
-            f"{FOLDER}/{task[:12]} can't be read: {error.strerror}.", hint="`gistpoint study check` makes it again."
+            f"{FOLDER}/{task[:12]} can't be read: {error.strerror}.",
+            hint="`gistpoint study check` makes it again.",
         ) from error
 
 

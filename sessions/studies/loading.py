@@ -1,4 +1,6 @@
-"""From a study's folder to the input of analyses: the log, the tasks with their metrics, a row for each attempt."""
+"""From a study's folder to the input of analyses: the log, the tasks with their metrics, a row for each
+attempt.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,11 @@ def require_unmixed(simulated_study: bool, header: AttemptStarted, what: str) ->
 
 
 def _rows_of_people(
-    folder: StudyFolder, tasks: dict[str, StudyTask], book: ReviewBook, delivery: Delivery, problems: list[str]
+    folder: StudyFolder,
+    tasks: dict[str, StudyTask],
+    book: ReviewBook,
+    delivery: Delivery,
+    problems: list[str],
 ) -> Iterator[AttemptRow]:
     versions: dict[str, list[PublishedAttempt]] = defaultdict(list)
     for published in folder.attempts():
@@ -119,7 +125,9 @@ def _rows_of_people(
             problems.append(f"Attempt {identity}: its journal does not begin with the attempt's header.")
             continue
         if folder.ledger.is_erased(header.participant or ""):
-            problems.append(f"Attempt {identity} is of somebody who was erased; `gistpoint study sync` deletes it.")
+            problems.append(
+                f"Attempt {identity} is of somebody who was erased; `gistpoint study sync` deletes it."
+            )
             continue
         require_unmixed(folder.study.simulated, header, f"Attempt {identity}")
         task = tasks.get(header.task_id)

@@ -1,4 +1,5 @@
-"""`metrics.json` next to a study's declaration: the metrics of its tasks and of all functions of their libraries.
+"""`metrics.json` next to a study's declaration: the metrics of its tasks and of all functions of their
+libraries.
 
 Measuring a library takes seconds, so it is done once, when an analysis needs it, and kept.
 """
@@ -43,7 +44,9 @@ def read_metrics(root: Path) -> StudyMetrics:
     except FileNotFoundError:
         return StudyMetrics()
     except (OSError, ValueError, RecursionError) as error:
-        raise StudyError(f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it is made again.") from error
+        raise StudyError(
+            f"{METRICS_FILE} can't be read: {error}.", hint="Delete it; it is made again."
+        ) from error
 
 
 def library_key(task: StudyTask) -> str:
@@ -91,7 +94,9 @@ def with_metrics(tasks: Mapping[str, StudyTask], measured: StudyMetrics) -> dict
     }
 
 
-def candidates(tasks: Mapping[str, StudyTask], measured: StudyMetrics) -> dict[str, tuple[dict[str, float], ...]]:
+def candidates(
+    tasks: Mapping[str, StudyTask], measured: StudyMetrics
+) -> dict[str, tuple[dict[str, float], ...]]:
     """Return the metrics of all functions of each library, by the library's name."""
     keys: dict[str, set[str]] = {}
     for task in tasks.values():

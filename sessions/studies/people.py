@@ -44,7 +44,9 @@ class EnrolPeople(Request):
 
 
 def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
-    """Enrol people and return their codes. Raises `StudyError`, before anybody is enrolled, if somebody can't be."""
+    """Enrol people and return their codes. Raises `StudyError`, before anybody is enrolled, if somebody can't
+    be.
+    """
     study.require_people()
     require_opened(study)
     if study.ledger.closed:
@@ -55,8 +57,10 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
     if Role.BASELINE in roles.values() and (unwritten := unwritten_texts(study.study)):
         raise StudyError(
             f"Still to be written, before anybody else takes part: {', '.join(unwritten)}.",
-            hint=f"Write them, then: gistpoint study amend {study.named} --why 'texts'. "
-            "With --role author you can try the study yourself.",
+            hint=(
+                f"Write them, then: gistpoint study amend {study.named} --why 'texts'. "
+                "With --role author you can try the study yourself."
+            ),
         )
     for code, role in roles.items():
         admit(study, code, wanted.stratum, role)
@@ -82,8 +86,12 @@ def _role_of(study: Study, code: str) -> Role:
 def _require_stratum(study: Study, given: str) -> None:
     strata = study.participants.strata
     if given not in (strata or ("",)):
-        known = f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
-        raise StudyError(f"{given!r} is not a stratum of the study." if given else "Name the stratum.", hint=known)
+        known = (
+            f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
+        )
+        raise StudyError(
+            f"{given!r} is not a stratum of the study." if given else "Name the stratum.", hint=known
+        )
 
 
 def _free_code(study: StudyFolder, code: str) -> str:
@@ -92,11 +100,15 @@ def _free_code(study: StudyFolder, code: str) -> str:
     if code.lower() in known:
         raise StudyError(
             f"{known[code.lower()]} is in the study already.",
-            hint="Take a code that differs in more than capitals; who is enrolled takes part with `study join`.",
+            hint=(
+                "Take a code that differs in more than capitals; who is enrolled takes part with `study"
+                " join`."
+            ),
         )
     if study.ledger.is_erased(code):
         raise StudyError(
-            "The person with this code was erased: the code can't be used again in this study.", hint="Take another."
+            "The person with this code was erased: the code can't be used again in this study.",
+            hint="Take another.",
         )
     return code
 
@@ -114,7 +126,8 @@ def require_servable(study: StudyFolder) -> None:
     """Raise `StudyError` if people can't take part in a study in browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
-            f"{study.study.id} has conditions in which a model assists, and what is served gets no key to reach one.",
+            f"{study.study.id} has conditions in which a model assists, and what is served gets no key to"
+            " reach one.",
             hint="Let people take part at this machine: gistpoint study join.",
         )
 
@@ -159,7 +172,10 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
     if ended := attempts & who.finished.keys():
         raise StudyError(
             f"Assignment {assignment.id} has an end: attempt {min(ended)}.",
-            hint=f"`gistpoint study exclude {study.named} {min(ended)} --why '...'` leaves it out of the estimates.",
+            hint=(
+                f"`gistpoint study exclude {study.named} {min(ended)} --why '...'` leaves it out of the"
+                " estimates."
+            ),
         )
     data = Returned(assignment=assignment.id, why=why)
     study.record(who.code, person(who.code), StudyOperationKind.RETURNED, data)
@@ -223,10 +239,16 @@ def _known(study: StudyFolder, code: str) -> Person:
     if who is None:
         erased = study.ledger.is_erased(code)
         raise StudyError(
-            "The person with this code was erased already."
-            if erased
-            else f"Nobody in the study has the code {code!r}.",
-            hint="`gistpoint study sync` deletes what has turned up again." if erased else "Codes are case-sensitive.",
+            (
+                "The person with this code was erased already."
+                if erased
+                else f"Nobody in the study has the code {code!r}."
+            ),
+            hint=(
+                "`gistpoint study sync` deletes what has turned up again."
+                if erased
+                else "Codes are case-sensitive."
+            ),
         )
     return who
 
@@ -246,7 +268,8 @@ def people_expired(study: StudyFolder) -> list[str]:
     return [
         code
         for code, who in study.ledger.people.items()
-        if max((fact.utc_ms for facts in who.facts.by_kind.values() for fact in facts), default=before_ms) < before_ms
+        if max((fact.utc_ms for facts in who.facts.by_kind.values() for fact in facts), default=before_ms)
+        < before_ms
     ]
 
 

@@ -1,7 +1,7 @@
 """Public pseudonyms, which replace codes, attempts and assignments in data that anybody may read.
 
-They are derived from a key that never leaves the study's folder, so that two exports of one folder agree, and nobody
-without the key can try out codes.
+They are derived from a key that never leaves the study's folder, so that two exports of one folder agree, and
+nobody without the key can try out codes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Pseudonyms:
         return {code: f"{prefix}{number:0{width}}" for number, code in enumerate(ordered, 1)}
 
     def person(self, code: str) -> str:
-        """Return the pseudonym of a code: H01, H02 ... in an order that only the key determines; empty for none."""
+        """Return the pseudonym of a code: H01, H02 ... in an order that only the key determines; empty for
+        none.
+        """
         return self._people[code] if code else ""
 
     def attempt(self, identity: str) -> str:

@@ -44,10 +44,11 @@ _NAME_OF_A_RULE = re.compile(r"[a-z_]{1,40}")
 
 
 def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
-    """Return a study's data with pseudonyms, weeks and no free text, unless its declaration permits free text.
+    """Return a study's data with pseudonyms, weeks and no free text, unless its declaration permits free
+    text.
 
-    Only data known to be harmless are included: operations of newer programs, and the reviews and readings of attempts,
-    are left out.
+    Only data known to be harmless are included: operations of newer programs, and the reviews and readings of
+    attempts, are left out.
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
@@ -79,7 +80,8 @@ def _row(row: AttemptRow, study: Study, names: Pseudonyms) -> AttemptRow:
         journal_head="",
         started_utc=public_week(row.started_utc),
         flags=tuple(
-            FlagRow(flag=flag.flag, events=flag.events, words=flag.words if free else "") for flag in row.flags
+            FlagRow(flag=flag.flag, events=flag.events, words=flag.words if free else "")
+            for flag in row.flags
         ),
         answers={
             column: value
@@ -180,7 +182,9 @@ def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
             rows = tuple((names.assignment(one), *rest) for one, *rest in fact.assignments)
             return _with(fact, basis={}, assignments=rows)
         case Begun():
-            return _with(fact, assignment=names.assignment(fact.assignment), attempt=names.attempt(fact.attempt))
+            return _with(
+                fact, assignment=names.assignment(fact.assignment), attempt=names.attempt(fact.attempt)
+            )
         case Finished():
             own = {"assignment": names.assignment(fact.assignment), "attempt": names.attempt(fact.attempt)}
             return _with(fact, **own, head="")
@@ -196,15 +200,30 @@ def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
     return _with(fact, **{text: ""}) if text else fact
 
 
-_FREE_TEXT: Mapping[type[Fact], str] = {Exposed: "how", Withdrawn: "words", TimesCorrected: "why", Included: "why"}
+_FREE_TEXT: Mapping[type[Fact], str] = {
+    Exposed: "how",
+    Withdrawn: "words",
+    TimesCorrected: "why",
+    Included: "why",
+}
 """The member with free text of each such fact, which is emptied unless free text may be published."""
-_PUBLISHED: tuple[type[Fact], ...] = (Enrolled, Consented, ScreenedOut, Sitting, Excluded, Remark, *_FREE_TEXT)
+_PUBLISHED: tuple[type[Fact], ...] = (
+    Enrolled,
+    Consented,
+    ScreenedOut,
+    Sitting,
+    Excluded,
+    Remark,
+    *_FREE_TEXT,
+)
 """Facts that are published without further changes; facts that are not known to be harmless are left out."""
 
 
 def _answers(fact: Answers, study: Study, names: Pseudonyms) -> Answers:
     values = {
-        item: value for item, value in fact.values.items() if may_be_public(study, fact.questionnaire, item, value)
+        item: value
+        for item, value in fact.values.items()
+        if may_be_public(study, fact.questionnaire, item, value)
     }
     return _with(fact, values=values, assignment=names.assignment(fact.assignment))
 

@@ -64,13 +64,19 @@ class Secrets:
 
 
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
-    """Yield what a public export must not contain, with the name of the file. Raises `StudyError` without a folder."""
+    """Yield what a public export must not contain, with the name of the file. Raises `StudyError` without a
+    folder.
+    """
     if not out.is_dir():
-        raise StudyError(f"There is no folder {out.name}.", hint="Give the folder that `study export -o` wrote.")
+        raise StudyError(
+            f"There is no folder {out.name}.", hint="Give the folder that `study export -o` wrote."
+        )
     secrets = secrets_of(study)
     words = _alternation(secrets.words)
     texts = (
-        re.compile("|".join(map(re.escape, sorted(secrets.texts, key=len, reverse=True)))) if secrets.texts else None
+        re.compile("|".join(map(re.escape, sorted(secrets.texts, key=len, reverse=True))))
+        if secrets.texts
+        else None
     )
     files = 0
     for name, content in _files(out):
@@ -89,8 +95,9 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
     if secrets.unsearchable:
         yield AuditFinding(
             "not_searched",
-            f"{len(set(secrets.unsearchable))} codes and texts are digits only or shorter than {_SHORTEST_TEXT} "
-            "characters: they can't be distinguished from other content, and were not searched for.",
+            f"{len(set(secrets.unsearchable))} codes and texts are digits only or shorter than"
+            f" {_SHORTEST_TEXT} characters: they can't be distinguished from other content, and were not"
+            " searched for.",
             note=True,
         )
 

@@ -1,7 +1,7 @@
 """Published journals: copies of attempts in a study's folder, each with a note of how far it was written.
 
-An attempt is written in the data folder of its machine, and published whenever somebody may want to see it. A copy is
-replaced only by a journal that extends it, so that two versions of one attempt are never confused.
+An attempt is written in the data folder of its machine, and published whenever somebody may want to see it. A
+copy is replaced only by a journal that extends it, so that two versions of one attempt are never confused.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def published(folder: Path) -> Iterator[PublishedAttempt]:
         if place.name.startswith(".") or place.is_symlink() or not _is_there(place / JOURNAL):
             continue
         note = read_note(place) or PublishedNote()
-        yield PublishedAttempt(place.name.partition(CONFLICT)[0], place / JOURNAL, note.head, note.bytes, note.writer)
+        yield PublishedAttempt(
+            place.name.partition(CONFLICT)[0], place / JOURNAL, note.head, note.bytes, note.writer
+        )
 
 
 def _is_there(journal: Path) -> bool:

@@ -17,7 +17,14 @@ from gistpoint.core.requests import Request
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence
 from gistpoint.core.study.ledger import Ledger
-from gistpoint.core.study.operations import ORGANISER, ReadBlind, RepairCompared, StudyOperationKind, attempt, repair
+from gistpoint.core.study.operations import (
+    ORGANISER,
+    ReadBlind,
+    RepairCompared,
+    StudyOperationKind,
+    attempt,
+    repair,
+)
 from gistpoint.core.study.repairs import AttemptRepair, original_of, passing_repair
 from gistpoint.core.tasks.equivalence import EquivalenceReport, EquivalenceTester, compare_repair
 from gistpoint.core.tasks.model import Task
@@ -40,7 +47,9 @@ class PassingAttempt:
 def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path]:
     """Return the journals of a study: people's published ones, and models' runs that are journals."""
     models = (folder.root / run.name for found in solvers for run in found.runs if run.row is not None)
-    return [published.journal for published in folder.attempts()] + [path for path in models if path.name == JOURNAL]
+    return [published.journal for published in folder.attempts()] + [
+        path for path in models if path.name == JOURNAL
+    ]
 
 
 def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
@@ -153,8 +162,8 @@ class ReadingItem:
 def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader: str) -> list[ReadingItem]:
     """Return the queue of a reader: every passing repair once, mixed with the originals of their tasks.
 
-    Each reader has an order of their own, from the study's seed. A repair equal to the original, letter by letter, is
-    one item with it.
+    Each reader has an order of their own, from the study's seed. A repair equal to the original, letter by
+    letter, is one item with it.
     """
     repairs = {one.repair.key: one.repair for one in passing}
     tasks = {identity: folder.task(identity) for identity in {made.task for made in repairs.values()}}
@@ -179,7 +188,9 @@ def decided_before(
     }
 
 
-def record_reading(folder: StudyFolder, reader: str, item: ReadingItem, decision: MergeDecision, why: str) -> None:
+def record_reading(
+    folder: StudyFolder, reader: str, item: ReadingItem, decision: MergeDecision, why: str
+) -> None:
     """Note a reader's decision on a change in the study's log."""
     data = ReadBlind(task=item.task.id, decision=decision, why=why)
     folder.record(reader, repair(item.repair.key), StudyOperationKind.READ, data)
@@ -200,7 +211,9 @@ def merge_readings(
                 continue
             decision = MergeDecision(reading.decision)
             whose = [one.id for one in attempts.get(key, [])] + [""] * (key in originals)
-            found += [MergeReading(reading.task, reader, decision, identity, reading.why) for identity in whose]
+            found += [
+                MergeReading(reading.task, reader, decision, identity, reading.why) for identity in whose
+            ]
     return tuple(found)
 
 

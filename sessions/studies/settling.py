@@ -39,7 +39,9 @@ class SettleAttempt(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSpan(Request):
-    """The activity for which a span of an attempt counts; positions are milliseconds of running time from its start."""
+    """The activity for which a span of an attempt counts; positions are milliseconds of running time from its
+    start.
+    """
 
     start: int
     end: int
@@ -56,7 +58,9 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record the activity of a span of an attempt. Raises `StudyError` for a span that the attempt does not have."""
+    """Record the activity of a span of an attempt. Raises `StudyError` for a span that the attempt does not
+    have.
+    """
     published = published_attempt(study, wanted.attempt)
     before, length_ms = _row(study, published)
     if not 0 <= label.start < label.end <= length_ms:
@@ -75,7 +79,9 @@ def exclude_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
 
 
 def include_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
-    """Include an attempt in the analyses again, and return its row, which may still not count. Raises `StudyError`."""
+    """Include an attempt in the analyses again, and return its row, which may still not count. Raises
+    `StudyError`.
+    """
     return _settled(study, wanted, StudyOperationKind.INCLUDED, Included(why=wanted.why))
 
 
@@ -92,8 +98,10 @@ def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
         what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"
         raise StudyError(
             f"{named[:60]!r} {what} of {study.study.id}.",
-            hint="Each has a folder in attempts/, and Enter on a task in `gistpoint study progress` lists its own; "
-            "`gistpoint study sync` publishes this machine's.",
+            hint=(
+                "Each has a folder in attempts/, and Enter on a task in `gistpoint study progress` lists its"
+                " own; `gistpoint study sync` publishes this machine's."
+            ),
         )
     return found.get(named) or next(iter(found.values()))
 
@@ -111,7 +119,9 @@ def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, i
 
 
 def _record(study: StudyFolder, row: AttemptRow, kind: StudyOperationKind, data: Fact) -> None:
-    """Record a fact about an attempt in a file of its participant, which is deleted if the participant is erased."""
+    """Record a fact about an attempt in a file of its participant, which is deleted if the participant is
+    erased.
+    """
     study.record(row.participant or ORGANISER, attempt(row.attempt), kind, data)
 
 
@@ -119,7 +129,9 @@ def position_words(ms: int) -> str:
     """Return a position on a timeline as `M:SS.mmm` or `H:MM:SS.mmm`."""
     minutes, rest = divmod(ms, 60_000)
     return (
-        f"{minutes // 60}:{minutes % 60:02}:{rest / 1000:06.3f}" if minutes >= 60 else f"{minutes}:{rest / 1000:06.3f}"
+        f"{minutes // 60}:{minutes % 60:02}:{rest / 1000:06.3f}"
+        if minutes >= 60
+        else f"{minutes}:{rest / 1000:06.3f}"
     )
 
 

@@ -1,4 +1,5 @@
-"""A study without participants: simulated people go through all of it, simulated models make its declared runs.
+"""A study without participants: simulated people go through all of it, simulated models make its declared
+runs.
 
 The same code as in a study of people writes everything; only the clock and the runs of tests are made up.
 """
@@ -30,7 +31,14 @@ from gistpoint.core.study.declaration import Condition, DeclaredSolver
 from gistpoint.core.study.operations import ERASE, KEEP, StudyError
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.simulated_answers import AnswersOf
-from gistpoint.core.study.simulating import Allowance, AttemptCourse, Behaviour, Crowd, ModelBehaviour, difficulties
+from gistpoint.core.study.simulating import (
+    Allowance,
+    AttemptCourse,
+    Behaviour,
+    Crowd,
+    ModelBehaviour,
+    difficulties,
+)
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -83,7 +91,9 @@ class SimulationCount:
 class StudySimulation:
     """Fills one study's folder."""
 
-    def __init__(self, folder: StudyFolder, clock: SimulatedTime, crowd: Crowd, scratch: Path, version: str) -> None:
+    def __init__(
+        self, folder: StudyFolder, clock: SimulatedTime, crowd: Crowd, scratch: Path, version: str
+    ) -> None:
         """`clock` is the folder's; journals are written below `scratch` before they are published."""
         self.folder, self.clock, self.crowd, self.scratch = folder, clock, crowd, scratch
         self.count = SimulationCount()
@@ -106,14 +116,17 @@ class StudySimulation:
             self._person(code, stratum_in_turn(self.folder.study, number), run)
             self._next_day()
 
-    def models(self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED) -> None:
+    def models(
+        self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED
+    ) -> None:
         """Let models make the runs that the study declares for them: one for each task and repeat."""
         for solver, model in models:
             condition = self.folder.study.condition_of(solver.condition)
             place = _place_of(self.folder.root, solver)
             if condition is None or place is None:
                 self.count.problems.append(
-                    f"{solver.name} was not simulated: its runs have to be those of one folder, such as runs/NAME/*."
+                    f"{solver.name} was not simulated: its runs have to be those of one folder, such as"
+                    " runs/NAME/*."
                 )
                 continue
             tasks = sorted(self.folder.tasks)
@@ -199,7 +212,9 @@ class StudySimulation:
 
     # Models
 
-    def _run_of(self, model: ModelBehaviour, identity: str, condition: Condition, repeat: int, place: Path) -> None:
+    def _run_of(
+        self, model: ModelBehaviour, identity: str, condition: Condition, repeat: int, place: Path
+    ) -> None:
         task = self.folder.task(identity)
         task = under(condition, task, read_answer(task))
         scene = self._scene(task)
@@ -276,11 +291,17 @@ class SimulateStudy(Request):
     def behaviour(self) -> Behaviour:
         """The behaviour of the people. Raises `StudyError` for impossible values."""
         return Behaviour(
-            ability=self.ability, task=self.task, sigma=self.sigma, give_up=self.give_up, assist_ratio=self.assist_ratio
+            ability=self.ability,
+            task=self.task,
+            sigma=self.sigma,
+            give_up=self.give_up,
+            assist_ratio=self.assist_ratio,
         )
 
 
-def simulate_study(study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext) -> SimulationCount:
+def simulate_study(
+    study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext
+) -> SimulationCount:
     """Fill an empty simulated study. Raises `StudyError` for any other."""
     behaviour = wanted.behaviour
     study.require_simulated()
@@ -291,7 +312,8 @@ def simulate_study(study: StudyFolder, locations: Locations, wanted: SimulateStu
         )
     if not study.tasks:
         raise StudyError(
-            f"{study.study.id} has no tasks.", hint=f"Put task folders into {study.named}/{study.study.tasks}."
+            f"{study.study.id} has no tasks.",
+            hint=f"Put task folders into {study.named}/{study.study.tasks}.",
         )
     seed = study.study.seed if wanted.seed is None else wanted.seed
     return fill(study.root, locations, behaviour, wanted.people, seed, run=run)
@@ -322,7 +344,12 @@ def fill(
         simulation.open()
         simulation.people([f"P{number:0{width}}" for number in range(1, people + 1)], run)
         models = [
-            (solver, ModelBehaviour(name=solver.name, skill=(skills or {}).get(solver.name, normal(seed, solver.name))))
+            (
+                solver,
+                ModelBehaviour(
+                    name=solver.name, skill=(skills or {}).get(solver.name, normal(seed, solver.name))
+                ),
+            )
             for solver in study.study.solver
         ]
         simulation.models(models, run)
@@ -339,7 +366,9 @@ def write_demo_study(root: Path, named: str, locations: Locations, run: RunConte
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise StudyError(
             f"{root.name} is there already, and not an empty folder.",
-            hint=f"`gistpoint study report {named}` reports it if it is the demo's; else name another folder.",
+            hint=(
+                f"`gistpoint study report {named}` reports it if it is the demo's; else name another folder."
+            ),
         )
     part = root.with_name(f".{root.name}.part")
     shutil.rmtree(part, ignore_errors=True)

@@ -178,7 +178,9 @@ def _matched(
         row = foreign_row(document, run_key(document), folder.study, solver, task, folder.task(task.id))
         return MatchedRun(name, task.id, row, sha256=_sha256(document))
     if header.task_id != task.id:
-        return MatchedRun(name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}.")
+        return MatchedRun(
+            name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}."
+        )
     recorded = delivery.recorded(own, solver.condition, accepted=settle(document, book).accepted)
     row = measured(AttemptEvidence(folder.study, task, recorded, folder.ledger, solver))
     return MatchedRun(name, task.id, row, sha256=own.head)
@@ -239,7 +241,11 @@ def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None,
     if len(ids) == 1:
         return tasks[ids.pop()], ""
     wanted = name.strip()
-    found = [task for task in tasks.values() if wanted and any(_is_named(target, wanted) for target in task.targets)]
+    found = [
+        task
+        for task in tasks.values()
+        if wanted and any(_is_named(target, wanted) for target in task.targets)
+    ]
     if len(found) == 1:
         return found[0], ""
     if found:
@@ -268,7 +274,9 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
         rows = list(csv.DictReader(StringIO(text, newline="")))
     except (OSError, ValueError, csv.Error) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise StudyError(f"The map {path.name} of the solver {solver.name!r} can't be read: {why}.") from error
+        raise StudyError(
+            f"The map {path.name} of the solver {solver.name!r} can't be read: {why}."
+        ) from error
     if any(row.get("run") is None or row.get("task") is None for row in rows):
         raise StudyError(
             f"The map {path.name} of the solver {solver.name!r} does not have the columns run and task.",
@@ -301,7 +309,9 @@ def _without_root(text: str, root: Path) -> str:
 
 
 def _own_task(document: RunDocument, path: str) -> str:
-    """Return the task that a run names, or the name of its file if the run has no id; a request is not a name."""
+    """Return the task that a run names, or the name of its file if the run has no id; a request is not a
+    name.
+    """
     header = document.header
     if header.task and "task" not in header.derived:
         return header.task

@@ -1,6 +1,7 @@
 """The folder of a study: its log, a file for each writer, and the journals published into it.
 
-Every file has one writer, `NAME@MACHINE`, so the folder can be shared, synchronised or merged by hand without locks.
+Every file has one writer, `NAME@MACHINE`, so the folder can be shared, synchronised or merged by hand without
+locks.
 """
 
 from __future__ import annotations
@@ -54,7 +55,14 @@ def checksum(operation: StudyOperation) -> str:
 
     Empty for values such as NaN, which only another program can have written.
     """
-    members = (operation.op, operation.reviewer, operation.utc_ms, operation.subject, operation.kind, operation.data)
+    members = (
+        operation.op,
+        operation.reviewer,
+        operation.utc_ms,
+        operation.subject,
+        operation.kind,
+        operation.data,
+    )
     try:
         return sha256_of_json(members)[:16]
     except ValueError:
@@ -69,11 +77,15 @@ def summed(operation: StudyOperation) -> StudyOperation:
 
 
 class StudyLog(SideFileStore[StudyOperation, StudyBook]):
-    """The operations of a study: all writers' files are read, and each operation is added to its writer's file."""
+    """The operations of a study: all writers' files are read, and each operation is added to its writer's
+    file.
+    """
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
-        super().__init__(folder, clock, CODEC, lambda: Book(lambda subject, writer, operations: tuple(operations)))
+        super().__init__(
+            folder, clock, CODEC, lambda: Book(lambda subject, writer, operations: tuple(operations))
+        )
 
     def basis(self) -> dict[str, int]:
         """Return how many whole lines of each file were read, by the hash of the file's writer."""
@@ -154,7 +166,9 @@ class FolderStore:
 
     @contextmanager
     def alone(self, *, writing: bool = True) -> Iterator[None]:
-        """Lock the log's folder against other processes of this machine; unless `writing`, readers share the lock."""
+        """Lock the log's folder against other processes of this machine; unless `writing`, readers share the
+        lock.
+        """
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             with suppress(NoLocksError):  # concurrent plans only lose some balance
@@ -196,13 +210,17 @@ class FolderStore:
         """Return the writer for facts recorded on this machine, about a participant or by the organiser."""
         return f"{name if name == ORGANISER else checked_code(name)}@{self.machine}"
 
-    def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+    def record(
+        self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
+    ) -> StudyOperation:
         """Append an operation of now, synced to the disk, to the file of a participant, or of the organiser."""
         operation = self.operation(name, subject, kind, data)
         self.append([operation])
         return operation
 
-    def operation(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+    def operation(
+        self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
+    ) -> StudyOperation:
         """Return an operation of now, without writing it."""
         writer = self.writer(name)
         members = msgspec.to_builtins(data) if data is not None else {}
@@ -254,7 +272,9 @@ class FolderStore:
         for who, known in erased.items():
             logs = _logs(leftovers(self.root, {who}))
             if new := set(logs) - set(known.logs):
-                self._tell(Erased(person_sha256=who, counts=known.counts, logs=tuple(sorted(new | set(known.logs)))))
+                self._tell(
+                    Erased(person_sha256=who, counts=known.counts, logs=tuple(sorted(new | set(known.logs))))
+                )
         erasure = delete(found)
         self.reload()
         return erasure

@@ -46,7 +46,9 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
     study.reload()
     if other is not None:
         if not (other / STUDY_FILE).is_file():
-            raise StudyError(f"{other.name} is not the folder of a study.", hint=f"It would hold {STUDY_FILE}.")
+            raise StudyError(
+                f"{other.name} is not the folder of a study.", hint=f"It would hold {STUDY_FILE}."
+            )
         refuse_links(other)
         for name, store in (
             (LOG, study.files.log),

@@ -1,7 +1,8 @@
 """A participant's way through a study, without a screen: the records of each step, and their order.
 
-The app, simulated participants and tests drive the same object. What a method records is on the disk when it returns. A
-process may die anywhere, and the next one continues with the step that the log and the journals show.
+The app, simulated participants and tests drive the same object. What a method records is on the disk when it
+returns. A process may die anywhere, and the next one continues with the step that the log and the journals
+show.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class TakenAttempt:
 
 
 class Participation:
-    """One participant on this machine. Every method may raise `StudyError`, or another `UserError` of an attempt."""
+    """One participant on this machine. Every method may raise `StudyError`, or another `UserError` of an
+    attempt.
+    """
 
     def __init__(
         self,
@@ -141,7 +144,9 @@ class Participation:
         return next_step(folder.study, folder.tasks, folder.ledger, self.code, self._situation())
 
     def _situation(self) -> Situation:
-        begun = {fact.attempt for facts in self.person.begun.values() for fact in facts} - self.person.finished.keys()
+        begun = {
+            fact.attempt for facts in self.person.begun.values() for fact in facts
+        } - self.person.finished.keys()
         found = {attempt: _journal_at(self._place(attempt)) for attempt in begun}
         return Situation(
             now_ms=self.clock.utc_ms(),
@@ -171,7 +176,9 @@ class Participation:
             record_exposures(self.folder, self.code)
             step = self.next()
             if isinstance(step, PlanStep):
-                data = planned_data(step.assignments, basis=self.folder.basis(), protocol=step.protocol, slot=step.slot)
+                data = planned_data(
+                    step.assignments, basis=self.folder.basis(), protocol=step.protocol, slot=step.slot
+                )
                 self._record(StudyOperationKind.PLANNED, data)
 
         self.folder.exclusively(plan)
@@ -224,7 +231,9 @@ class Participation:
         """Record that a training task is skipped."""
         if not step.may_skip:
             raise StudyError("This training task can't be skipped.")
-        self._record(StudyOperationKind.FINISHED, Finished(assignment=step.assignment.id, attempt="", end=SKIPPED))
+        self._record(
+            StudyOperationKind.FINISHED, Finished(assignment=step.assignment.id, attempt="", end=SKIPPED)
+        )
 
     # Attempts
 
@@ -263,7 +272,9 @@ class Participation:
         forecasts = self.next()
         taken = forecasts if isinstance(forecasts, AttemptStep) else None
         if taken is None or taken.attempt != identity:
-            raise StudyError("The task can't begin: something else comes first now.", hint="Run the command again.")
+            raise StudyError(
+                "The task can't begin: something else comes first now.", hint="Run the command again."
+            )
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
@@ -291,7 +302,8 @@ class Participation:
         backend, demand = judge.harness(task).backend, self.folder.study.sandbox.demand
         if not backend.isolated or (demand and backend.name != demand and self.actor != SIMULATED):
             raise StudyError(
-                f"This study needs {demand or 'a sandbox that isolates'}, and the code here runs in {backend.name}.",
+                f"This study needs {demand or 'a sandbox that isolates'}, and the code here runs in"
+                f" {backend.name}.",
                 hint="`gistpoint doctor` says what works. Tell the organiser.",
             )
         return task, judge
@@ -317,8 +329,12 @@ class Participation:
         if taken.state.pause is None:
             taken.opened.attempt.pause(PauseReason.QUESTIONNAIRE)
 
-    def answer_within(self, taken: TakenAttempt, step: FormStep, values: Mapping[str, Any], seconds: float) -> None:
-        """Record the answers to a form after the brief, in the journal and then in the log; the clock is stopped."""
+    def answer_within(
+        self, taken: TakenAttempt, step: FormStep, values: Mapping[str, Any], seconds: float
+    ) -> None:
+        """Record the answers to a form after the brief, in the journal and then in the log; the clock is
+        stopped.
+        """
         answered = QuestionnaireAnswered(
             questionnaire=step.form.id, sha256=step.sha256, values=dict(values), seconds=round(seconds, 3)
         )
@@ -354,7 +370,10 @@ class Participation:
 
     def _finish(self, assignment: str, attempt: str) -> None:
         content = read_journal(self._place(attempt) / JOURNAL)
-        end = next((event.data.written().get("reason") for event in reversed(content.events) if event.type == _END), "")
+        end = next(
+            (event.data.written().get("reason") for event in reversed(content.events) if event.type == _END),
+            "",
+        )
         finished = Finished(assignment=assignment, attempt=attempt, end=str(end), head=content.head)
         self.folder.publish(self._place(attempt))
         self._record(StudyOperationKind.FINISHED, finished)

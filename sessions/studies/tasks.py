@@ -52,12 +52,16 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
             where = found.folder.name if isinstance(found, Task) else found.name
             problems.append(f"{where}: {error}")
     for id, earlier in repeated(read.values()).items():
-        problems.append(f"{id[:12]} is the same task as {earlier.short_id} under another id: name only one of them.")
+        problems.append(
+            f"{id[:12]} is the same task as {earlier.short_id} under another id: name only one of them."
+        )
     return StudyTasks(by_id, folders, tuple(problems))
 
 
 def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None = None) -> StudyTask:
-    """Return the facts about a task for assigning and analysing; `measured` is used if its answer has no metrics."""
+    """Return the facts about a task for assigning and analysing; `measured` is used if its answer has no
+    metrics.
+    """
     kind = kind_of(task)
     targets = kind.targets(task, answer)
     budgets = kind.budgets(task, Role.BASELINE)
@@ -97,14 +101,19 @@ def _found(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path
     if not path.exists():
         raise StudyError(
             f"study.toml: the key 'tasks' names {path.name!r}, and there is no such folder or list.",
-            hint="It is a folder of tasks or archives, or a text file with one task per line, next to study.toml.",
+            hint=(
+                "It is a folder of tasks or archives, or a text file with one task per line, next to"
+                " study.toml."
+            ),
         )
     try:
         selected = read_set([str(path)], store)
     except TaskError as error:
         raise StudyError(error.message, hint=error.hint) from error
     if selected.problems:
-        raise StudyError(selected.problems[0], hint=f"{path.name} holds an id, a path or a name in the demo per line.")
+        raise StudyError(
+            selected.problems[0], hint=f"{path.name} holds an id, a path or a name in the demo per line."
+        )
     yield from selected.tasks
 
 

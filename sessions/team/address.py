@@ -42,7 +42,9 @@ class EmptyStoreError(TeamStoreError):
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """The location of a team's store, without a password: libpq takes that from PGPASSWORD, .pgpass or a service."""
+    """The location of a team's store, without a password: libpq takes that from PGPASSWORD, .pgpass or a
+    service.
+    """
 
     host: str
     """Empty for the local socket; an absolute path is the folder of a socket."""
@@ -91,7 +93,9 @@ class StoreAddress:
 
     def _with(self, options: Mapping[str, str]) -> str:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
-        asked = self.host.startswith("/") or any(mark in self.host for mark in ":,")  # a socket, IPv6, several
+        asked = self.host.startswith("/") or any(
+            mark in self.host for mark in ":,"
+        )  # a socket, IPv6, several
         options = {**({"host": self.host} if asked else {}), **options}
         place = f"{'' if asked else self.host}{f':{self.port}' if self.port else ''}"
         query = f"?{urlencode(options, safe='/:,')}" if options else ""
@@ -121,7 +125,9 @@ _SECRETS = frozenset({"password", "passfile"})
 
 
 def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
-    """Return the parts of a URL with its port and its options. Raises `TeamStoreError` for a password among them."""
+    """Return the parts of a URL with its port and its options. Raises `TeamStoreError` for a password among
+    them.
+    """
     try:
         url = urlsplit(text)
         port = url.port
@@ -143,10 +149,12 @@ def _require_verified(address: StoreAddress) -> None:
     checked = address.options.get("sslmode", _VERIFIED)
     if not address.local and checked != _VERIFIED:
         raise TeamStoreError(
-            f"The store on {address.host} would be used with sslmode={checked[:20]}, which does not prove that it is "
-            "the server it says it is.",
-            hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
-            "sslrootcert names the file of your authority.",
+            f"The store on {address.host} would be used with sslmode={checked[:20]}, which does not prove"
+            " that it is the server it says it is.",
+            hint=(
+                f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
+                "sslrootcert names the file of your authority."
+            ),
         )
 
 
@@ -170,7 +178,8 @@ def _require_known(options: Iterable[str]) -> None:
     for name in options:
         if name not in _OPTIONS:
             raise TeamStoreError(
-                f"The store's address has the unknown option {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
+                "The store's address has the unknown option"
+                f" {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
                 hint=f"It may have {', '.join(_OPTIONS + _PLACES)}.",
             )
 
@@ -188,7 +197,9 @@ def chosen_address(config: Path) -> StoreAddress | None:
             hint="`gistpoint store use` writes it again.",
         ) from error
     if not isinstance(url, str):
-        raise TeamStoreError(f"{FILE} in the config folder has no url.", hint="`gistpoint store use` writes it again.")
+        raise TeamStoreError(
+            f"{FILE} in the config folder has no url.", hint="`gistpoint store use` writes it again."
+        )
     return parse_address(url)
 
 

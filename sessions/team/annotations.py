@@ -1,7 +1,7 @@
 """Operations of people, merged with a team's store by uuid: reviews, validations, readings, results.
 
-The operations of a person may come from several machines. So the store numbers them by person and machine, in the order
-of their arrival; the number shows what is new there, and says nothing about a file.
+The operations of a person may come from several machines. So the store numbers them by person and machine, in
+the order of their arrival; the number shows what is new there, and says nothing about a file.
 """
 
 from __future__ import annotations
@@ -62,9 +62,13 @@ def operations_in(stores: Stores) -> dict[Uuid, Any]:
 
 
 def exchange(
-    connection: Connection, stores: Stores, machine: str, without: Callable[[str], bool] = lambda person: False
+    connection: Connection,
+    stores: Stores,
+    machine: str,
+    without: Callable[[str], bool] = lambda person: False,
 ) -> Exchanged:
-    """Send operations missing in the store, and fetch those missing here; differing ones of a uuid stay on both sides.
+    """Send operations missing in the store, and fetch those missing here; differing ones of a uuid stay on
+    both sides.
 
     Operations of people for whom `without` is true are not sent.
     """
@@ -77,7 +81,9 @@ def exchange(
     return Exchanged(len(new), taken.fetched, taken.conflicts)
 
 
-def other_lines(stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]) -> list[Uuid]:
+def other_lines(
+    stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]
+) -> list[Uuid]:
     """Return the operations, by file and uuid, whose lines differ between both sides."""
     return [
         (file, op)
@@ -124,13 +130,17 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
         operation, fault = _read(store, line)
         if operation is None or operation.op != op:
             what = f"{file}: operation {op[:40]!r}"
-            conflicts[file, op] = Conflict(what, words=f"the store's line is no such operation. {fault}".strip())
+            conflicts[file, op] = Conflict(
+                what, words=f"the store's line is no such operation. {fault}".strip()
+            )
             continue
         here = store.book.get(op)
         if here is None:
             new.setdefault(file, []).append(operation)
         elif here != operation:
-            conflicts[file, op] = Conflict(f"{file}: operation {op}", 0, _sha256(line_of(store, here)), _sha256(line))
+            conflicts[file, op] = Conflict(
+                f"{file}: operation {op}", 0, _sha256(line_of(store, here)), _sha256(line)
+            )
     fetched = 0
     for file, operations in new.items():
         try:

@@ -1,9 +1,11 @@
-"""Journals of attempts on a team's store: sent under a lease, fetched line by line, hundreds of lines a round trip.
+"""Journals of attempts on a team's store: sent under a lease, fetched line by line, hundreds of lines a round
+trip.
 
-The file is authoritative for the machine that writes it. A lease says which machine may add lines, by the server's
-clock alone; it expires a minute after its last renewal. Each change of the holder increments the attempt's `fence`,
-and lines are added under the fence for which they were prepared, or not at all. A machine that continued without the
-lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that nothing is mixed.
+The file is authoritative for the machine that writes it. A lease says which machine may add lines, by the
+server's clock alone; it expires a minute after its last renewal. Each change of the holder increments the
+attempt's `fence`, and lines are added under the fence for which they were prepared, or not at all. A machine
+that continued without the lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that nothing is
+mixed.
 """
 
 from __future__ import annotations
@@ -60,28 +62,30 @@ _DEADLOCK = "40P01"
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
 _LOCKED = text("SELECT id, seq, head FROM attempts WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
 _CLAIM = text(
-    "INSERT INTO attempts (id, branch_of, task, actor, participant, started_utc_ms, ended, seq, head, holder, "
-    "lease_until, fence) SELECT id, branch_of, task, actor, participant, started_utc_ms, false, 0, '', :machine, "
-    f"{_UNTIL}, 1 FROM unnest(CAST(:id AS text[]), CAST(:branch_of AS text[]), CAST(:task AS text[]), "
-    "CAST(:actor AS text[]), CAST(:participant AS text[]), CAST(:started_utc_ms AS bigint[])) "
-    "AS a(id, branch_of, task, actor, participant, started_utc_ms) ORDER BY id ON CONFLICT (id) DO UPDATE SET "
-    "fence = attempts.fence + CASE WHEN attempts.holder = :machine THEN 0 ELSE 1 END, holder = :machine, "
-    f"lease_until = {_UNTIL} WHERE attempts.holder = :machine OR attempts.lease_until < clock_timestamp() "
-    "RETURNING id, fence, seq, head"
+    "INSERT INTO attempts (id, branch_of, task, actor, participant, started_utc_ms, ended, seq, head,"
+    " holder, lease_until, fence) SELECT id, branch_of, task, actor, participant, started_utc_ms, false, 0,"
+    f" '', :machine, {_UNTIL}, 1 FROM unnest(CAST(:id AS text[]), CAST(:branch_of AS text[]), CAST(:task AS"
+    " text[]), CAST(:actor AS text[]), CAST(:participant AS text[]), CAST(:started_utc_ms AS bigint[])) AS"
+    " a(id, branch_of, task, actor, participant, started_utc_ms) ORDER BY id ON CONFLICT (id) DO UPDATE SET"
+    " fence = attempts.fence + CASE WHEN attempts.holder = :machine THEN 0 ELSE 1 END, holder = :machine,"
+    f" lease_until = {_UNTIL} WHERE attempts.holder = :machine OR attempts.lease_until < clock_timestamp()"
+    " RETURNING id, fence, seq, head"
 )
 _CLAIMED = ("id", "branch_of", "task", "actor", "participant", "started_utc_ms")
 _MOVE = text(
-    "UPDATE attempts SET seq = m.seq, head = m.head, ended = attempts.ended OR m.ended, "
-    f"lease_until = CASE WHEN closes THEN clock_timestamp() ELSE greatest(lease_until, {_UNTIL}) END "
-    "FROM unnest(CAST(:id AS text[]), CAST(:fence AS integer[]), CAST(:old_seq AS integer[]), CAST(:old AS text[]), "
-    "CAST(:seq AS integer[]), CAST(:head AS text[]), CAST(:ended AS boolean[]), CAST(:closes AS boolean[])) "
-    "AS m(id, fence, old_seq, old, seq, head, ended, closes) WHERE attempts.id = m.id AND holder = :machine "
-    "AND attempts.fence = m.fence AND attempts.seq = old_seq AND attempts.head = old RETURNING attempts.id"
+    "UPDATE attempts SET seq = m.seq, head = m.head, ended = attempts.ended OR m.ended, lease_until = CASE"
+    f" WHEN closes THEN clock_timestamp() ELSE greatest(lease_until, {_UNTIL}) END FROM unnest(CAST(:id AS"
+    " text[]), CAST(:fence AS integer[]), CAST(:old_seq AS integer[]), CAST(:old AS text[]), CAST(:seq AS"
+    " integer[]), CAST(:head AS text[]), CAST(:ended AS boolean[]), CAST(:closes AS boolean[])) AS m(id,"
+    " fence, old_seq, old, seq, head, ended, closes) WHERE attempts.id = m.id AND holder = :machine AND"
+    " attempts.fence = m.fence AND attempts.seq = old_seq AND attempts.head = old RETURNING attempts.id"
 )
 """Counts lines that are about to be added, and renews the lease or gives it back; nothing if it was lost."""
 _MOVED = ("id", "fence", "old_seq", "old", "seq", "head", "ended", "closes")
 _HOLDER = text("SELECT holder FROM attempts WHERE id = :id AND lease_until >= clock_timestamp()")
-_HELD = text("SELECT id, holder FROM attempts WHERE lease_until >= clock_timestamp() AND NOT ended ORDER BY id")
+_HELD = text(
+    "SELECT id, holder FROM attempts WHERE lease_until >= clock_timestamp() AND NOT ended ORDER BY id"
+)
 _ALL = text("SELECT id, seq, head FROM attempts ORDER BY id")
 _MISCOUNTED = text(
     "SELECT a.id, count(l.number) AS lines FROM attempts a LEFT JOIN lines_of_attempts l ON l.writer = a.id "
@@ -180,18 +184,25 @@ class ToPush:
             self.ends_as(Pushed(self.folder.name))
         self.since = len(self.lines) + 1 if kept is None else kept.since
         name = self.folder.name
-        self.targets = chain((name, f"{name}~{machine}"), (f"{name}~{machine}-{number}" for number in count(2)))
+        self.targets = chain(
+            (name, f"{name}~{machine}"), (f"{name}~{machine}-{number}" for number in count(2))
+        )
         self.target = next(self.targets)
 
     def compare(self, there: Sequence[tuple[int, str, str]], counted: tuple[int, str], machine: str) -> bool:
-        """Compare the lines with those of the target, of which the store counts so many; True if it can be claimed."""
+        """Compare the lines with those of the target, of which the store counts so many; True if it can be
+        claimed.
+        """
         pairs = zip(self.lines, there, strict=False)
         other = next(((here, one) for here, one in pairs if (here.seq, here.sha256) != one[:2]), None)
         if other is not None:
             here, (_, sha256, sender) = other
             if self.target == self.folder.name and (here.seq < self.since or sender == machine):
                 self.ends_as(
-                    Pushed(self.target, conflict=Conflict(f"attempt {self.target}", here.seq, here.sha256, sha256))
+                    Pushed(
+                        self.target,
+                        conflict=Conflict(f"attempt {self.target}", here.seq, here.sha256, sha256),
+                    )
                 )
             else:
                 self.target = next(self.targets)
@@ -216,7 +227,16 @@ class ToPush:
         before, after = self.pushed.position, self.pushed.position.after(self.lines)
         closes = not self.hold and not is_open(self.folder)
         ended = bool(self.lines) and ends(self.lines[-1].data)
-        return (self.pushed.attempt, self.pushed.fence, before.seq, before.head, after.seq, after.head, ended, closes)
+        return (
+            self.pushed.attempt,
+            self.pushed.fence,
+            before.seq,
+            before.head,
+            after.seq,
+            after.head,
+            ended,
+            closes,
+        )
 
     def claims(self) -> tuple[object, ...]:
         """Return the store's row of an attempt that it does not have: the values of `_CLAIMED`."""
@@ -244,7 +264,8 @@ def push_attempts(
         if not waiting:
             return [each.pushed for each in wanted]
     raise TeamStoreError(
-        f"The attempt {waiting[0].folder.name} can't be sent: other processes change it on the store all the time.",
+        f"The attempt {waiting[0].folder.name} can't be sent: other processes change it on the store all the"
+        " time.",
         hint="`gistpoint store check` says what is there.",
     )
 
@@ -281,7 +302,9 @@ def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[s
         return set()
     given = arrays(_MOVED, [each.moves() for each in ready.values()])
     held = set(connection.scalars(_MOVE, {**given, "machine": machine}))
-    lines = (StoreLine(ATTEMPTS, name, line.seq, line.data, machine) for name in held for line in ready[name].lines)
+    lines = (
+        StoreLine(ATTEMPTS, name, line.seq, line.data, machine) for name in held for line in ready[name].lines
+    )
     if add(connection, lines):
         raise _ChangedError
     return held
@@ -291,9 +314,13 @@ def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None
     """Compare journals with the store's lines of their targets, and claim those that can be continued."""
     names = [each.target for each in some]
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
-    there = hashes(connection, [(ATTEMPTS, name) for name in names])  # nobody adds lines while they are compared
+    there = hashes(
+        connection, [(ATTEMPTS, name) for name in names]
+    )  # nobody adds lines while they are compared
     claiming = [
-        each for each in some if each.compare(there[ATTEMPTS, each.target], rows.get(each.target, (0, "")), machine)
+        each
+        for each in some
+        if each.compare(there[ATTEMPTS, each.target], rows.get(each.target, (0, "")), machine)
     ]
     claims = _claim(connection, machine, claiming)
     for each in claiming:
@@ -306,11 +333,16 @@ def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None
 
 
 def _claim(connection: Connection, machine: str, some: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
-    """Take or renew leases; return fence, number of lines and last hash of each attempt that no other machine holds."""
+    """Take or renew leases; return fence, number of lines and last hash of each attempt that no other machine
+    holds.
+    """
     if not some:
         return {}
     given = arrays(_CLAIMED, [each.claims() for each in some])
-    return {row.id: (row.fence, row.seq, row.head) for row in connection.execute(_CLAIM, {**given, "machine": machine})}
+    return {
+        row.id: (row.fence, row.seq, row.head)
+        for row in connection.execute(_CLAIM, {**given, "machine": machine})
+    }
 
 
 def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
@@ -319,8 +351,8 @@ def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
 
 def _miscounted(attempt: str, seq: int) -> Conflict:
     words = (
-        "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the attempt's "
-        "row in `attempts`, `gistpoint store sync` sends the whole."
+        "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the"
+        " attempt's row in `attempts`, `gistpoint store sync` sends the whole."
     )
     return Conflict(f"attempt {attempt}", seq, words=words)
 
@@ -332,8 +364,8 @@ class AttemptElsewhereError(TeamStoreError):
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
     """Make an attempt ready to be resumed here: fetch what other machines added, and take the lease.
 
-    Raises `AttemptElsewhereError` while another machine holds it. A journal that diverged from the store's is left
-    alone: it is a branch.
+    Raises `AttemptElsewhereError` while another machine holds it. A journal that diverged from the store's is
+    left alone: it is a branch.
     """
     try:
         lines = lines_after(folder / JOURNAL)
@@ -348,7 +380,8 @@ def take_over(engine: Engine, folder: Path, machine: str) -> None:
             return
         if not _claim(connection, machine, [ToPush(folder, lines=lines, target=folder.name)]):
             raise AttemptElsewhereError(
-                f"Attempt {folder.name} goes on on another machine ({holder_of(connection, folder.name)}) now.",
+                f"Attempt {folder.name} goes on on another machine ({holder_of(connection, folder.name)})"
+                " now.",
                 hint="Close it there, or wait a minute after that machine was switched off.",
             )
         if len(there) > len(lines):
@@ -396,7 +429,9 @@ def pull_attempts(
 
 
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
-    """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has changed."""
+    """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has
+    changed.
+    """
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
     with _unopened(folder) as mine:
         end = end_of(path) or START
@@ -414,7 +449,9 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
         if not new:
             return 0
         if not seq and not is_of(new[0].data, folder.name):
-            return Conflict(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
+            return Conflict(
+                attempt, 1, words="the store's first line does not begin this attempt. It was not fetched."
+            )
         if not seq:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
@@ -456,7 +493,9 @@ def _unopened(folder: Path) -> Iterator[bool]:
 
 
 def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
-    """Rename the folder of a journal that was sent as a branch: the attempt's own name belongs to the store's."""
+    """Rename the folder of a journal that was sent as a branch: the attempt's own name belongs to the
+    store's.
+    """
     folder, place = root / branch_of(branch)[0], root / branch
     end = end_of(folder / JOURNAL)
     if place.exists() or end is None or (end.seq, end.head) != (seq, head) or is_open(folder):
@@ -499,7 +538,9 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
 def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Conflict]:
     """Return, by id, a conflict for each attempt of which the store lost lines or has lines that nobody sent."""
     names = {folder.name for folder in folders}
-    return {row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names}
+    return {
+        row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names
+    }
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:

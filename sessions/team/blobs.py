@@ -27,7 +27,9 @@ _AT_ONCE = 200
 
 
 def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:
-    """Keep the contents of files that are not kept already, and return their sha256; readers see no `secret` one."""
+    """Keep the contents of files that are not kept already, and return their sha256; readers see no `secret`
+    one.
+    """
     names: list[str] = []
 
     def pieces() -> Iterator[dict[str, object]]:
@@ -54,11 +56,17 @@ def blob_sizes(engine: Engine, names: Collection[str], *, public: bool = False) 
 
 
 def get_blobs(
-    connection: Connection, names: Collection[str], into: Path, *, public: bool = False, streamed: bool = False
+    connection: Connection,
+    names: Collection[str],
+    into: Path,
+    *,
+    public: bool = False,
+    streamed: bool = False,
 ) -> None:
     """Write the blobs that are kept into files of their names; a reader can get `public` ones alone.
 
-    What may not fit into memory is `streamed`, with more round trips. `whole_blob` says which files can be used.
+    What may not fit into memory is `streamed`, with more round trips. `whole_blob` says which files can be
+    used.
     """
     kept = _KEPT[public]
     named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # they name files

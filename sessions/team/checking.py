@@ -54,8 +54,8 @@ class StoreDifference:
     """One difference: its kind, and what differs."""
 
     kind: str
-    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task differs`,
-    `operation differs` or `study differs`."""
+    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task
+    differs`, `operation differs` or `study differs`."""
     conflict: Conflict
 
     def __str__(self) -> str:
@@ -74,7 +74,9 @@ class _OnStore:
     """The hash of its content."""
 
 
-def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> list[StoreDifference]:
+def check(
+    store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext
+) -> list[StoreDifference]:
     """Return every difference between the files here and the store; nothing is changed."""
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
@@ -84,7 +86,9 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         found += _attempts(connection, locations.attempts, store.machine, run)
         run.check()
         stores = annotation_stores(locations, clock)
-        found += [StoreDifference(kind, conflict) for kind, conflict in operation_differences(connection, stores)]
+        found += [
+            StoreDifference(kind, conflict) for kind, conflict in operation_differences(connection, stores)
+        ]
         damaged = {row.id: row.archive_sha256 for row in connection.execute(_ARCHIVES)}
         for name, words in damaged_declarations(connection, store.address):
             run.check()
@@ -126,7 +130,9 @@ def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDi
     """Compare what the store's columns say about an attempt with the first line that it holds of the attempt."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
-        yield StoreDifference("line differs", Conflict(what, 1, words="the store's first line begins another attempt."))
+        yield StoreDifference(
+            "line differs", Conflict(what, 1, words="the store's first line begins another attempt.")
+        )
     columns = ("task", "actor", "participant", "started_utc_ms")
     if header_of(first) != {name: getattr(row, name) for name in columns}:
         words = "what the store tells of it (task, solver, start) is not what its lines say."
@@ -142,7 +148,9 @@ def _attempt(
     yield from faults
     yield from _on_store(what, there, counted)
     if counted is None:
-        yield StoreDifference("missing there", Conflict(what, words=f"the store has none of its {len(here)} lines."))
+        yield StoreDifference(
+            "missing there", Conflict(what, words=f"the store has none of its {len(here)} lines.")
+        )
     elif folder is None:
         if branch_of(name)[1].partition("-")[0] != machine:
             yield StoreDifference(
@@ -158,7 +166,9 @@ def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDiffere
     try:
         lines = safe_lines(folder)
     except BrokenChainError as error:
-        return [], [StoreDifference("broken chain", Conflict(what, error.at, words=f"the {JOURNAL} here is damaged."))]
+        return [], [
+            StoreDifference("broken chain", Conflict(what, error.at, words=f"the {JOURNAL} here is damaged."))
+        ]
     except OSError:
         return [], []
     if at := cut_at(lines, kept):
@@ -167,12 +177,16 @@ def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDiffere
     return lines, []
 
 
-def _compared(what: str, here: list[JournalLine], there: list[_OnStore], counted: int) -> Iterator[StoreDifference]:
+def _compared(
+    what: str, here: list[JournalLine], there: list[_OnStore], counted: int
+) -> Iterator[StoreDifference]:
     lines = {line.seq: line.found for line in there}
     for line in here:
         found = lines.pop(line.seq, "")
         if not found:
-            yield StoreDifference("missing there", Conflict(what, line.seq, words="this line is missing in the store."))
+            yield StoreDifference(
+                "missing there", Conflict(what, line.seq, words="this line is missing in the store.")
+            )
         elif found != line.sha256:
             yield StoreDifference("line differs", Conflict(what, line.seq, line.sha256, found))
     for seq in sorted(lines):

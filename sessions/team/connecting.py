@@ -19,8 +19,15 @@ REVISION = "0002"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _CONNECT_S = 5
 _STATEMENT_S = 60
-_GONE = {"tcp_user_timeout": "10000", "keepalives_idle": "5", "keepalives_interval": "5", "keepalives_count": "2"}
-"""A server without network or power is given up after ten to fifteen seconds; TCP alone takes a quarter of an hour."""
+_GONE = {
+    "tcp_user_timeout": "10000",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+}
+"""A server without network or power is given up after ten to fifteen seconds; TCP alone takes a quarter of an
+hour.
+"""
 
 
 def require_extra() -> None:
@@ -36,7 +43,9 @@ def require_extra() -> None:
 
 
 def engine_of(address: StoreAddress) -> Engine:
-    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra `team`."""
+    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra
+    `team`.
+    """
     require_extra()
     import psycopg.conninfo
     from sqlalchemy import create_engine
@@ -65,7 +74,9 @@ def engine_of(address: StoreAddress) -> Engine:
 
 @contextmanager
 def reaching(address: StoreAddress | str) -> Iterator[None]:
-    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, with a sentence without secrets."""
+    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, with a sentence without
+    secrets.
+    """
     from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
     try:

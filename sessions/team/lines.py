@@ -71,7 +71,9 @@ class Position:
         """Return the position after lines that follow this one."""
         if not lines:
             return self
-        return Position(self.offset + sum(len(line.data) + 1 for line in lines), lines[-1].seq, lines[-1].sha256)
+        return Position(
+            self.offset + sum(len(line.data) + 1 for line in lines), lines[-1].seq, lines[-1].sha256
+        )
 
 
 START = Position()
@@ -100,7 +102,9 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 
 
 def end_of(path: Path) -> Position | None:
-    """Return the position of the last whole line of a journal, reading little more than that; None without one."""
+    """Return the position of the last whole line of a journal, reading little more than that; None without
+    one.
+    """
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

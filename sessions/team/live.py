@@ -1,4 +1,5 @@
-"""Annotations shared while people make them: a thread sends mine, fetches the others', and reports who reads what.
+"""Annotations shared while people make them: a thread sends mine, fetches the others', and reports who reads
+what.
 
 It reads and writes the files of annotations like any other process. Only the thread imports SQLAlchemy.
 """
@@ -97,7 +98,13 @@ class LiveAnnotations:
             self._store.close()
 
     def _round(self) -> None:
-        from gistpoint.sessions.team.annotations import annotation_stores, exchange, fetch_new, last_numbers, send
+        from gistpoint.sessions.team.annotations import (
+            annotation_stores,
+            exchange,
+            fetch_new,
+            last_numbers,
+            send,
+        )
         from gistpoint.sessions.team.connecting import reaching, require_extra
         from gistpoint.sessions.team.opened import open_store
         from gistpoint.sessions.team.presence import readers, tell

@@ -57,7 +57,8 @@ def address_of(locations: Locations) -> StoreAddress:
 def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
     """Connect to the chosen store, and record that this machine was here.
 
-    Raises `UnreachableError` if it does not answer, `TeamStoreError` for another schema or without any rights.
+    Raises `UnreachableError` if it does not answer, `TeamStoreError` for another schema or without any
+    rights.
     """
     address, machine = address_of(locations), machine_of(locations.data)
     engine = engine or engine_of(address)
@@ -77,6 +78,8 @@ def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = 
         if rights is not Rights.READER:
             seen = {"version": __version__, "skew_ms": skew, "seen_at": text("clock_timestamp()")}
             connection.execute(
-                insert(machines).values(id=machine, **seen).on_conflict_do_update(index_elements=["id"], set_=seen)
+                insert(machines)
+                .values(id=machine, **seen)
+                .on_conflict_do_update(index_elements=["id"], set_=seen)
             )
     return TeamStore(address, engine, machine, rights, skew)

@@ -1,4 +1,6 @@
-"""Who is reading which run now, according to the team's store. It is not a lock: two people may read the same run."""
+"""Who is reading which run now, according to the team's store. It is not a lock: two people may read the same
+run.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ FORGOTTEN_S = 90
 """A reader not heard from for so long, by the server's clock, has stopped."""
 
 _TELL = text(
-    "INSERT INTO reading (folder, reviewer, machine, subject) VALUES (:folder, :reviewer, :machine, :subject) "
-    "ON CONFLICT (folder, reviewer, machine) "
-    "DO UPDATE SET subject = excluded.subject, seen_at = clock_timestamp()"
+    "INSERT INTO reading (folder, reviewer, machine, subject) VALUES (:folder, :reviewer, :machine, :subject)"
+    " ON CONFLICT (folder, reviewer, machine) DO UPDATE SET subject = excluded.subject, seen_at ="
+    " clock_timestamp()"
 )
 _LEAVE = text("DELETE FROM reading WHERE folder = :folder AND reviewer = :reviewer AND machine = :machine")
 _NOW = text(
-    "SELECT subject, reviewer FROM reading WHERE folder = :folder AND (reviewer, machine) <> (:reviewer, :machine) "
-    f"AND seen_at > clock_timestamp() - interval '{FORGOTTEN_S} s' ORDER BY reviewer, subject"
+    "SELECT subject, reviewer FROM reading WHERE folder = :folder AND (reviewer, machine) <> (:reviewer,"
+    f" :machine) AND seen_at > clock_timestamp() - interval '{FORGOTTEN_S} s' ORDER BY reviewer, subject"
 )
 
 
@@ -34,7 +36,9 @@ def tell(connection: Connection, folder: str, reviewer: str, machine: str, subje
         connection.execute(_LEAVE, about)
 
 
-def readers(connection: Connection, folder: str, reviewer: str, machine: str) -> Mapping[str, tuple[str, ...]]:
+def readers(
+    connection: Connection, folder: str, reviewer: str, machine: str
+) -> Mapping[str, tuple[str, ...]]:
     """Return who else reads now, by subject; the same person on another machine counts as somebody else."""
     found: dict[str, tuple[str, ...]] = {}
     for row in connection.execute(_NOW, {"folder": folder, "reviewer": reviewer, "machine": machine}):

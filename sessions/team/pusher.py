@@ -1,7 +1,7 @@
 """Attempts mirrored while they are written: a thread sends each new line, and nobody ever waits for it.
 
-Only the thread imports SQLAlchemy. An attempt with unsent lines at the program's end is named by an empty file in the
-data folder, and sent by the next program that opens an attempt, or by `gistpoint store sync`.
+Only the thread imports SQLAlchemy. An attempt with unsent lines at the program's end is named by an empty
+file in the data folder, and sent by the next program that opens an attempt, or by `gistpoint store sync`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ class _Open:
 
 
 def _unsent(folder: Path, pushed: Pushed) -> int:
-    """Return how many lines of a journal are missing in the store; none that a conflict keeps from being sent."""
+    """Return how many lines of a journal are missing in the store; none that a conflict keeps from being
+    sent.
+    """
     end = end_of(folder / JOURNAL)
     if end is None or pushed.conflict is not None:
         return 0
@@ -123,7 +125,9 @@ def _unsent(folder: Path, pushed: Pushed) -> int:
 class Pusher:
     """Sends the lines of open attempts to the chosen store; a `JournalListener`."""
 
-    def __init__(self, locations: Locations, clock: TimeSource, pause: Callable[[int], float] = pause_s) -> None:
+    def __init__(
+        self, locations: Locations, clock: TimeSource, pause: Callable[[int], float] = pause_s
+    ) -> None:
         """Nothing is read or started until an attempt is opened."""
         self._locations, self._clock, self._pause = locations, clock, pause
         self._open: dict[str, _Open] = {}
@@ -144,7 +148,8 @@ class Pusher:
         return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
 
     def resuming(self, folder: Path) -> None:
-        """Fetch what other machines added to an attempt before it is opened for writing here, if the store answers.
+        """Fetch what other machines added to an attempt before it is opened for writing here, if the store
+        answers.
 
         Raises `AttemptElsewhereError` if another machine goes on with it.
         """
@@ -265,7 +270,9 @@ class Pusher:
         from gistpoint.sessions.team.connecting import reaching
 
         markers = sorted((self._locations.data / TO_SEND).iterdir())
-        folders = [self._locations.attempts / marker.name for marker in markers if marker.name not in self._open]
+        folders = [
+            self._locations.attempts / marker.name for marker in markers if marker.name not in self._open
+        ]
         left = [ToPush(folder) for folder in folders if not is_open(folder)]
         with reaching(str(self._address)):
             found = push_attempts(self._reached(), self._machine, left)

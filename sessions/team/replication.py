@@ -1,8 +1,9 @@
 """Numbered lines of writers, copied to a team's store and fetched from it: the one way for all mirrored data.
 
-A line is identified by its file, its writer and its number. A line that the store has is compared, never overwritten.
-The callers decide what lines mean, who may add them and what a conflict says. Statements take hundreds of lines of many
-writers, so that the cost of a slow network depends on the lines, not on the number of attempts or files.
+A line is identified by its file, its writer and its number. A line that the store has is compared, never
+overwritten. The callers decide what lines mean, who may add them and what a conflict says. Statements take
+hundreds of lines of many writers, so that the cost of a slow network depends on the lines, not on the number
+of attempts or files.
 """
 
 from __future__ import annotations
@@ -84,15 +85,19 @@ _TYPES = {
     "kind": "text",
     "assignment": "text",
 }
-_GIVEN = f"unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _TYPES.items())}) AS l({', '.join(_TYPES)})"
+_GIVEN = (
+    f"unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _TYPES.items())}) AS"
+    f" l({', '.join(_TYPES)})"
+)
 _INSERT = f"INSERT INTO lines ({', '.join(_TYPES)})"
 _ADD = text(
-    f"{_INSERT} SELECT * FROM {_GIVEN} ON CONFLICT (file, writer, number) DO NOTHING RETURNING file, writer, number"
+    f"{_INSERT} SELECT * FROM {_GIVEN} ON CONFLICT (file, writer, number) DO NOTHING RETURNING file, writer,"
+    " number"
 )
 _UNITE = text(
-    f"{_INSERT} SELECT l.file, l.writer, l.number + coalesce((SELECT max(known.number) FROM lines known "
-    "WHERE known.file = l.file AND known.writer = l.writer), 0), line, sha256, machine, op, utc_ms, subject, kind, "
-    f"assignment FROM {_GIVEN} ON CONFLICT DO NOTHING"
+    f"{_INSERT} SELECT l.file, l.writer, l.number + coalesce((SELECT max(known.number) FROM lines known WHERE"
+    " known.file = l.file AND known.writer = l.writer), 0), line, sha256, machine, op, utc_ms, subject,"
+    f" kind, assignment FROM {_GIVEN} ON CONFLICT DO NOTHING"
 )
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtext(:what))")
 _PLACE = ("file", "writer", "number")
@@ -119,8 +124,8 @@ _BY_UUID = text(
     "JOIN lines ON file = f AND op = o"
 )
 _DIGESTS = text(
-    "SELECT writer, count(*), encode(sha256(string_agg(line, '\\x0a'::bytea ORDER BY number)), 'hex') FROM lines "
-    "WHERE file = :file AND (writer = ANY(:writers) OR :all) GROUP BY writer"
+    "SELECT writer, count(*), encode(sha256(string_agg(line, '\\x0a'::bytea ORDER BY number)), 'hex') FROM"
+    " lines WHERE file = :file AND (writer = ANY(:writers) OR :all) GROUP BY writer"
 )
 _DROP = text("DELETE FROM lines_of_studies WHERE file = :file AND writer = ANY(:writers)")
 
@@ -133,7 +138,9 @@ def arrays(names: Sequence[str], rows: Collection[Sequence[object]]) -> dict[str
 def portions(
     items: Iterable[T], count: int, size: Callable[[T], int] = lambda _: 0, most: int = BYTES
 ) -> Iterator[list[T]]:
-    """Yield items in lists of at most `count`, whose sizes add up to at most `most`; one that is larger is alone."""
+    """Yield items in lists of at most `count`, whose sizes add up to at most `most`; one that is larger is
+    alone.
+    """
     found: list[T] = []
     total = 0
     for item in items:
@@ -170,7 +177,8 @@ def alone(connection: Connection, what: str) -> None:
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
     """Add operations whose uuids are missing in the store; each is numbered after the last of its writer.
 
-    A writer belongs to one machine, whose transactions are serialised: who has seen a number has seen all lower ones.
+    A writer belongs to one machine, whose transactions are serialised: who has seen a number has seen all
+    lower ones.
     """
     for some in _batches(lines):
         alone(connection, machine)
@@ -185,10 +193,14 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
 def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreHead]:
     """Return the last line of each writer in files."""
     rows = connection.execute(_HEADS, {"files": list(files)})
-    return {(file, writer): StoreHead(number, sha256, subject) for file, writer, number, sha256, subject in rows}
+    return {
+        (file, writer): StoreHead(number, sha256, subject) for file, writer, number, sha256, subject in rows
+    }
 
 
-def beyond(connection: Connection, known: Mapping[Source, int], last: Mapping[Source, int]) -> Iterator[StoreLine]:
+def beyond(
+    connection: Connection, known: Mapping[Source, int], last: Mapping[Source, int]
+) -> Iterator[StoreLine]:
     """Yield the lines of writers after those that are known, in order; `last` tells how many there are."""
     for some in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
         for row in connection.execute(_BEYOND, arrays(_PLACE, [(*source, known[source]) for source in some])):
@@ -224,8 +236,12 @@ def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iter
             yield file, op, bytes(line)
 
 
-def digests(connection: Connection, file: str, writers: Collection[str] | None = None) -> dict[str, tuple[int, str]]:
-    """Return of each writer, or of some, how many lines there are and the sha256 of them, joined by line ends."""
+def digests(
+    connection: Connection, file: str, writers: Collection[str] | None = None
+) -> dict[str, tuple[int, str]]:
+    """Return of each writer, or of some, how many lines there are and the sha256 of them, joined by line
+    ends.
+    """
     given = {"file": file, "writers": list(writers or ()), "all": writers is None}
     return {writer: (count, digest) for writer, count, digest in connection.execute(_DIGESTS, given)}
 

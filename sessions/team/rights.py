@@ -1,8 +1,8 @@
 """Who may do what in a team's store: the roles of its database, and the rights of whoever asks.
 
-A reader never sees an answer. So a reader sees no secret blob and no baseline; no line of a journal, which holds the
-solver's repairs; no line of an annotation, which may quote either; and nothing of a study but its id. Lines of studies
-alone may be deleted, since people are erased from them.
+A reader never sees an answer. So a reader sees no secret blob and no baseline; no line of a journal, which
+holds the solver's repairs; no line of an annotation, which may quote either; and nothing of a study but its
+id. Lines of studies alone may be deleted, since people are erased from them.
 """
 
 from __future__ import annotations
@@ -68,11 +68,15 @@ def rights_of(connection: Connection) -> Rights:
 
 
 def grant(connection: Connection) -> tuple[str, ...]:
-    """Make the roles and give them their rights; return those that this user may not make, and that are missing."""
+    """Make the roles and give them their rights; return those that this user may not make, and that are
+    missing.
+    """
     missing = []
     for role, statements in _GRANTS.items():
         if not _exists(connection, role):
-            may = connection.scalar(text("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"))
+            may = connection.scalar(
+                text("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user")
+            )
             if not may:
                 missing.append(role)
                 continue

@@ -1,4 +1,6 @@
-"""The tables of a team's store that statements are composed of; `migrations` makes them, and those that SQL names."""
+"""The tables of a team's store that statements are composed of; `migrations` makes them, and those that SQL
+names.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ tasks = table(
 )
 
 studies = table("studies", column("id"), column("files_sha256"), column("archive_sha256"))
-"""By id, the hash of the names and hashes of the files in the archive that declares a study, and of the blob."""
+"""By id, the hash of the names and hashes of the files in the archive that declares a study, and of the blob.
+"""
 
 baselines = table("baselines", column("task"), column("name"), column("data", LargeBinary))

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _SEEN = text(
-    "SELECT id, version, skew_ms, CAST(extract(epoch FROM seen_at) * 1000 AS bigint) AS ms FROM machines ORDER BY id"
+    "SELECT id, version, skew_ms, CAST(extract(epoch FROM seen_at) * 1000 AS bigint) AS ms FROM machines"
+    " ORDER BY id"
 )
 
 

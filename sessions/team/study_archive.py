@@ -39,13 +39,15 @@ def files_of(study: StudyFolder) -> dict[str, Path]:
             places.append(folder)
         elif not (study.comes_with_program(named) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
             raise StudyError(
-                f"Task {identity[:12]} is not in the study's folder, so that other machines would not have it.",
+                f"Task {identity[:12]} is not in the study's folder, so that other machines would not"
+                " have it.",
                 hint="Put its archive (`gistpoint task export`) into a folder `tasks` next to study.toml.",
             )
     for place in places:
         if not place.is_relative_to(root):
             raise StudyError(
-                f"study.toml: the key 'tasks' names {study.study.tasks!r}, which is outside of the study's folder.",
+                f"study.toml: the key 'tasks' names {study.study.tasks!r}, which is outside of the study's"
+                " folder.",
                 hint="Copy the tasks into the folder.",
             )
         for path in _within(place):
@@ -98,7 +100,9 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
         with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
                 if not info.isfile() or not _is_safe(info.name) or info.name in found:
-                    raise StudyError(f"The study's archive holds {info.name[:80]!r}, which declares no study.")
+                    raise StudyError(
+                        f"The study's archive holds {info.name[:80]!r}, which declares no study."
+                    )
                 path = into / info.name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("xb") as out:

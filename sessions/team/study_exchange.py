@@ -1,8 +1,9 @@
-"""A study kept equal between this machine's folder and the team's store: its log, its journals and its reviews.
+"""A study kept equal between this machine's folder and the team's store: its log, its journals and its
+reviews.
 
-A line of the log has its number in its writer's file. Lines that one side has in addition are added on the other; a
-line that differs is a conflict, and never overwritten. Data of erased people are deleted in the store, and neither
-sent nor fetched.
+A line of the log has its number in its writer's file. Lines that one side has in addition are added on the
+other; a line that differs is a conflict, and never overwritten. Data of erased people are deleted in the
+store, and neither sent nor fetched.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from sqlalchemy.exc import IntegrityError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.ledger import Ledger, person_sha256
-from gistpoint.core.study.operations import ERASED, Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
+from gistpoint.core.study.operations import (
+    ERASED,
+    Erased,
+    StudyError,
+    StudyOperation,
+    StudyOperationKind,
+    TakenBack,
+)
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
@@ -52,7 +60,9 @@ PENDING_CLAIMS = ".in-doubt"
 _LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
 _OPENED = text("SELECT op FROM lines WHERE file = :file AND kind = :opened")
-_BEGUN = text("SELECT assignment FROM lines WHERE file = :file AND kind = :begun AND assignment = ANY(:wanted)")
+_BEGUN = text(
+    "SELECT assignment FROM lines WHERE file = :file AND kind = :begun AND assignment = ANY(:wanted)"
+)
 _FREE = text("UPDATE lines_of_studies SET assignment = NULL WHERE file = :file AND op = ANY(:ops)")
 
 
@@ -104,7 +114,9 @@ class StudyExchange:
             self._take_in(writer, behind[writer], list(found))
         sync_folder(log.folder)
 
-    def _beyond(self, folder: str, known: Mapping[str, int], last: Mapping[str, StoreHead]) -> Iterator[StoreLine]:
+    def _beyond(
+        self, folder: str, known: Mapping[str, int], last: Mapping[str, StoreHead]
+    ) -> Iterator[StoreLine]:
         file = self._file(folder)
         numbers = {(file, writer): last[writer].number for writer in known}
         return beyond(self.connection, {(file, writer): count for writer, count in known.items()}, numbers)
@@ -142,7 +154,9 @@ class StudyExchange:
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
-            if not new.startswith(data[whole:]):  # a line that was torn here may be completed, and nothing else
+            if not new.startswith(
+                data[whole:]
+            ):  # a line that was torn here may be completed, and nothing else
                 raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
             with os.fdopen(file, "ab", closefd=False) as out:
@@ -152,8 +166,8 @@ class StudyExchange:
     def send_log(self, *, first: bool = False) -> None:
         """Send the lines missing in the store, and delete lines of erased people there.
 
-        Raises `StudyError` for a line that differs there, and, if a beginning has to be the `first` of its assignment,
-        for one that is not.
+        Raises `StudyError` for a line that differs there, and, if a beginning has to be the `first` of its
+        assignment, for one that is not.
         """
         if not first:
             self.take_back()
@@ -167,8 +181,12 @@ class StudyExchange:
         if new:
             self._add(new, first=first)
 
-    def _lines(self, path: Path, after: StoreHead | None) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
-        """Yield the lines of a file after the last that the store has, and the operation in each, if it is one."""
+    def _lines(
+        self, path: Path, after: StoreHead | None
+    ) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
+        """Yield the lines of a file after the last that the store has, and the operation in each, if it is
+        one.
+        """
         known = after.number if after is not None else 0
         for number, line in enumerate(lines_in(path)[known:], known + 1):
             found = StoreLine(self._file(LOG), writer_of(path), number, line, self.files.machine)
@@ -181,7 +199,8 @@ class StudyExchange:
         return None
 
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
-        """Add lines; a second beginning of an assignment is kept without claiming it, unless it has to be the first.
+        """Add lines; a second beginning of an assignment is kept without claiming it, unless it has to be the
+        first.
 
         A withdrawn beginning frees its assignment, so that it can be begun again.
         """
@@ -217,7 +236,9 @@ class StudyExchange:
         for claim in claims:
             one = unsent.get(claim.name)
             if one is not None:
-                writing = FolderStore(self.files.root, self.files.machine, self.files.clock)  # this may be a thread
+                writing = FolderStore(
+                    self.files.root, self.files.machine, self.files.clock
+                )  # this may be a thread
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
             claim.unlink(missing_ok=True)
@@ -243,7 +264,8 @@ class StudyExchange:
             journal, head = b"".join(line.data + b"\n" for line in lines), there[place]
             if head_at(journal, len(journal)) != head.sha256 or not _is_name(_identity(place)):
                 raise StudyError(
-                    f"The journal of attempt {_identity(place)[:60]} in the team's store is not the one that was sent.",
+                    f"The journal of attempt {_identity(place)[:60]} in the team's store is not the one that"
+                    " was sent.",
                     hint="It was not taken. `gistpoint study audit` names all that differs.",
                 )
             note = PublishedNote(head=head.sha256, bytes=len(journal), writer=head.subject)
@@ -255,9 +277,15 @@ class StudyExchange:
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
         known = {(_identity(place), head.sha256) for place, head in there.items()}
-        mine = [one for one in self.files.attempts() if (one.id, one.head) not in known and not is_of(one.writer, gone)]
+        mine = [
+            one
+            for one in self.files.attempts()
+            if (one.id, one.head) not in known and not is_of(one.writer, gone)
+        ]
         ids = {one.id for one in mine}
-        kept = hashes(self.connection, [(self._file(ATTEMPTS), place) for place in there if _identity(place) in ids])
+        kept = hashes(
+            self.connection, [(self._file(ATTEMPTS), place) for place in there if _identity(place) in ids]
+        )
         places = {place: [sha256 for _, sha256, _ in found] for (_, place), found in kept.items()}
         add(self.connection, chain.from_iterable(self._unsent(one, places) for one in mine))
 
@@ -286,10 +314,13 @@ class StudyExchange:
         there = uuids(self.connection, [file])
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
         store = self._reviews()
-        done = exchange(self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone))
+        done = exchange(
+            self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone)
+        )
         for place in done.conflicts:
             raise StudyError(
-                f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's store.",
+                f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's"
+                " store.",
                 hint="Nothing was overwritten: find out which was changed.",
             )
 
@@ -308,7 +339,10 @@ class StudyExchange:
                 yield f"Somebody who was erased has a file in the log, or in the store: {writer}."
             elif there.get(writer) != (len(lines), digest_of(lines)):
                 for number, line in self._differing(writer, lines):
-                    yield f"Line {number} of {writer} {'is missing in the store' if line is None else 'differs'}."
+                    yield (
+                        f"Line {number} of {writer}"
+                        f" {'is missing in the store' if line is None else 'differs'}."
+                    )
                 for row in self._all(LOG, writer):
                     if row.number > len(lines):
                         yield f"Line {row.number} of {writer} is missing here."
@@ -324,7 +358,9 @@ class StudyExchange:
         lost, unsent = dict(there - here).keys(), dict(here - there).keys()
         for identity in sorted(lost | unsent):
             how = "differs" if identity in lost & unsent else "is missing here"
-            yield f"The journal of attempt {identity} {how if identity in lost else 'is missing in the store'}."
+            yield (
+                f"The journal of attempt {identity} {how if identity in lost else 'is missing in the store'}."
+            )
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
@@ -373,7 +409,9 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
 
 
 def note_claim(root: Path, operation: StudyOperation) -> Path:
-    """Note, before an operation is written to its file, that it holds only once the store has it; return the note."""
+    """Note, before an operation is written to its file, that it holds only once the store has it; return the
+    note.
+    """
     note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()

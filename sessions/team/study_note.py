@@ -1,4 +1,6 @@
-"""`team.toml` in a study's folder: the study and the team's store of which it is a copy. It contains no secret."""
+"""`team.toml` in a study's folder: the study and the team's store of which it is a copy. It contains no
+secret.
+"""
 
 from __future__ import annotations
 

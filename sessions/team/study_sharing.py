@@ -1,4 +1,6 @@
-"""A study on a team's store: shared by its organiser, fetched by name on other machines, opened from its folder."""
+"""A study on a team's store: shared by its organiser, fetched by name on other machines, opened from its
+folder.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class SharedStudy:
 
 
 def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: TimeSource) -> StudyFolder:
-    """Open a folder that is a copy of a team's study, brought up to date if the store answers. Raises `UserError`."""
+    """Open a folder that is a copy of a team's study, brought up to date if the store answers. Raises
+    `UserError`.
+    """
     if note.fetched:
         with suppress(UnreachableError):
             note = _refreshed(root, note)
@@ -69,7 +73,9 @@ def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
 
 def damaged_declarations(connection: Connection, address: StoreAddress) -> Iterator[tuple[str, str]]:
     """Yield the id of each study whose declaration on the store was damaged, and its fault."""
-    for name in connection.scalars(select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)):
+    for name in connection.scalars(
+        select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)
+    ):
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 with _unpacked(connection, name, address, Path(scratch)):
@@ -78,7 +84,9 @@ def damaged_declarations(connection: Connection, address: StoreAddress) -> Itera
                 yield name, error.message
 
 
-def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSource) -> Iterator[TeamStudyStore]:
+def fetched_studies(
+    address: StoreAddress, locations: Locations, clock: TimeSource
+) -> Iterator[TeamStudyStore]:
     """Yield the store of each study that was fetched from an address."""
     for root in sorted((locations.data / STUDIES).glob("*/")):
         note = read_note(root)
@@ -92,7 +100,8 @@ def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSour
 
 
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
-    """Put a study, or its changed declaration, on a store; then the folder is a copy of it. Raises `UserError`.
+    """Put a study, or its changed declaration, on a store; then the folder is a copy of it. Raises
+    `UserError`.
 
     To be used as a copy, the folder has to be opened again.
     """
@@ -101,7 +110,9 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
     with tempfile.TemporaryDirectory() as scratch, _connected(address) as connection:
         archive = Path(scratch) / "study.tar.zst"
         pack(files, archive)
-        row = connection.execute(select(studies).where(studies.c.id == study.study.id).with_for_update()).one_or_none()
+        row = connection.execute(
+            select(studies).where(studies.c.id == study.study.id).with_for_update()
+        ).one_or_none()
         if row is not None:
             known = row.files_sha256 == found
             there = opened_in(connection, study.study.id)
@@ -109,7 +120,10 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             copied = known and not (there and here and there.isdisjoint(here))
             _require_same(study, note, address, known=known, copied=copied)
         if row is None or row.files_sha256 != found:
-            values = {"files_sha256": found, "archive_sha256": put_blobs(connection, [archive], secret=True)[0]}
+            values = {
+                "files_sha256": found,
+                "archive_sha256": put_blobs(connection, [archive], secret=True)[0],
+            }
             if row is None:
                 connection.execute(studies.insert().values(id=study.study.id, **values))
             else:
@@ -123,7 +137,9 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
 def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
-    """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to it."""
+    """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to
+    it.
+    """
     ours = note is not None and (note.study, note.address) == (study.study.id, address)
     if not (ours or copied):
         raise StudyError(
@@ -132,7 +148,8 @@ def _require_same(
         )
     if not known and study.ledger.opened is not None and study.ledger.protocol != study.protocol:
         raise StudyError(
-            "The declaration was changed since it was put in force, and participants would be asked for another one.",
+            "The declaration was changed since it was put in force, and participants would be asked for"
+            " another one.",
             hint="`gistpoint study amend DIR --why '...'` puts it in force, and shares it.",
         )
 
@@ -141,7 +158,10 @@ def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
     """Fetch a study by its id into the data folder, and return its folder. Raises `UserError`."""
     place = locations.data / STUDIES / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    with _connected(address) as connection, _unpacked(connection, name, address, place.parent) as (folder, found):
+    with (
+        _connected(address) as connection,
+        _unpacked(connection, name, address, place.parent) as (folder, found),
+    ):
         write_note(folder, TeamNote(study=name, store=address.url, files_sha256=found, fetched=True))
         with suppress(OSError):  # another process was first
             folder.rename(place)
@@ -166,13 +186,17 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
 
 
 @contextmanager
-def _unpacked(connection: Connection, name: str, address: StoreAddress, folder: Path) -> Iterator[tuple[Path, str]]:
+def _unpacked(
+    connection: Connection, name: str, address: StoreAddress, folder: Path
+) -> Iterator[tuple[Path, str]]:
     """Unpack a study's declaration into a folder of its own, and yield it with the files' hash."""
     row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
     if row is None:
         known = sorted(connection.execute(select(studies.c.id)).scalars())
         some = (
-            f"It has {', '.join(known[:10])}." if known else "It has none: `gistpoint study share DIR` puts one there."
+            f"It has {', '.join(known[:10])}."
+            if known
+            else "It has none: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:

@@ -1,8 +1,8 @@
 """A team's study: a folder on each machine, kept equal through the team's store.
 
-The folder contains every writer's file byte for byte, so that readers of a study only need the folder. A line is
-written to its file first and sent from there; unsent lines go with the next call. Only plans and beginnings need the
-store: they are valid when it has them, and withdrawn otherwise.
+The folder contains every writer's file byte for byte, so that readers of a study only need the folder. A line
+is written to its file first and sent from there; unsent lines go with the next call. Only plans and
+beginnings need the store: they are valid when it has them, and withdrawn otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
-from gistpoint.sessions.team.study_exchange import PENDING_CLAIMS, StudyExchange, locked, note_claim, pending_claims
+from gistpoint.sessions.team.study_exchange import (
+    PENDING_CLAIMS,
+    StudyExchange,
+    locked,
+    note_claim,
+    pending_claims,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -186,7 +192,9 @@ class TeamStudyStore:
         self._send_soon()
         return added
 
-    def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+    def record(
+        self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
+    ) -> StudyOperation:
         """Append an operation of now to the file of a participant, or of the organiser, and send it."""
         operation = self.files.operation(name, subject, kind, data)
         held = self._held
@@ -229,7 +237,9 @@ class TeamStudyStore:
         self._fetched_journals = True
 
     def send_soon(self) -> None:
-        """Send all waiting data in a thread, and wait briefly for it, unless the store was away at the last attempt."""
+        """Send all waiting data in a thread, and wait briefly for it, unless the store was away at the last
+        attempt.
+        """
         self._send_soon(journals=True)
 
     def _send_soon(self, *, journals: bool = False) -> None:
@@ -274,7 +284,9 @@ class TeamStudyStore:
     # One transaction for a plan or a beginning
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` in a serialisable transaction, after reading all that others wrote; one at a time in the study."""
+        """Call `act` in a serialisable transaction, after reading all that others wrote; one at a time in the
+        study.
+        """
         try:
             for _ in range(_TIMES):
                 with suppress(_RepeatedError), self.files.alone():
@@ -285,7 +297,8 @@ class TeamStudyStore:
             self._send_soon()  # waiting data were sent in the transaction that is undone
             raise
         raise TeamStoreError(
-            f"The store {self.address} refused the same change {_TIMES} times, as others were changing the study.",
+            f"The store {self.address} refused the same change {_TIMES} times, as others were changing the"
+            " study.",
             hint="Try it again.",
         )
 
@@ -295,7 +308,9 @@ class TeamStudyStore:
             with reaching(self.address), self._engine.connect() as connection:
                 # Before the transaction: its snapshot would be older than what is waited for.
                 connection.execute(text("SELECT pg_advisory_lock(:ours, hashtext(:study))"), lock)
-                connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))  # of a machine that is gone
+                connection.execute(
+                    text("SET idle_in_transaction_session_timeout = '30s'")
+                )  # of a machine that is gone
                 connection.commit()
                 try:
                     connection.execution_options(isolation_level="SERIALIZABLE")

@@ -1,4 +1,6 @@
-"""Sends everything on this machine to the team's store, and fetches everything there. Repeating it changes nothing."""
+"""Sends everything on this machine to the team's store, and fetches everything there. Repeating it changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ class StoreSync:
 def sync(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
 ) -> StoreSync:
-    """Send and fetch all shared data; when cancelled, it keeps what was done, and the next call does the rest.
+    """Send and fetch all shared data; when cancelled, it keeps what was done, and the next call does the
+    rest.
 
     A reader fetches the public halves of tasks; `deleted` also fetches tasks that were deleted here.
     Raises `UnreachableError` as soon as the store does not answer.
@@ -71,7 +74,9 @@ def sync(
         return _sync(store, locations, clock, run, deleted=deleted)
 
 
-def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool) -> StoreSync:
+def _sync(
+    store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool
+) -> StoreSync:
     engine, machine, works = store.engine, store.machine, store.rights is not Rights.READER
     tasks = TaskStore(locations.tasks)
     shared = share_tasks(engine, tasks, machine, _reporter(run, "tasks"), sends=works, deleted=deleted)

@@ -40,7 +40,8 @@ _AT_ONCE, _TOGETHER = 100, 2 * PIECE
 _BASELINES_AT_ONCE = 500
 _BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(
-    "SELECT encode(sha256(string_agg(data, ''::bytea ORDER BY piece)), 'hex') FROM blobs WHERE sha256 = :sha256"
+    "SELECT encode(sha256(string_agg(data, ''::bytea ORDER BY piece)), 'hex') FROM blobs WHERE sha256 ="
+    " :sha256"
 )
 
 
@@ -66,8 +67,8 @@ def share_tasks(
 ) -> SharedTasks:
     """Send the tasks missing in the store, and fetch those missing here; `report` may raise to stop.
 
-    Without `sends` only public halves are fetched, as for a reader. A task that was deleted here is fetched only with
-    `deleted`, and one that differs is left alone.
+    Without `sends` only public halves are fetched, as for a reader. A task that was deleted here is fetched
+    only with `deleted`, and one that differs is left alone.
     """
     found = SharedTasks()
     mine = local_tasks(store)
@@ -158,7 +159,9 @@ def _send(
 
 
 def _packed(task: Task, scratch: Path) -> dict[str, str]:
-    """Return the row of a task, whose halves are put into a folder, as archives by their sha256. Raises `UserError`."""
+    """Return the row of a task, whose halves are put into a folder, as archives by their sha256. Raises
+    `UserError`.
+    """
     read_task(task.folder)
     public, answer = fingerprints(task)
     names = [
@@ -204,9 +207,13 @@ def _fetch_all(
 
 
 def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
-    """Unpack a task, verified, from its public half and its answer, if any, into a folder. Raises `UserError`."""
+    """Unpack a task, verified, from its public half and its answer, if any, into a folder. Raises
+    `UserError`.
+    """
     if (root / id).exists() and not (len(blobs) > 1 and (root / id / TASK_FILE).is_file()):
-        raise TeamStoreError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
+        raise TeamStoreError(
+            "A folder of its id is here and can't be read.", hint="Delete it, and sync again."
+        )
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
         public, *answer = (whole_blob(scratch, name) for name in blobs)
         task = unpack_task(public, Path(place), *answer)
@@ -235,7 +242,9 @@ def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Co
 def _baselines_there(connection: Connection) -> dict[str, dict[str, str]]:
     """Return the hashes of the baselines that the store has, by task and name."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for id, name, sha256 in connection.execute(text("SELECT task, name, encode(sha256(data), 'hex') FROM baselines")):
+    for id, name, sha256 in connection.execute(
+        text("SELECT task, name, encode(sha256(data), 'hex') FROM baselines")
+    ):
         found[id][name] = sha256
     return found
 
@@ -257,7 +266,9 @@ def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
                     data = (mine[id].folder / _BASELINES / name).read_bytes()
                     rows.append({"task": id, "name": name, "data": data})
                 elif here:
-                    conflicts.append(Conflict(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there))
+                    conflicts.append(
+                        Conflict(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there)
+                    )
                 elif has_answer(mine[id]):
                     wanted.append((id, name))
         for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
@@ -270,7 +281,9 @@ def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
 
 def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield name and hashes, here and on the store, of each baseline that differs, or is missing on one side."""
-    here = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()}
+    here = {
+        name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()
+    }
     for name in sorted(dict(here.items() ^ there.items())):
         yield name, here.get(name, ""), there.get(name, "")
 
@@ -293,7 +306,9 @@ def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
 
 
 def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple[str, Conflict]]:
-    """Yield what differs between the tasks here and on the store, each with its kind; blobs and trees are hashed."""
+    """Yield what differs between the tasks here and on the store, each with its kind; blobs and trees are
+    hashed.
+    """
     mine = local_tasks(store)
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
@@ -305,7 +320,10 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):
             if sha256 and connection.scalar(_BLOB, {"sha256": sha256}) != sha256:
-                yield "blob damaged", Conflict(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged.")
+                yield (
+                    "blob damaged",
+                    Conflict(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged."),
+                )
         if id not in mine:
             continue
         task = mine[id]
@@ -314,7 +332,10 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
         for conflict in _compared(task, row.public_sha256, row.answer_sha256):
             yield "task differs", conflict
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:
-            yield "task differs", Conflict(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256)
+            yield (
+                "task differs",
+                Conflict(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256),
+            )
         yield from _baseline_differences(task, kept[id])
 
 

@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 if not (Path(__file__).parent / "core").is_dir():
     raise ImportError(
-        "gistpoint was unpacked without its symbolic links: src/gistpoint/core and its siblings are no folders here. "
-        "Clone it again with `git clone -c core.symlinks=true` (Windows: in developer mode), or unpack a tar archive "
-        "instead of a zip file."
+        "gistpoint was unpacked without its symbolic links: src/gistpoint/core and its siblings are no"
+        " folders here. Clone it again with `git clone -c core.symlinks=true` (Windows: in developer mode),"
+        " or unpack a tar archive instead of a zip file."
     )

@@ -1,6 +1,8 @@
-"""The object graph: the stores, the isolation, the runners and the models that a command or a worker asks for.
+"""The object graph: the stores, the isolation, the runners and the models that a command or a worker asks
+for.
 
-It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen (decision 111).
+It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen (decision
+111).
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class ProbedBackends:
         self._lock = Lock()
 
     def begin(self, isolation: IsolationChoice) -> None:
-        """Begin to choose a backend in the background; it asks nothing, and errors wait until the backend is needed."""
+        """Begin to choose a backend in the background; it asks nothing, and errors wait until the backend is
+        needed.
+        """
 
         def choose_one() -> None:
             from gistpoint.core.errors import UserError
@@ -206,14 +210,18 @@ def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = Non
 
 
 def refuse_exposed_key(endpoint: EndpointSettings, exposed: Callable[[], bool]) -> None:
-    """Raise `SandboxUnavailableError` if code that a model writes could read the key of its endpoint (decision 122)."""
+    """Raise `SandboxUnavailableError` if code that a model writes could read the key of its endpoint
+    (decision 122).
+    """
     from gistpoint.core.errors import SandboxUnavailableError
 
     if endpoint.has_secret and exposed():
         raise SandboxUnavailableError(
             "Without isolation, code that a model writes could read the key of its endpoint.",
-            hint="Use a backend that isolates (`gistpoint doctor`), or an endpoint that needs no key, such as a proxy "
-            "that another user runs.",
+            hint=(
+                "Use a backend that isolates (`gistpoint doctor`), or an endpoint that needs no key, such as"
+                " a proxy that another user runs."
+            ),
         )
 
 
@@ -227,8 +235,8 @@ def solver_named(
 ) -> AgentSolver:
     """Return the solver of this name, or the one that environment and `config.toml` name.
 
-    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and its code would run
-    `exposed`. No message contains a value of the user.
+    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and its code
+    would run `exposed`. No message contains a value of the user.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
@@ -286,7 +294,9 @@ def build_runner(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Runner:
-    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
+    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises
+    `SandboxUnavailableError`.
+    """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.testruns import SuiteRunner
@@ -324,7 +334,9 @@ def build_confirmer(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Confirmer | None:
-    """Choose the isolation as `build_runner` does, and return a confirmer of passes on it; None if switched off."""
+    """Choose the isolation as `build_runner` does, and return a confirmer of passes on it; None if switched
+    off.
+    """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.confirmation import confirmer_on
     from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -338,12 +350,16 @@ def build_confirmer(
 def build_equivalence_tester(
     isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
 ) -> EquivalenceTester:
-    """Choose the isolation as `build_runner` does, and return a tester that compares repairs with originals on it."""
+    """Choose the isolation as `build_runner` does, and return a tester that compares repairs with originals
+    on it.
+    """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 
-    return SandboxEquivalenceTester(_chosen_backend(isolation, False, ask), EnvironmentStore(Locations.of_user().cache))
+    return SandboxEquivalenceTester(
+        _chosen_backend(isolation, False, ask), EnvironmentStore(Locations.of_user().cache)
+    )
 
 
 def _chosen_backend(
@@ -372,7 +388,9 @@ def _chosen_backend(
     known = builtin_backends() if requested is None else {**builtin_backends(), **installed_backends()}
     known = (probed or ProbedBackends()).once(known)
     try:
-        backend = choose(requested, consented=demo or allowed or has_consented(locations.config), backends=known)
+        backend = choose(
+            requested, consented=demo or allowed or has_consented(locations.config), backends=known
+        )
     except SandboxUnavailableError as error:
         if demo or requested not in (None, "plain") or not (ask or ProcessConsent.ask)(error.message):
             raise

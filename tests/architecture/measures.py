@@ -1,23 +1,27 @@
-"""Measures source trees: `python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anchors FOLDER ...]`.
+"""Measures source trees: `python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anchors FOLDER
+...]`.
 
-Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder (`--anchors`).
-Then each measure beside the number that `numbers.toml` holds it to, and each room's code lines beside its budget.
-`--list` adds what is behind each measure; `--tighten` writes into `numbers.toml` what has improved, and nothing else.
+Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder
+(`--anchors`). Then each measure beside the number that `numbers.toml` holds it to, and each room's code lines
+beside its budget. `--list` adds what is behind each measure; `--tighten` writes into `numbers.toml` what has
+improved, and nothing else.
 
 What is counted:
 
-- **code lines** are neither blank, nor a comment alone, nor part of a string that is a statement (a docstring);
-- the **cyclomatic complexity** of a function is 1, and 1 more for each `if`, `elif`, conditional expression, loop,
-  `except`, `and`, `or`, `case`, and `for` and `if` of a comprehension. A function inside another one is counted by
-  itself, a lambda with the function around it;
+- **code lines** are neither blank, nor a comment alone, nor part of a string that is a statement (a
+  docstring);
+- the **cyclomatic complexity** of a function is 1, and 1 more for each `if`, `elif`, conditional expression,
+  loop, `except`, `and`, `or`, `case`, and `for` and `if` of a comprehension. A function inside another one is
+  counted by itself, a lambda with the function around it;
 - **decisions** are the complexities less one, added up;
 - a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`;
-- **words that slide back** are those of `WORDS`, wherever they occur in a module: in its names, its docstrings and
-  comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word `told`.
+- **words that slide back** are those of `WORDS`, wherever they occur in a module: in its names, its
+  docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word
+  `told`.
 
-Product files are the modules of the four folders and those beside the links to them, without the demo's library and the
-attack programs, which are data.
-Of other packages the tests are left out. Each module is parsed and walked once, and its tree is not kept.
+Product files are the modules of the four folders and those beside the links to them, without the demo's
+library and the attack programs, which are data. Of other packages the tests are left out. Each module is
+parsed and walked once, and its tree is not kept.
 """
 
 from __future__ import annotations
@@ -37,7 +41,10 @@ from typing import Any, NamedTuple
 import networkx
 
 FOLDERS = ("core", "sandbox", "sessions", "tui")
-DATA = ("core/demo/library/", *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")))
+DATA = (
+    "core/demo/library/",
+    *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")),
+)
 """Files of the four folders that are no modules of ours."""
 NUMBERS = Path(__file__).with_name("numbers.toml")
 SMALL = 80
@@ -55,7 +62,9 @@ WORDS = frozenset(
     {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
     | {"comfort", "comforts", "desk", "bench", "benches"}
 )
-"""Words that this house once used where English has plainer ones; `reports`, `missing`, `fix`, `harness` are such."""
+"""Words that this house once used where English has plainer ones; `reports`, `missing`, `fix`, `harness` are
+such.
+"""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _A_KIND = re.compile(r"\bkinds[./](?:gist|repair)\b")
@@ -169,7 +178,9 @@ def read_module(name: str, path: str, text: str) -> Module:
         ),
         imports=tuple(names for _, names in imports),
         asking_mode=tuple(sorted(asking)),
-        naming_kind=tuple(sorted(kinds | {line for line, names in imports if _A_KIND.search(" ".join(names))})),
+        naming_kind=tuple(
+            sorted(kinds | {line for line, names in imports if _A_KIND.search(" ".join(names))})
+        ),
         unformatted=tuple(number for number, line in enumerate(lines, 1) if _A_SKIP.search(line)),
         sliding=tuple((number, word) for number, line in enumerate(lines, 1) for word in _sliding(line)),
     )
@@ -185,7 +196,9 @@ def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
 
 
 def _asks_mode(node: ast.AST) -> bool:
-    """Whether a comparison or a `case` asks for a task's mode: by a member of `Mode`, or by its name as a text."""
+    """Whether a comparison or a `case` asks for a task's mode: by a member of `Mode`, or by its name as a
+    text.
+    """
     match node:
         case ast.Attribute():
             return True
@@ -193,11 +206,15 @@ def _asks_mode(node: ast.AST) -> bool:
             sides = [node.left, *node.comparators]
             texts = any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in sides)
             asked = [part for part in sides if isinstance(part, ast.Name) and part.id == "mode"]
-            asked += [part for part in sides if texts and isinstance(part, ast.Attribute) and part.attr == "mode"]
+            asked += [
+                part for part in sides if texts and isinstance(part, ast.Attribute) and part.attr == "mode"
+            ]
             if asked:
                 return True
     return any(
-        isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id.endswith("Mode")
+        isinstance(part, ast.Attribute)
+        and isinstance(part.value, ast.Name)
+        and part.value.id.endswith("Mode")
         for part in ast.walk(node)
     )
 
@@ -213,7 +230,9 @@ class Source:
     """The measured modules of a tree, by dotted name."""
 
     def __init__(self, root: Path, *, ours: bool = True) -> None:
-        """Read the four folders at `root`, or else all of the package whose folder `root` is, but for its tests."""
+        """Read the four folders at `root`, or else all of the package whose folder `root` is, but for its
+        tests.
+        """
         self.root, self.modules = root, dict[str, Module]()
         for path in _product_files(root) if ours else root.rglob("*.py"):
             where = path.relative_to(root).as_posix()
@@ -256,7 +275,9 @@ def imports(source: Source) -> networkx.DiGraph[str]:
     for module in source.modules.values():
         for names in module.imports:
             # A name is a module itself, or something in the module before its last dot.
-            used = {name if name in source.modules else name.rpartition(".")[0] for name in names} & set(source.modules)
+            used = {name if name in source.modules else name.rpartition(".")[0] for name in names} & set(
+                source.modules
+            )
             graph.add_edges_from((module.name, other) for other in used if other != module.name)
     return graph
 
@@ -281,7 +302,9 @@ def packages(graph: networkx.DiGraph[str], top: str) -> networkx.DiGraph[str]:
 
 
 def pieces(source: Source, graph: networkx.DiGraph[str]) -> list[str]:
-    """Modules below `SMALL` lines that exactly one other module uses; the front door of a package is no piece."""
+    """Modules below `SMALL` lines that exactly one other module uses; the front door of a package is no
+    piece.
+    """
     modules = [m for m in source.holding() if not m.path.endswith("/__init__.py")]
     small = [m.name for m in modules if m.length < SMALL and graph.in_degree(m.name) == 1]
     return [f"{name} <- {next(iter(graph.predecessors(name)))}" for name in sorted(small)]
@@ -338,7 +361,9 @@ def density(modules: Iterable[Module]) -> float:
 def faults(source: Source) -> dict[str, list[str]]:
     """What may only become fewer, by the names that `numbers.toml` has under `counts`."""
     graph, modules = imports(source), source.modules.values()
-    outside = [module for module in modules if not module.path.startswith("core/kinds/") and module.naming_kind]
+    outside = [
+        module for module in modules if not module.path.startswith("core/kinds/") and module.naming_kind
+    ]
     return {
         "modules below 80 lines that one other uses": pieces(source, graph),
         "places that ask for the mode": [f"{m.name}:{line}" for m in modules for line in m.asking_mode],
@@ -346,14 +371,20 @@ def faults(source: Source) -> dict[str, list[str]]:
             f"{m.name}:{','.join(map(str, m.naming_kind))}" for m in outside
         ],
         "circles of modules": [", ".join(group) for group in circles(graph)],
-        "circles of packages": [", ".join(group) for top in FOLDERS for group in circles(packages(graph, top))],
+        "circles of packages": [
+            ", ".join(group) for top in FOLDERS for group in circles(packages(graph, top))
+        ],
         "functions above 15 in cyclomatic complexity": [
-            f"{f.module}.{f.name}:{f.line}: {f.complexity}" for f in source.functions() if f.complexity > COMPLEX
+            f"{f.module}.{f.name}:{f.line}: {f.complexity}"
+            for f in source.functions()
+            if f.complexity > COMPLEX
         ],
         "terms of the glossary": glossary_terms(source.root),
         "words that slide back": [f"{m.name}:{line}: {word}" for m in modules for line, word in m.sliding],
         "lines that overrule the formatter": [f"{m.name}:{line}" for m in modules for line in m.unformatted],
-        "public class names with two meanings": [f"{n}: {', '.join(m)}" for n, m in shared_class_names(source).items()],
+        "public class names with two meanings": [
+            f"{n}: {', '.join(m)}" for n, m in shared_class_names(source).items()
+        ],
         "screens more than two classes deep": [
             name for name, depth in screen_depths(source).items() if depth > SCREEN_CLASSES
         ],
@@ -422,12 +453,17 @@ def doubts(source: Source, text: str | None = None) -> list[str]:
         if value > most:
             said.append(f"decisions a code line in {name}: {value:.4f}, at most {most:g}")
         elif value < limit - DENSITY_SLACK:
-            said.append(f"decisions a code line in {name}: only {value:.4f}, the number is {limit}: {tighten}")
+            said.append(
+                f"decisions a code line in {name}: only {value:.4f}, the number is {limit}: {tighten}"
+            )
     (least,) = held("comment lines per 100 code lines", text).values()
     if comments(source) < least.limit:
         said.append(f"comment lines per 100 code lines: {comments(source):.3f}, at least {least.limit}")
     elif comments(source) > least.limit + COMMENT_SLACK:
-        said.append(f"comment lines per 100 code lines: {comments(source):.3f}, the number is {least.limit}: {tighten}")
+        said.append(
+            f"comment lines per 100 code lines: {comments(source):.3f}, the number is {least.limit}:"
+            f" {tighten}"
+        )
     return said
 
 
@@ -472,7 +508,9 @@ def shape(name: str, source: Source) -> tuple[str, ...]:
     """One row of the table of shapes."""
     modules, functions = source.holding(), source.functions()
     lengths, lines = [module.length for module in modules], [function.lines for function in functions]
-    kinds = [sum(getattr(module.lines, kind) for module in modules) for kind in ("code", "docstrings", "comments")]
+    kinds = [
+        sum(getattr(module.lines, kind) for module in modules) for kind in ("code", "docstrings", "comments")
+    ]
     complex_ones = sum(function.complexity > COMPLEX for function in functions)
     return (
         name,
@@ -500,7 +538,9 @@ def budgets(source: Source) -> list[str]:
         code = code_lines(found.get(name, ()))
         budget = planned[name].limit if name in planned else 0
         over = f", {code - budget:,.0f} over" if code > budget else ""
-        lines.append(f"{name}: {code:,} of {budget:,}{over}" if name in planned else f"{name}: {code:,}, no budget")
+        lines.append(
+            f"{name}: {code:,} of {budget:,}{over}" if name in planned else f"{name}: {code:,}, no budget"
+        )
     return lines
 
 

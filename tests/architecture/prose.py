@@ -1,7 +1,8 @@
-"""Draws docstrings and messages to be read: `python tests/architecture/prose.py docstrings|messages COUNT [--seed N]`.
+"""Draws docstrings and messages to be read: `python tests/architecture/prose.py docstrings|messages COUNT
+[--seed N]`.
 
-The same seed draws the same ones from the same source. Docstrings have at least eight words; messages are the texts
-given to errors, notices and printed output.
+The same seed draws the same ones from the same source. Docstrings have at least eight words; messages are the
+texts given to errors, notices and printed output.
 """
 
 from __future__ import annotations

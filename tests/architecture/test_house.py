@@ -59,6 +59,9 @@ def test_the_guides_name_modules_that_exist() -> None:
     ]
     named = re.compile(r"`((?:core|sandbox|sessions|tui|src/gistpoint)/[a-z0-9_/]+(?:\.py|/))`")
     gone = {
-        path for page in pages for path in named.findall(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()
+        path
+        for page in pages
+        for path in named.findall(page.read_text(encoding="utf-8"))
+        if not (ROOT / path).exists()
     }
     assert gone == set()

@@ -60,7 +60,9 @@ RUNS_INSIDE = {"sandbox/payload/enter.py"}
 
 
 def loaded_by(what: str) -> set[str]:
-    """Top-level packages, and first two parts of module names, that a fresh interpreter holds after running `what`."""
+    """Top-level packages, and first two parts of module names, that a fresh interpreter holds after running
+    `what`.
+    """
     done = subprocess.run(
         [sys.executable, "-c", LOADED.format(what=what)],
         capture_output=True,
@@ -82,7 +84,9 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
                 base = statement.module or ""
                 named = {f"{base}.{item.name}" for item in statement.names} & modules
                 graph.add_edges_from((module_name(path), target) for target in named or {base} & modules)
-    assert [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1] == []
+    assert [
+        sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1
+    ] == []
 
 
 def test_import_linter_finds_every_contract_kept() -> None:
@@ -139,7 +143,9 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
         assert line != "null", f"{path} can't be imported: {done.stderr[-2000:]}"
         loaded, top = set(json.loads(line)), path.partition("/")[0]
         assert f"gistpoint.{top}" in loaded
-        assert {name.partition(".")[2] for name in loaded if name.startswith("gistpoint.")} <= ALLOWED[top], path
+        assert {name.partition(".")[2] for name in loaded if name.startswith("gistpoint.")} <= ALLOWED[top], (
+            path
+        )
         if top != "tui":
             assert not {name.partition(".")[0] for name in loaded} & {"textual", "rich"}, path
 
@@ -265,7 +271,9 @@ asyncio.run(joining())
 
 
 def test_taking_part_in_a_study_loads_no_package_of_the_analyses(tmp_path: Path) -> None:
-    home = f"import os; os.chdir({str(tmp_path)!r}); os.environ['GISTPOINT_HOME'] = {str(tmp_path / 'home')!r}\n"
+    home = (
+        f"import os; os.chdir({str(tmp_path)!r}); os.environ['GISTPOINT_HOME'] = {str(tmp_path / 'home')!r}\n"
+    )
     loaded = loaded_by(home + JOINING)
     assert "gistpoint.tui" in loaded
     assert "textual" in loaded

@@ -105,7 +105,10 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
         "circles of modules": ["gistpoint.core.a.one, gistpoint.core.b.two"],
         "circles of packages": ["core/a, core/b"],
         "terms of the glossary": ["task"],
-        "words that slide back": ["gistpoint.tui.widgets.second:2: bench", "gistpoint.tui.widgets.second:2: told"],
+        "words that slide back": [
+            "gistpoint.tui.widgets.second:2: bench",
+            "gistpoint.tui.widgets.second:2: told",
+        ],
         "lines that overrule the formatter": ["gistpoint.tui.screens.first:5"],
         "public class names with two meanings": ["Named: gistpoint.core.b.two, gistpoint.core.small"],
         "screens more than two classes deep": ["DeepScreen"],
@@ -115,7 +118,9 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "doubted"), [("0", "at most 0"), ("1", None), ("6", None), ("7", "only 1, the number is 7")]
 )
-def test_a_number_may_lag_a_little_and_never_be_exceeded(tmp_path: Path, number: str, doubted: str | None) -> None:
+def test_a_number_may_lag_a_little_and_never_be_exceeded(
+    tmp_path: Path, number: str, doubted: str | None
+) -> None:
     names = dict.fromkeys(held("counts"), "0") | {"terms of the glossary": number}
     text = "[counts]\n" + "".join(f'"{name}" = {value}\n' for name, value in names.items())
     text += '["decisions a code line"]\n"all" = 0\n["comment lines per 100 code lines"]\n"all" = 0\n'
@@ -134,7 +139,9 @@ def test_tightening_lowers_raises_nothing_and_forgets_reasons_that_are_over(sour
         return re.sub(r'(?m)^("terms of the glossary" = ).*$', lambda line: line[1] + value, text)
 
     def tight(value: str) -> str:
-        return next(line for line in tightened(source, with_terms(value)).splitlines() if line.startswith('"terms'))
+        return next(
+            line for line in tightened(source, with_terms(value)).splitlines() if line.startswith('"terms')
+        )
 
     assert tight(str(terms + 9)) == f'"terms of the glossary" = {terms}'
     assert tight(str(terms - 1)) == f'"terms of the glossary" = {terms - 1}'

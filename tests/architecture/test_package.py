@@ -64,18 +64,24 @@ def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else()
     constraints = pyproject()["tool"]["uv"]["constraint-dependencies"]
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*==[0-9][^ ,*]*", line) for line in constraints)
     installed = runpy.run_path(str(ROOT / ".ci" / "constraints"))["installed"]()
-    assert constraints == [f"{name}=={version}" for name, version in installed.items()], "run `uv run .ci/constraints`"
+    assert constraints == [f"{name}=={version}" for name, version in installed.items()], (
+        "run `uv run .ci/constraints`"
+    )
 
 
 def test_a_copy_without_symbolic_links_says_so(tmp_path: Path) -> None:
-    """As git with `core.symlinks=false` and the zip files of forges lay it out: a link is a file with its target."""
+    """As git with `core.symlinks=false` and the zip files of forges lay it out: a link is a file with its
+    target.
+    """
     package = tmp_path / "src" / "gistpoint"
     shutil.copytree(ROOT / "src" / "gistpoint", package, ignore=shutil.ignore_patterns("__pycache__", *TOPS))
     for top in TOPS:
         (package / top).write_text(f"../../{top}")
     environment = {"PYTHONPATH": str(tmp_path / "src"), "PATH": os.defpath}
     for command in (["-c", "import gistpoint"], ["-m", "gistpoint", "--help"]):
-        done = subprocess.run([sys.executable, "-S", *command], env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-S", *command], env=environment, capture_output=True, text=True
+        )
         assert done.returncode == 1
         last = done.stderr.strip().splitlines()[-1]
         assert last.startswith("ImportError: gistpoint was unpacked without its symbolic links"), done.stderr
@@ -111,7 +117,9 @@ def _texts() -> list[tuple[str, str]]:
 def test_no_tracked_file_names_a_registry_or_a_place_of_one_machine() -> None:
     hosts = ["py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs"]
     places = re.compile(
-        "(?<![\\w./])/(?:" + "|".join(["work", "root", "home/[a-z]", "tmp/wt", "Users/[A-Za-z]"]) + ")(?:/|\\b)"
+        "(?<![\\w./])/(?:"
+        + "|".join(["work", "root", "home/[a-z]", "tmp/wt", "Users/[A-Za-z]"])
+        + ")(?:/|\\b)"
     )
     for path, text in _texts():
         for host in hosts:

@@ -11,8 +11,12 @@ MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {
     "core/attempts/events.py": "the closed set of events, a record each; confirmations made it longer",
     "core/attempts/state.py": "the one fold and the state that it makes; confirmations made it longer",
-    "sessions/runs/changes.py": "each kind of change of a file with how it is applied; named conditions made it longer",
-    "sessions/runs/document.py": "a run's index, its rows and what is asked of both; named conditions made it longer",
+    "sessions/runs/changes.py": (
+        "each kind of change of a file with how it is applied; named conditions made it longer"
+    ),
+    "sessions/runs/document.py": (
+        "a run's index, its rows and what is asked of both; named conditions made it longer"
+    ),
 }
 """Path to the reason why the module is longer."""
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "misc", "common", "stuff"}
@@ -21,7 +25,9 @@ DRAWING = {"Static", "Label"}
 
 
 def test_modules_are_short_or_say_why_not() -> None:
-    long = {p for p in source_files() if len((ROOT / p).read_text(encoding="utf-8").splitlines()) > MODULE_LINES}
+    long = {
+        p for p in source_files() if len((ROOT / p).read_text(encoding="utf-8").splitlines()) > MODULE_LINES
+    }
     assert long == set(LONG_MODULES)
     assert all(LONG_MODULES.values())
 
@@ -43,11 +49,14 @@ def _harmless(values: list[ast.expr]) -> bool:
 
 
 def _drawn(call: ast.Call) -> list[ast.expr]:
-    return call.args[:1] + [k.value for k in call.keywords if k.arg in ("content", "label", "message", "title")]
+    return call.args[:1] + [
+        k.value for k in call.keywords if k.arg in ("content", "label", "message", "title")
+    ]
 
 
 def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone() -> None:
-    """`Static` and `Label` parse markup: outside of one module they are given texts written in the source, or nothing.
+    """`Static` and `Label` parse markup: outside of one module they are given texts written in the source, or
+    nothing.
 
     Then whatever has an `update` is one of the safe widgets.
     """
@@ -64,7 +73,11 @@ def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone() -> None:
             if isinstance(node, ast.Attribute) and (node.attr == "from_markup" or node.attr in DRAWING):
                 found.append(f"{path}:{node.lineno}: {node.attr}")
         for call in calls:
-            notes = isinstance(call.func, ast.Attribute) and call.func.attr == "notify" and not _harmless(_drawn(call))
+            notes = (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "notify"
+                and not _harmless(_drawn(call))
+            )
             if notes and ast.unparse(call.func).split(".")[-2] not in ("app", "super()"):
                 found.append(f"{path}:{call.lineno}: notify, which parses markup except as the app's own")
     assert found == []
@@ -81,8 +94,14 @@ APPENDING = {
 def _appends(call: ast.Call) -> bool:
     """Whether a call opens a file in order to append to it."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    modes = [part.value for part in [*call.args, *(k.value for k in call.keywords)] if isinstance(part, ast.Constant)]
-    return name in {"open", "fdopen"} and any(isinstance(m, str) and set("a") <= set(m) <= set("ab+t") for m in modes)
+    modes = [
+        part.value
+        for part in [*call.args, *(k.value for k in call.keywords)]
+        if isinstance(part, ast.Constant)
+    ]
+    return name in {"open", "fdopen"} and any(
+        isinstance(m, str) and set("a") <= set(m) <= set("ab+t") for m in modes
+    )
 
 
 def test_one_module_locks_files_and_one_log_appends_to_them() -> None:

@@ -1,6 +1,8 @@
-"""Key to paint in the code view at 100,000 lines, beside an empty app; `python tests/benchmarks/code_view.py`.
+"""Key to paint in the code view at 100,000 lines, beside an empty app; `python
+tests/benchmarks/code_view.py`.
 
-Figures are milliseconds and their ratios in one run: the median of many keys, from the key until the screen is painted.
+Figures are milliseconds and their ratios in one run: the median of many keys, from the key until the screen
+is painted.
 """
 
 import asyncio
@@ -44,7 +46,9 @@ class Empty(Timed):
 
 
 class Plainly(Timed):
-    """Scrolls 1,000 lines without colour, numbers or cursor: what painting a whole screen costs Textual alone."""
+    """Scrolls 1,000 lines without colour, numbers or cursor: what painting a whole screen costs Textual
+    alone.
+    """
 
     def compose(self) -> ComposeResult:
         yield Log()
@@ -93,7 +97,9 @@ async def longest_block(during: asyncio.Task[None]) -> float:
 
 def source(lines: int) -> str:
     """Python code of so many lines."""
-    part = "def function(argument, other=None):\n    '''Say what.'''\n    return [x for x in argument if x]\n\n"
+    part = (
+        "def function(argument, other=None):\n    '''Say what.'''\n    return [x for x in argument if x]\n\n"
+    )
     return part * (lines // 4)
 
 
@@ -106,7 +112,8 @@ async def main() -> None:
     async with plainly.run_test(size=SIZE):
         paged = statistics.median([await key_to_paint(plainly, "pagedown") for _ in range(ROUNDS)])
     print(
-        f"a whole screen of Textual's Log, page down: {paged:.1f} ms = {paged / floor['pagedown']:.1f} x an empty app"
+        f"a whole screen of Textual's Log, page down: {paged:.1f} ms = {paged / floor['pagedown']:.1f} x an"
+        " empty app"
     )
     viewing = Viewing()
     async with viewing.run_test(size=SIZE):
@@ -128,7 +135,8 @@ async def main() -> None:
             print(f"          page down while colours are found: {statistics.median(while_coloured):.1f} ms")
             for key, took in (await keys(viewing)).items():
                 print(
-                    f"          {key:>8}: {took:6.2f} ms = {took / floor[key]:.2f} x an empty app ({floor[key]:.2f} ms)"
+                    f"          {key:>8}: {took:6.2f} ms = {took / floor[key]:.2f} x an empty app"
+                    f" ({floor[key]:.2f} ms)"
                 )
 
 

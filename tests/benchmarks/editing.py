@@ -2,8 +2,8 @@
 
 usage: python tests/benchmarks/editing.py [KEYS]
 
-The time is that from the key's arrival until the app has drawn what it does. Editors take turns, so that a busy
-machine disturbs all alike; what counts is the ratio to the empty editor of the same run.
+The time is that from the key's arrival until the app has drawn what it does. Editors take turns, so that a
+busy machine disturbs all alike; what counts is the ratio to the empty editor of the same run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Times pinning and building environments of real libraries, with uv's cache empty and full, and finding them again.
+"""Times pinning and building environments of real libraries, with uv's cache empty and full, and finding them
+again.
 
 usage: python tests/benchmarks/environments.py [NAME==VERSION[,EXTRA...]]...
 """
@@ -20,7 +21,13 @@ from gistpoint.sandbox.environments.sources import Fetcher
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 
-LIBRARIES = ("toolz==1.2.0", "boltons==26.2.0", "jinja2==3.1.6,trio", "click==8.5.1", "tabulate==0.10.0,wcwidth")
+LIBRARIES = (
+    "toolz==1.2.0",
+    "boltons==26.2.0",
+    "jinja2==3.1.6,trio",
+    "click==8.5.1",
+    "tabulate==0.10.0,wcwidth",
+)
 T = TypeVar("T")
 
 

@@ -1,8 +1,9 @@
-"""Time to the first failing test that matters, with those tests first and in the suite's own order, as a ratio.
+"""Time to the first failing test that matters, with those tests first and in the suite's own order, as a
+ratio.
 
-Per library: one function that tests of the middle of the suite enter is broken; both runs are full ones, only the order
-differs. The plain run is pytest itself, whose summary comes at its end. Sdists come from the package index.
-usage: python tests/benchmarks/feedback.py
+Per library: one function that tests of the middle of the suite enter is broken; both runs are full ones, only
+the order differs. The plain run is pytest itself, whose summary comes at its end. Sdists come from the
+package index. usage: python tests/benchmarks/feedback.py
 """
 
 from __future__ import annotations
@@ -39,7 +40,14 @@ class Case:
 
 CASES = (
     Case("boltons==25.0.0", ".", ("tests",), "boltons/urlutils.py", "parse_url", "return {}"),
-    Case("more-itertools==10.5.0", ".", ("tests",), "more_itertools/recipes.py", "triplewise", "return iter(())"),
+    Case(
+        "more-itertools==10.5.0",
+        ".",
+        ("tests",),
+        "more_itertools/recipes.py",
+        "triplewise",
+        "return iter(())",
+    ),
     Case("click==8.1.7", "src", ("tests",), "src/click/utils.py", "format_filename", 'return ""'),
 )
 
@@ -50,7 +58,11 @@ def first_failure(runner: SuiteRunner, request: RunRequest) -> tuple[float, floa
     seen: list[float] = []
 
     def look(progress: RunProgress) -> None:
-        if progress.latest is not None and progress.latest.outcome in (Outcome.FAILED, Outcome.ERROR) and not seen:
+        if (
+            progress.latest is not None
+            and progress.latest.outcome in (Outcome.FAILED, Outcome.ERROR)
+            and not seen
+        ):
             seen.append(time.perf_counter() - began)
 
     report = runner.run(request, run=RunContext(progress=look))
@@ -87,7 +99,10 @@ def main() -> None:
                 fast, _, _ = first_failure(runner, RunRequest(tree, pins, timeout_s=300, first=failing))
                 rows.append((slow, fast, _plain(base, tree, case)))
             slow, fast, whole = (sorted(column)[1] for column in zip(*rows, strict=True))
-            print(f"{case.sdist}\t{len(failing)}\t{slow:.2f}\t{fast:.2f}\t{whole:.2f}\t{fast / whole:.2f}", flush=True)
+            print(
+                f"{case.sdist}\t{len(failing)}\t{slow:.2f}\t{fast:.2f}\t{whole:.2f}\t{fast / whole:.2f}",
+                flush=True,
+            )
 
 
 def _plain(base: Path, tree: SourceTree, case: Case) -> float:
@@ -95,7 +110,17 @@ def _plain(base: Path, tree: SourceTree, case: Case) -> float:
 
     with tempfile.TemporaryDirectory(dir=base) as folder:
         lay_out(tree, Path(folder) / "tree")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *case.arguments, "-o", "addopts="]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *case.arguments,
+            "-o",
+            "addopts=",
+        ]
         environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(folder) / "tree" / case.root)}
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         began = time.perf_counter()

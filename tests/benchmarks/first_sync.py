@@ -2,9 +2,9 @@
 
 Usage: PYTHONPATH=src:tests uv run python tests/benchmarks/first_sync.py [TASKS ATTEMPTS [DELAY_MS]]
 
-A home with tasks and attempts in files alone is sent to an empty PostgreSQL through a proxy that delays each direction
-by 40 ms, fetched into an empty home, and sent again, when there is nothing to do. A round trip is counted whenever the
-client speaks after the server has.
+A home with tasks and attempts in files alone is sent to an empty PostgreSQL through a proxy that delays each
+direction by 40 ms, fetched into an empty home, and sent again, when there is nothing to do. A round trip is
+counted whenever the client speaks after the server has.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class SlowNetwork:
             self._passed(client, to_server, "client", turn), self._passed(server, to_client, "server", turn)
         )
 
-    async def _passed(self, source: asyncio.StreamReader, to: asyncio.StreamWriter, who: str, turn: list[str]) -> None:
+    async def _passed(
+        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, who: str, turn: list[str]
+    ) -> None:
         waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
         async def deliver() -> None:
@@ -92,7 +94,11 @@ def measure(root: Path, server: PostgresServer, tasks: int, attempts: int, delay
         make_schema(server)  # what was made has rows, too: this machine is the first
         print(f"{tasks} tasks, {attempts} attempts, {delay_ms:g} ms each way", flush=True)
         other = TeamMachine(root / "two", url)
-        homes = {"first sync": growth.machine, "nothing to do": growth.machine, "first sync of another": other}
+        homes = {
+            "first sync": growth.machine,
+            "nothing to do": growth.machine,
+            "first sync of another": other,
+        }
         for name, machine in homes.items():
             before = network.round_trips
             told = command(machine.root, "store", "sync")

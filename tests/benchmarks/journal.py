@@ -1,4 +1,5 @@
-"""What an event of an attempt costs beside the disk's own sync: appended to a journal, and as bare bytes, by turns.
+"""What an event of an attempt costs beside the disk's own sync: appended to a journal, and as bare bytes, by
+turns.
 
 Usage: PYTHONPATH=src:tests python tests/benchmarks/journal.py [EVENTS] [FOLDER]
 """

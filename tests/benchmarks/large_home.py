@@ -3,10 +3,10 @@
 usage: python tests/benchmarks/large_home.py make FOLDER [TASKS ATTEMPTS]
        python tests/benchmarks/large_home.py time LARGE SMALL [ROUNDS]
 
-FOLDER is what GISTPOINT_HOME names; `make` is repeatable: ids, times and results are counted up. In `time` each round
-opens both homes twice in processes of their own, without and then with what the first start kept; what counts is
-the ratio of both homes. Blocks of the event loop are given in time of the processor, which a busy machine does not
-lengthen.
+FOLDER is what GISTPOINT_HOME names; `make` is repeatable: ids, times and results are counted up. In `time`
+each round opens both homes twice in processes of their own, without and then with what the first start kept;
+what counts is the ratio of both homes. Blocks of the event loop are given in time of the processor, which a
+busy machine does not lengthen.
 """
 
 from __future__ import annotations
@@ -56,11 +56,15 @@ def locations_of(home: Path) -> Locations:
 # Making
 
 
-def acted(folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str) -> Path:
+def acted(
+    folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
+) -> Path:
     """Act one attempt of so many calls and edits, which ends with a submission unless `repair` is empty."""
     clock = FakeClock()
     writer = JournalWriter(folder / name, clock)
-    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1")
+    attempt = Attempt(
+        task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1"
+    )
     attempt.start(who, attempt_id=name)
     for number in range(calls):
         clock.advance(9_000)
@@ -79,8 +83,13 @@ def acted(folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, ed
 
 
 def patterns(folder: Path, task: Task) -> list[Path]:
-    """The attempts that all others repeat: of a person who solves it, is wrong, gives up, stops; and of a model."""
-    person, model = Enrolment(), Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1", "host": "here"})
+    """The attempts that all others repeat: of a person who solves it, is wrong, gives up, stops; and of a
+    model.
+    """
+    person, model = (
+        Enrolment(),
+        Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1", "host": "here"}),
+    )
     wrong = REPAIR.replace("100", "99")
     return [
         acted(folder, task, "solved", person, calls=9, edits=60, repair=REPAIR),
@@ -215,7 +224,9 @@ async def opened(home: Path) -> dict[str, float]:
         began = time.perf_counter()
         before = screen.rows
         screen.action_reload()
-        await met("again", lambda: screen.rows is not before and screen.rows is not None and screen.rows.complete)
+        await met(
+            "again", lambda: screen.rows is not before and screen.rows is not None and screen.rows.complete
+        )
     return found
 
 

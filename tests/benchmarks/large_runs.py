@@ -1,11 +1,13 @@
-"""Makes large recorded runs by repeating the steps of real ones, as mini-swe-agent and as SWE-agent write them.
+"""Makes large recorded runs by repeating the steps of real ones, as mini-swe-agent and as SWE-agent write
+them.
 
-usage: python tests/benchmarks/large_runs.py FOLDER --mini-run FILE.traj.json... --swe-run FILE.traj... [--only NAME...]
+usage: python tests/benchmarks/large_runs.py FOLDER --mini-run FILE.traj.json... --swe-run FILE.traj...
+[--only NAME...]
 
-Of the first run given: `small` is that run, `mid50` and `big210` are so many megabytes of its steps, and in `obs11` the
-first result is one text of 11 MB. `nine` is a folder with nine files of 222 MB, 2 GB in all, made in turns of all the
-runs given, with their steps in different orders; SWE-agent's stands beside it as `nine-swe`. A file that is there
-already is left as it is.
+Of the first run given: `small` is that run, `mid50` and `big210` are so many megabytes of its steps, and in
+`obs11` the first result is one text of 11 MB. `nine` is a folder with nine files of 222 MB, 2 GB in all, made
+in turns of all the runs given, with their steps in different orders; SWE-agent's stands beside it as
+`nine-swe`. A file that is there already is left as it is.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def _write(path: Path, parts: Iterator[str]) -> None:
 
 
 def _repeated(source: Path, megabytes: int, seed: int | None = None) -> Iterator[str]:
-    """Yield the text of the run with its steps repeated, with a seed in another order each time but the first.
+    """Yield the text of the run with its steps repeated, with a seed in another order each time but the
+    first.
 
     The first two messages of mini-swe-agent, the prompts, stand once.
     """
@@ -73,7 +76,9 @@ def _repeated(source: Path, megabytes: int, seed: int | None = None) -> Iterator
         run["instance_id"] = f"{source.name.split('.')[0]}-{seed + 1}"
     prompts = 2 if key == "messages" else 0
     items = [textwrap.indent(json.dumps(item, indent=2), "    ") for item in run[key]]
-    begins = [n for n, item in enumerate(run[key]) if n >= prompts and item.get("role", "assistant") == "assistant"]
+    begins = [
+        n for n, item in enumerate(run[key]) if n >= prompts and item.get("role", "assistant") == "assistant"
+    ]
     steps = [",\n".join(items[a:b]) for a, b in zip(begins, [*begins[1:], len(items)], strict=True)]
     run[key] = "HERE"
     before, after = json.dumps(run, indent=2).split('"HERE"')
@@ -91,7 +96,9 @@ def _repeated(source: Path, megabytes: int, seed: int | None = None) -> Iterator
 
 
 def _with_one_result(source: Path) -> Iterator[str]:
-    text = "\n".join(f"{number:6} of {_LINES} " + "the same line again and again " * 3 for number in range(_LINES))
+    text = "\n".join(
+        f"{number:6} of {_LINES} " + "the same line again and again " * 3 for number in range(_LINES)
+    )
     run = json.loads(source.read_text())
     if (key := _key(run)) == "trajectory":
         run[key][0]["observation"] = text

@@ -1,22 +1,24 @@
-"""Times review and search beside an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and ripgrep.
+"""Times review and search beside an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and
+ripgrep.
 
 usage: python tests/benchmarks/peers.py --mini-run FILE.traj.json... --swe-run FILE.traj...
            [--mini COMMAND] [--swe COMMAND] [--rg COMMAND] [--files FOLDER] [--rows NAME...] [--rounds N]
 
-COMMAND is what opens a file or folder given behind it; a program without one that can be started is "not there".
-Nothing is installed from here. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then
-`--mini "mini-extra inspect"`); SWE-agent is not: `uv pip install` a checkout of github.com/SWE-agent/SWE-agent into an
-environment of its own, then `--swe ".../bin/sweagent inspect"`; `--rg rg` is the default. The runs given, any recorded
-ones, are made larger by `large_runs.py`, once in each format: 5 GB in FOLDER, which is kept if it is named.
+COMMAND is what opens a file or folder given behind it; a program without one that can be started is "not
+there". Nothing is installed from here. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then
+`--mini "mini-extra inspect"`); SWE-agent is not: `uv pip install` a checkout of
+github.com/SWE-agent/SWE-agent into an environment of its own, then `--swe ".../bin/sweagent inspect"`; `--rg
+rg` is the default. The runs given, any recorded ones, are made larger by `large_runs.py`, once in each
+format: 5 GB in FOLDER, which is kept if it is named.
 
-In each round every program opens every row once, in turns. A figure is the median over the rounds; × is the median of
-the other program's figure by ours in the same round, and the least and greatest of these; above 1 ours is ahead. "first
-paint" is the first letter on the screen and "first step" the second line of the first step's text, both since the
-start; of a folder ours shows its list first, and Enter is pressed as soon as it has a row. "at the end" is also since
-the start: the last step is asked for as soon as the first one is shown, and is there when its number and the number of
-steps are. A step has settled with the last byte before 0.12 s of silence. The runs are looked through as whole
-commands; "beyond start" is what one takes more than on the small run, and "hits/s" the lines printed a second from the
-first one on.
+In each round every program opens every row once, in turns. A figure is the median over the rounds; × is the
+median of the other program's figure by ours in the same round, and the least and greatest of these; above 1
+ours is ahead. "first paint" is the first letter on the screen and "first step" the second line of the first
+step's text, both since the start; of a folder ours shows its list first, and Enter is pressed as soon as it
+has a row. "at the end" is also since the start: the last step is asked for as soon as the first one is shown,
+and is there when its number and the number of steps are. A step has settled with the last byte before 0.12 s
+of silence. The runs are looked through as whole commands; "beyond start" is what one takes more than on the
+small run, and "hits/s" the lines printed a second from the first one on.
 """
 
 from __future__ import annotations
@@ -52,7 +54,13 @@ QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 15.0, 90.0
 STEPS = {"obs11": 1}
 """How many steps are gone if not eight; an inspector takes ten seconds for a step with such a result."""
 NOWHERE = "qqzzqq"
-TITLES = {"small": "small", "mid50": "50 MB", "big210": "210 MB", "obs11": "a result of 11 MB", "nine": "2 GB in nine"}
+TITLES = {
+    "small": "small",
+    "mid50": "50 MB",
+    "big210": "210 MB",
+    "obs11": "a result of 11 MB",
+    "nine": "2 GB in nine",
+}
 EMPTY_APP = """
 from textual.app import App
 from textual.widgets import Footer, Header, Static
@@ -69,7 +77,9 @@ MISSING = math.inf
 
 @dataclass(frozen=True)
 class Viewer:
-    """How a program that shows runs is driven; `step` is the regex of a step's number and the number of steps."""
+    """How a program that shows runs is driven; `step` is the regex of a step's number and the number of
+    steps.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -167,7 +177,9 @@ def viewed(viewer: Viewer, path: Path, marker: str, steps: int, environment: dic
         def seen(text: str) -> bool:
             return marker in " ".join(text.split())
 
-        found["first paint"] = since(drawn, drawn.until(lambda text: re.search(r"[^\W\d_]{2}", text), OPENING_LIMIT_S))
+        found["first paint"] = since(
+            drawn, drawn.until(lambda text: re.search(r"[^\W\d_]{2}", text), OPENING_LIMIT_S)
+        )
         if path.is_dir() and viewer.list_row:
             drawn.until(re.compile(viewer.list_row).search)
             drawn.press("\r")
@@ -207,7 +219,9 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
     found: Figures = {"search MB": 0.0}
     for words in (NOWHERE, pattern):
         started, count, first = time.perf_counter(), 0, 0.0
-        with subprocess.Popen([*command, words, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0) as run:
+        with subprocess.Popen(
+            [*command, words, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0
+        ) as run:
             assert run.stdout
             while told := run.stdout.read(1 << 20):
                 first = first or time.perf_counter() - started
@@ -248,8 +262,12 @@ def first_text(path: Path) -> str:
 LINE = "  {:<14} {:>11} {:>16}  {}"
 
 
-def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[dict[str, Figures]] | None) -> None:
-    """Print a row of a format: each figure of ours, of the other program, and their ratio; `starts` are small runs."""
+def show(
+    format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[dict[str, Figures]] | None
+) -> None:
+    """Print a row of a format: each figure of ours, of the other program, and their ratio; `starts` are small
+    runs.
+    """
     place = format.files[row]
     size = sum(file.stat().st_size for file in ([place] if place.is_file() else place.iterdir()))
     print(f"\n{TITLES[row]}, {format.name} ({size / 1e6:.1f} MB)")
@@ -258,11 +276,17 @@ def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: lis
         compare(name, "ours", "peer", rounds)
     paints = [(found["ours"]["first paint"], found["empty"]["first paint"]) for found in rounds]
     empty = statistics.median(paint for _, paint in paints)
-    print(f"  first paint is {spread([ours / paint for ours, paint in paints])} x an empty app's, {empty:.2f} s")
+    print(
+        f"  first paint is {spread([ours / paint for ours, paint in paints])} x an empty app's, {empty:.2f} s"
+    )
     print(LINE.format("", "gistpoint", "ripgrep", ""))
     for name in rounds[0]["search"]:
         compare(name, "search", "rg", rounds)
-    pairs = [(one, start["search"]["no hit"]) for one, start in zip(rounds, starts or [], strict=False) if "rg" in one]
+    pairs = [
+        (one, start["search"]["no hit"])
+        for one, start in zip(rounds, starts or [], strict=False)
+        if "rg" in one
+    ]
     if beyond := [(one["search"]["no hit"] - start) / one["rg"]["no hit"] for one, start in pairs]:
         print(f"  no hit, beyond start: {spread(beyond)} x ripgrep's time", flush=True)
 
@@ -306,7 +330,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         places = {f"XDG_{kind}_HOME": folder for kind in ("DATA", "CONFIG", "STATE", "CACHE")}
-        environment = {**os.environ, **places, "GISTPOINT_HOME": f"{folder}/home", "TEXTUAL_ANIMATIONS": "none"}
+        environment = {
+            **os.environ,
+            **places,
+            "GISTPOINT_HOME": f"{folder}/home",
+            "TEXTUAL_ANIMATIONS": "none",
+        }
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
         formats: list[Format] = []
         for name, sources, peer in (
@@ -320,7 +349,11 @@ def main() -> None:
         measured: dict[tuple[str, str], list[dict[str, Figures]]] = {}
         for number in range(options.rounds):
             for format, row in cases:
-                print(f"\rround {number + 1} of {options.rounds}: {format.name}, {row}\x1b[K", end="", file=sys.stderr)
+                print(
+                    f"\rround {number + 1} of {options.rounds}: {format.name}, {row}\x1b[K",
+                    end="",
+                    file=sys.stderr,
+                )
                 found = measure(format, row, options, environment)
                 measured.setdefault((format.name, row), []).append(found)
         print("\r\x1b[K", end="", file=sys.stderr)
@@ -330,7 +363,9 @@ def main() -> None:
         show(format, row, measured[format.name, row], starts)
 
 
-def measure(format: Format, row: str, options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Figures]:
+def measure(
+    format: Format, row: str, options: argparse.Namespace, environment: dict[str, str]
+) -> dict[str, Figures]:
     """Return the figures of one round of a row by program."""
     path, steps = format.files[row], STEPS.get(row, 8)
     task = r"\d+ of \d+ runs|run\d\S*\.traj"

@@ -1,9 +1,11 @@
-"""Times the list of runs: first rows after the first paint, the complete list, and the longest time without the keys.
+"""Times the list of runs: first rows after the first paint, the complete list, and the longest time without
+the keys.
 
 Usage: python tests/benchmarks/run_list.py FOLDER [--rounds N] [--against TREE]
 
-FOLDER holds the runs, such as those that `tests/studies/experiment.py FOLDER --runs 500 --only-make` writes. With
-`--against` another tree of this repository is measured in turns with this one, and ratios of the two are printed.
+FOLDER holds the runs, such as those that `tests/studies/experiment.py FOLDER --runs 500 --only-make` writes.
+With `--against` another tree of this repository is measured in turns with this one, and ratios of the two are
+printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Times starting a trivial command and running a whole suite on each backend beside plain processes; prints ratios.
+"""Times starting a trivial command and running a whole suite on each backend beside plain processes; prints
+ratios.
 
 usage: python tests/benchmarks/sandbox_runs.py [--backends bwrap,docker] [FOLDER [PYTEST_ARGUMENT]...]
 Without a folder: the demo's library. A folder's requirements are resolved by uv, from its index or cache.
@@ -52,7 +53,9 @@ def pins_of(folder: Path, arguments: tuple[str, ...], store: EnvironmentStore) -
     """Return pins with pytest alone for a project without requirements, else what uv resolves."""
     project = read_project(folder)
     if folder == DEMO or (project.requirements == () and not project.test_requirements):
-        return EnvironmentPins(import_roots=project.import_roots, pytest_args=arguments, metadata=project.metadata())
+        return EnvironmentPins(
+            import_roots=project.import_roots, pytest_args=arguments, metadata=project.metadata()
+        )
     resolver = UvResolver(store, choose(None, consented=False))
     return resolver.resolve(folder, extra_requirements=(), exclude_newer=None, pytest_args=arguments)
 
@@ -60,7 +63,17 @@ def pins_of(folder: Path, arguments: tuple[str, ...], store: EnvironmentStore) -
 def plain_pytest(folder: Path, pins: EnvironmentPins, python: Path) -> Callable[[], object]:
     """Return what runs the suite with nothing of gistpoint around it."""
     roots = os.pathsep.join(str(folder / root) for root in pins.import_roots)
-    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *pins.pytest_args]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        *pins.pytest_args,
+    ]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": roots, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     return lambda: subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
@@ -100,11 +113,13 @@ def main(names: list[str], folder: Path, arguments: tuple[str, ...]) -> int:
             passed[name] = report.passed
             settle(backend)
             whole = median_ms(
-                lambda runner=runner, request=request: runner.run(request), lambda backend=backend: settle(backend)
+                lambda runner=runner, request=request: runner.run(request),
+                lambda backend=backend: settle(backend),
             )
             print(
-                f"  {name}: trivial command {start:.0f} ms ({start / bare:.1f} x), suite {whole:.0f} ms "
-                f"({whole / suite:.2f} x, {whole - suite:+.0f} ms), {report.status}, {len(report.passed)} passed"
+                f"  {name}: trivial command {start:.0f} ms ({start / bare:.1f} x), suite {whole:.0f} ms"
+                f" ({whole / suite:.2f} x, {whole - suite:+.0f} ms), {report.status}, {len(report.passed)}"
+                " passed"
             )
             if isinstance(backend, DockerBackend):
                 backend.close()

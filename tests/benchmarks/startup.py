@@ -1,6 +1,7 @@
 """Times the program from its start to its first text, beside an empty Textual app and a bare interpreter.
 
-Of an attempt and of a run the frame is drawn at once. The brief comes with the clock, once the isolation was probed.
+Of an attempt and of a run the frame is drawn at once. The brief comes with the clock, once the isolation was
+probed.
 
 usage: python tests/benchmarks/startup.py [RUNS]
 """
@@ -59,7 +60,11 @@ def main(runs: int) -> None:
                 seconds(lambda: subprocess.run(bare, env=environment, check=True))
             )
             rows.setdefault("gistpoint --help", []).append(
-                seconds(lambda: subprocess.run([*program, "--help"], env=environment, capture_output=True, check=True))
+                seconds(
+                    lambda: subprocess.run(
+                        [*program, "--help"], env=environment, capture_output=True, check=True
+                    )
+                )
             )
             rows.setdefault("empty Textual app", []).append(
                 first_text([sys.executable, "-c", EMPTY_APP], "first text", environment)
@@ -73,7 +78,8 @@ def main(runs: int) -> None:
         for name, times in rows.items():
             ratio = statistics.median(a / b for a, b in zip(times, empty, strict=True))
             print(
-                f"{name:20} median {statistics.median(times):.3f} s, least {min(times):.3f} s, {ratio:.2f} x empty app"
+                f"{name:20} median {statistics.median(times):.3f} s, least {min(times):.3f} s, {ratio:.2f} x"
+                " empty app"
             )
 
 

@@ -49,19 +49,23 @@ def main(folder: Path) -> None:
             command = ["rg", "-n", "-C2", "--sort", "path", "-g", "*.py", "-e", pattern, str(folder)]
             ours, theirs = [], []
             for _ in range(RUNS):
-                theirs.append(milliseconds(lambda c=command: subprocess.run(c, capture_output=True, check=False)))
+                theirs.append(
+                    milliseconds(lambda c=command: subprocess.run(c, capture_output=True, check=False))
+                )
                 ours.append(milliseconds(lambda p=pattern: search.bind({"pattern": p}).answer(context)))
             ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
             print(
-                f"search {pattern!r:40} {statistics.median(ours):7.1f} ms, ripgrep {statistics.median(theirs):7.1f} ms,"
-                f" ratio {ratio:.2f}"
+                f"search {pattern!r:40} {statistics.median(ours):7.1f} ms, ripgrep"
+                f" {statistics.median(theirs):7.1f} ms, ratio {ratio:.2f}"
             )
         files = list(tree.files(".py"))
         for tool_name in ("list_directory", "read_file", "list_file_functions", "read_function"):
             tool = named(REPAIR_TOOLS[Mode.DISCOVERY], tool_name)
             times = []
             for path in files:
-                arguments = {"list_directory": {"path": path.rpartition("/")[0]}}.get(tool_name, {"file_path": path})
+                arguments = {"list_directory": {"path": path.rpartition("/")[0]}}.get(
+                    tool_name, {"file_path": path}
+                )
                 if tool_name == "read_function":
                     arguments["function_name"] = "nothing"
                 times.append(milliseconds(lambda t=tool, a=arguments: t.bind(a).answer(context)))

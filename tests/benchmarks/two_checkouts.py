@@ -2,8 +2,8 @@
 
 usage: python tests/benchmarks/two_checkouts.py BEFORE AFTER [ROUNDS] [RUN]
 
-Both are folders with a `.venv`. RUN is a large recorded run; without it the demo's is opened. The interval is that of
-the mean of the logarithms of the ratios, by Student's t, with a confidence of 95 %.
+Both are folders with a `.venv`. RUN is a large recorded run; without it the demo's is opened. The interval is
+that of the mean of the logarithms of the ratios, by Student's t, with a confidence of 95 %.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Checkout:
         return done.stdout
 
     def lines(self, typed: str, role: str = "qa") -> None:
-        self.call("--sandbox", "plain", "solve", self.task, "--new", "--role", role, "--lines", stdin=f"{typed}\n")
+        self.call(
+            "--sandbox", "plain", "solve", self.task, "--new", "--role", role, "--lines", stdin=f"{typed}\n"
+        )
 
     def shown(self, words: list[str], pattern: str, *keys: tuple[str, str]) -> float:
         """Return the seconds until the screen shows the pattern, or with keys those from the last key on."""
@@ -156,8 +158,8 @@ def main() -> None:
             ratio, low, high = interval([b / a for a, b in zip(before, after, strict=True)])
             slower = "  SLOWER" if low > 1.1 else ""
             print(
-                f"{deed:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s, "
-                f"ratio {ratio:.3f} ({low:.3f} to {high:.3f}){slower}",
+                f"{deed:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s,"
+                f" ratio {ratio:.3f} ({low:.3f} to {high:.3f}){slower}",
                 flush=True,
             )
 

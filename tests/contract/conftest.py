@@ -32,7 +32,9 @@ SAME_LAUNCHER = {
     "test_outcomes.py",
     "test_protection.py",
 }
-"""Files in which Landlock's tests show what `plain` does: the same launcher, which only confines itself first."""
+"""Files in which Landlock's tests show what `plain` does: the same launcher, which only confines itself
+first.
+"""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,7 +44,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {
         item
         for item in items
-        if item.path.name in SAME_LAUNCHER and item.path.parent.name == "contract" and _backend_of(item) == "plain"
+        if item.path.name in SAME_LAUNCHER
+        and item.path.parent.name == "contract"
+        and _backend_of(item) == "plain"
     }
     if left_out:
         config.hook.pytest_deselected(items=left_out)

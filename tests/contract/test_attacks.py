@@ -1,4 +1,6 @@
-"""Every attack of the list comes to what the table says, on each backend; and each is seen to succeed somewhere."""
+"""Every attack of the list comes to what the table says, on each backend; and each is seen to succeed
+somewhere.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_one_that_is_not_stopped_is_marked(attack, backend, stage, environments)
 
 
 def bare(attack: Attack, stage: Stage, seconds: float, **more: object) -> tuple[bytes, int | None]:
-    """Run an attack without any limit; return what it wrote to the pipe, and its exit status, None if it ran on."""
+    """Run an attack without any limit; return what it wrote to the pipe, and its exit status, None if it ran
+    on.
+    """
     reading, writing = os.pipe()
     given = {"results": writing, "token": stage.token, **attack.given, **more}
     code = source_of(attack)
@@ -157,15 +161,29 @@ def pytest_configure(config):
 
 @pytest.mark.parametrize("attack", CAUGHT, ids=lambda attack: attack.name)
 def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, environments):
-    """One that believes the exit status, the report file, a plugin's records, or a pipe that tells of no failure."""
+    """One that believes the exit status, the report file, a plugin's records, or a pipe that tells of no
+    failure.
+    """
     repository = tmp_path / "repository"
     repository.mkdir()
     for path, text in suite_files(attack).items():
         (repository / path).write_text(text)
     (repository / "naive.py").write_text(NAIVE_REPORTER)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "naive", "--junitxml=report.xml"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "naive",
+        "--junitxml=report.xml",
+    ]
     environment = {"PATH": os.defpath, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(repository)}
-    ran = subprocess.run(command, cwd=repository, env=environment, capture_output=True, timeout=300, check=False)
+    ran = subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, timeout=300, check=False
+    )
     overheard = Overheard()
     write_tree(repository, tmp_path / "tree.tar")
     request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=300)
@@ -195,7 +213,9 @@ def test_a(x):
     print("\\x1b[31mred")
     assert 0, "\\x1b[2Jgone\\u202e"
 """
-    report = run({"test_a.py": test, "conftest.py": "def pytest_make_parametrize_id(val): return 'a\\x1b[2J'\n"})
+    report = run(
+        {"test_a.py": test, "conftest.py": "def pytest_make_parametrize_id(val): return 'a\\x1b[2J'\n"}
+    )
     texts = [*report.results, *(result.message for result in report.results.values()), report.output]
     assert any("\x1b" in text for text in texts)
     for text in texts:
@@ -218,7 +238,11 @@ def test_links_and_devices_of_a_tree_do_not_lead_out(run, make_tree, tmp_path, b
             member = tarfile.TarInfo(name)
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text.encode()))
-        for name, target in (("absolute", str(secret)), ("up", "../../../../etc/passwd"), ("twice", "up/../secret")):
+        for name, target in (
+            ("absolute", str(secret)),
+            ("up", "../../../../etc/passwd"),
+            ("twice", "up/../secret"),
+        ):
             member = tarfile.TarInfo(name)
             member.type, member.linkname = tarfile.SYMTYPE, target
             tar.addfile(member)

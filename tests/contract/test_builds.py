@@ -127,7 +127,9 @@ def test_the_metadata_of_a_repository(backend, store, shelf, curious, reached, t
 def test_a_dependency_without_a_wheel(backend, store, shelf, curious, reached, tmp_path):
     shelf.wheel("needed", "2.5")
     sdist = shelf.sdist("wheelless", "1.5", built_by_itself("wheelless", "1.5", needs=("needed",), **curious))
-    folder = written(tmp_path / "repository", {"pyproject.toml": '[project]\nname = "thing"\nversion = "1"\n'})
+    folder = written(
+        tmp_path / "repository", {"pyproject.toml": '[project]\nname = "thing"\nversion = "1"\n'}
+    )
     pins = resolved(store, backend, folder, "wheelless")
     assert names_of(pins.lock) == {"wheelless", "needed", *reached}
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()

@@ -1,4 +1,6 @@
-"""Recorded maps and decided candidates, on each backend: with the verdicts of whole runs, whatever the code does."""
+"""Recorded maps and decided candidates, on each backend: with the verdicts of whole runs, whatever the code
+does.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ class Suite:
         self.prober = self.make_prober()
 
     def make_prober(self) -> SuiteProber:
-        return SuiteProber(self.backend, self.environments, self.tree, PINS, self.map, self.passed, seconds=1.0)
+        return SuiteProber(
+            self.backend, self.environments, self.tree, PINS, self.map, self.passed, seconds=1.0
+        )
 
     def target(self, qualname: str, old: str, new: str) -> Target:
         original = index_source("mod.py", LIBRARY.encode()).get(qualname).dedented
@@ -171,7 +175,10 @@ def suites() -> Iterator[dict[str, Suite]]:
 
 @pytest.fixture
 def suite(
-    suites: dict[str, Suite], backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory
+    suites: dict[str, Suite],
+    backend: Backend,
+    environments: EnvironmentStore,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Suite:
     if backend.name not in suites:
         from gistpoint.core.trees import write_tree
@@ -194,7 +201,11 @@ def test_the_map_knows_who_enters_what(suite: Suite) -> None:
     assert set(found.tests) == suite.passed
     assert names(found, "cached") == {"cached", "cached_again"}
     assert names(found, "fixture_value") == {"shared", "shared_again"}
-    assert names(found, "end_of_fixture") == {"shared", "shared_again", "nothing"}  # it ends behind the last test
+    assert names(found, "end_of_fixture") == {
+        "shared",
+        "shared_again",
+        "nothing",
+    }  # it ends behind the last test
     assert names(found, "in_thread") == {"thread"}
     assert names(found, "in_process") == {"process", "fork"}
     assert names(found, "outer") == names(found, "outer.<locals>.inner") == {"outer"}
@@ -240,7 +251,9 @@ CASES = [
 
 @on_one_backend
 @pytest.mark.parametrize(("qualname", "old", "new", "how"), CASES, ids=[f"{c[0]}: {c[2]}" for c in CASES])
-def test_verdicts_are_those_of_the_whole_suite(suite: Suite, qualname: str, old: str, new: str, how: str) -> None:
+def test_verdicts_are_those_of_the_whole_suite(
+    suite: Suite, qualname: str, old: str, new: str, how: str
+) -> None:
     target = suite.target(qualname, old, new)
     report = suite.prober.decide((target,))
     assert (report.status, report.how) == (RunStatus.FINISHED, how), report.reason
@@ -271,9 +284,12 @@ def test_a_candidate_leaves_no_trace_for_the_next(suite: Suite) -> None:
     process = ("tests/test_a.py::test_process", "tests/test_a.py::test_hidden_process")
     broken = suite.prober.decide((suite.target("in_process", "7", "6"),), process)
     assert set(broken.failed) == set(process)
-    writes = "import os; [open(os.path.join(p, 'left'), 'w') for p in ('.', '~', os.environ['TMPDIR'])]; return 1"
+    writes = (
+        "import os; [open(os.path.join(p, 'left'), 'w') for p in ('.', '~', os.environ['TMPDIR'])]; return 1"
+    )
     looks = (
-        "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~', os.environ['TMPDIR']))"
+        "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~',"
+        " os.environ['TMPDIR']))"
     )
     for body in (writes.replace("'~'", "os.environ['HOME']"), looks.replace("'~'", "os.environ['HOME']")):
         report = suite.prober.decide((suite.target("starts", "return 1", body),))
@@ -285,7 +301,11 @@ def test_what_a_failure_tells(suite: Suite) -> None:
     wrong = suite.prober.decide((suite.target("plain", "x + 1", "x"),), ("tests/test_a.py::test_plain",))
     fresh = suite.prober.decide((suite.target("at_import", "5", "1 / 0"),), ("tests/test_a.py::test_five",))
     [failure], [other] = broken.failed.values(), wrong.failed.values()
-    assert (failure.error_type, failure.assertion, failure.through_target) == ("ZeroDivisionError", False, True)
+    assert (failure.error_type, failure.assertion, failure.through_target) == (
+        "ZeroDivisionError",
+        False,
+        True,
+    )
     assert failure.message.startswith("mod.py:")
     assert (other.error_type, other.assertion, other.through_target) == ("AssertionError", True, False)
     assert "gistpoint-" not in failure.message + other.message
@@ -332,7 +352,10 @@ WRITES = """import os
 @pytest.mark.parametrize("record", ['"test"', '"other"', "7"])
 def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: Suite, record: str) -> None:
     report = suite.prober.decide((suite.target("leaves", "return 1", WRITES.format(record=record)),))
-    assert (report.status, "The warm process is gone" in report.reason) == (RunStatus.CRASHED, True), report.reason
+    assert (report.status, "The warm process is gone" in report.reason) == (
+        RunStatus.CRASHED,
+        True,
+    ), report.reason
     after = suite.prober.decide((suite.target("plain", "x + 1", "x"),))
     assert (after.status, after.how, len(after.failed)) == (RunStatus.FINISHED, "warm", 5)
 
@@ -394,7 +417,10 @@ def test_a_recording_that_breaks_off_is_no_map(
 
     with pytest.raises(CancelledError):
         mapper.record(
-            make_tree({"test_a.py": text.replace("os._exit(0)", "pass")}), PINS, (), run=RunContext(_cancelled())
+            make_tree({"test_a.py": text.replace("os._exit(0)", "pass")}),
+            PINS,
+            (),
+            run=RunContext(_cancelled()),
         )
     with pytest.raises((CancelledError, RecordingError)):
         mapper.record(tree, PINS, {"test_a.py::test_a", "test_a.py::test_b"}, run=RunContext(cancel, stop))

@@ -1,4 +1,6 @@
-"""Runs in a row, one of them stopped, leave nothing behind; tests/studies/sandbox_cycles.py does the same at length."""
+"""Runs in a row, one of them stopped, leave nothing behind; tests/studies/sandbox_cycles.py does the same at
+length.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Repairs beside their originals: what is equivalent stays so, and what differs is found with a small example."""
+"""Repairs beside their originals: what is equivalent stays so, and what differs is found with a small
+example.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def test_outer(): assert mod.outer(1) == 2
 FILES = {"mod.py": LIBRARY, "tests/test_a.py": TESTS}
 Compare = Callable[[Mapping[str, str]], EquivalenceReport]
 SAME = {
-    "head": "def head(items, n=1, *_, fill=None, **__):\n    return [*items[:n], *[fill] * (n - len(items[:n]))]",
+    "head": (
+        "def head(items, n=1, *_, fill=None, **__):\n    return [*items[:n], *[fill] * (n - len(items[:n]))]"
+    ),
     "sorts": "def sorts(items):\n    items[:] = sorted(items)",
     "evens": "def evens(limit):\n    yield from range(0, limit, 2)",
     "Box.area": "@property\ndef area(self):\n    return self.size ** 2",
@@ -130,7 +134,13 @@ def test_another_way_to_do_the_same_is_equivalent(compare: Compare) -> None:
 @pytest.mark.parametrize(
     ("qualname", "code", "call", "original", "repair"),
     [
-        ("clamp", "def clamp(value, low, high):\n    return max(0, min(value, 10))", "clamp(0, 1, 0)", "1", "0"),
+        (
+            "clamp",
+            "def clamp(value, low, high):\n    return max(0, min(value, 10))",
+            "clamp(0, 1, 0)",
+            "1",
+            "0",
+        ),
         (
             "sorts",
             "def sorts(items):\n    return items.sort() if len(items) > 2 else None",
@@ -138,7 +148,13 @@ def test_another_way_to_do_the_same_is_equivalent(compare: Compare) -> None:
             "None, and leaves [[0, 1]]",
             "None, and leaves [[1, 0]]",
         ),
-        ("evens", "def evens(limit):\n    return iter([0, 2, 4][:limit])", "evens(2)", "<yields 0>", "<yields 0, 2>"),
+        (
+            "evens",
+            "def evens(limit):\n    return iter([0, 2, 4][:limit])",
+            "evens(2)",
+            "<yields 0>",
+            "<yields 0, 2>",
+        ),
     ],
 )
 def test_a_repair_that_passes_its_tests_and_is_wrong_is_found(

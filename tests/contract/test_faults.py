@@ -1,4 +1,5 @@
-"""What becomes of a submission if the harness does not begin, or if the submission ends its own run, on each backend.
+"""What becomes of a submission if the harness does not begin, or if the submission ends its own run, on each
+backend.
 
 `docs/guide/what-is-believed.md` has this as a table.
 """
@@ -182,7 +183,9 @@ def test_few_open_files_suffice(case: Case, most: int) -> None:
     assert case.last == (RunStatus.FINISHED, 1.0, 3), text
 
 
-def test_a_disk_that_is_full_before_the_run_costs_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_before_the_run_costs_nothing(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -195,7 +198,9 @@ def test_a_disk_that_is_full_before_the_run_costs_nothing(case: Case, monkeypatc
 def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> None:
     if case.backend.name in ("landlock", "plain"):
         return  # they have no workspace of their own
-    case.backend.fault = lambda command: replace(command, writable=None, limits=replace(command.limits, workspace=4096))
+    case.backend.fault = lambda command: replace(
+        command, writable=None, limits=replace(command.limits, workspace=4096)
+    )
     case.submit()
     assert case.last == (RunStatus.HARNESS_FAILED, None, 4)
 
@@ -206,7 +211,11 @@ def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
     attempt = case.begin(BubblewrapBackend("/nowhere/bwrap"))
     text = attempt.call("submit_attempt", {"func_code": REPAIR}).text
     made = attempt.state.submissions[-1]
-    assert (made.status, made.score, attempt.state.remaining.submissions) == (RunStatus.HARNESS_FAILED, None, 4)
+    assert (made.status, made.score, attempt.state.remaining.submissions) == (
+        RunStatus.HARNESS_FAILED,
+        None,
+        4,
+    )
     assert "given back" in text
 
 
@@ -247,14 +256,22 @@ SUBMISSIONS = {
     "aborts": "def total(values):\n    import os\n    os.abort()\n",
     "ends its group": "def total(values):\n    import os\n    os.killpg(0, 9)\n",
     "kills its parent": "def total(values):\n    import os\n    os.kill(os.getppid(), 9)\n    os._exit(1)\n",
-    "closes all descriptors": "def total(values):\n    import os\n    os.closerange(0, 1024)\n    return sum(values)\n",
+    "closes all descriptors": (
+        "def total(values):\n    import os\n    os.closerange(0, 1024)\n    return sum(values)\n"
+    ),
     "exits by an exception": "def total(values):\n    raise SystemExit(0)\n",
     "executes another program": "def total(values):\n    import os\n    os.execv('/bin/true', ['true'])\n",
-    "takes all memory": "def total(values):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 26))\n",
-    "overflows the stack": "def total(values):\n    import sys\n    sys.setrecursionlimit(1 << 30)\n"
-    "    f = lambda x: f((x,)) + f(x)\n    return f(1)\n",
-    "removes the environment's files": "def total(values):\n    import os, shutil, pytest\n"
-    "    shutil.rmtree(os.environ['HOME'], ignore_errors=True)\n    os._exit(1)\n",
+    "takes all memory": (
+        "def total(values):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 26))\n"
+    ),
+    "overflows the stack": (
+        "def total(values):\n    import sys\n    sys.setrecursionlimit(1 << 30)\n"
+        "    f = lambda x: f((x,)) + f(x)\n    return f(1)\n"
+    ),
+    "removes the environment's files": (
+        "def total(values):\n    import os, shutil, pytest\n"
+        "    shutil.rmtree(os.environ['HOME'], ignore_errors=True)\n    os._exit(1)\n"
+    ),
 }
 
 

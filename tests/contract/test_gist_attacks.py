@@ -73,7 +73,11 @@ FILES = {
     "tests/test_shapes.py": TEST,
     "tests/test_named.py": NAMED,
 }
-HONEST = "import pytest\n\n" + SHAPES + TEST.replace("import pytest\n\nfrom pkg.shapes import BadShape, area\n", "")
+HONEST = (
+    "import pytest\n\n"
+    + SHAPES
+    + TEST.replace("import pytest\n\nfrom pkg.shapes import BadShape, area\n", "")
+)
 WRONG = HONEST.replace("return side * side", "return 0")
 STUB = TEST.replace("from pkg.shapes import BadShape, area\n", "")
 OUTPUT = "print('area of 2')\n"
@@ -95,7 +99,9 @@ class Attack:
     mocked: bool = False
     status: RunStatus = RunStatus.FINISHED
     outside: bool = False
-    """It reaches for the disk, the network, other processes or the end of its own: each backend is to meet it."""
+    """It reaches for the disk, the network, other processes or the end of its own: each backend is to meet
+    it.
+    """
 
     @property
     def fidelity(self) -> int:
@@ -234,7 +240,9 @@ _judges: dict[tuple[str, str], GistJudge] = {}
 
 
 @pytest.fixture
-def judge(backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def judge(
+    backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory
+) -> Prepared:
     def prepared(command: str) -> GistJudge:
         key = backend.name, command
         if key not in _judges:
@@ -269,7 +277,9 @@ def attacks(outside: bool) -> pytest.MarkDecorator:
 
 
 @attacks(outside=True)
-def test_a_gist_that_reaches_out_of_its_process_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
+def test_a_gist_that_reaches_out_of_its_process_scores_what_it_is_worth(
+    attack: Attack, judge: Prepared
+) -> None:
     check_what_it_is_worth(attack, judge)
 
 
@@ -369,7 +379,9 @@ FAKES = {
 
 @on_one_backend
 @pytest.mark.parametrize(("gist", "mocked"), sampled(FAKES.values(), 5), ids=sampled(FAKES, 5))
-def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, mocked: str, judge: Prepared) -> None:
+def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(
+    gist: str, mocked: str, judge: Prepared
+) -> None:
     prepared = judge("pytest tests/test_named.py::test_named")
     score = prepared.judge("import pytest\n" + gist + OWN_TEST, thorough=False).score
     assert (score.execution_fidelity, score.flags.mocked) == (1, mocked), score.error
@@ -378,7 +390,9 @@ def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, 
 @on_one_backend
 def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
     chameleon = "class Any(int):\n    def __eq__(self, other):\n        return True\n"
-    gist = HONEST.replace("return side * side", "return Any()").replace("def area", chameleon + "\n\ndef area")
+    gist = HONEST.replace("return side * side", "return Any()").replace(
+        "def area", chameleon + "\n\ndef area"
+    )
     score = judge(TESTED).judge(gist, thorough=False).score
     assert (score.execution_fidelity, score.flags.mocked, score.flags.equal_to_all) == (1, "", "Any.__eq__")
     honest = gist.replace("return True", "return int(self) == other").replace("Any()", "Any(side * side)")
@@ -415,7 +429,9 @@ def idle(side): other = side + 1; return side
 
 
 @on_one_backend
-def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(judge: Prepared) -> None:
+def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(
+    judge: Prepared,
+) -> None:
     prepared = judge(TESTED)
     spread, folded = (prepared.judge(gist).score for gist in (SPREAD, FOLDED))
     assert spread.execution_fidelity == folded.execution_fidelity == 1
@@ -555,7 +571,7 @@ HEAD = "import pytest\n\n" + ERROR
 def answering(made: str, value: str = "A()") -> str:
     """A gist whose function prints what is expected and answers with an object."""
     function = (
-        f"def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
+        "def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
         f"    return {value}\n\n\n"
     )
     return HEAD + made + "\n\n\n" + function + STUB
@@ -705,7 +721,9 @@ REPLACED = {
     ),
     "by setattr": (f"import math\nsetattr(math, 'is' + 'close', {YES})\n", "math.isclose"),
     "while the test runs": (
-        LIBRARY_GIST.replace("    print(", f"    setattr(__import__('math'), 'is' + 'close', {YES})\n    print("),
+        LIBRARY_GIST.replace(
+            "    print(", f"    setattr(__import__('math'), 'is' + 'close', {YES})\n    print("
+        ),
         "math.isclose",
     ),
     "a builtin's name": ("def len(of): return 1\n", "len"),
@@ -1055,11 +1073,17 @@ Line = tuple[str, str]
 def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, ast.stmt | ast.expr]]:
     """Yield every statement's header with its block, and every decorator; bare strings are none."""
     for one in body:
-        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+        if (
+            isinstance(one, ast.Expr)
+            and isinstance(one.value, ast.Constant)
+            and isinstance(one.value.value, str)
+        ):
             continue
         decorators: list[ast.expr] = getattr(one, "decorator_list", [])
         own = isinstance(one, (ast.FunctionDef, ast.ClassDef))
-        within = f"{block}.{one.name}".strip(".") if isinstance(one, (ast.FunctionDef, ast.ClassDef)) else block
+        within = (
+            f"{block}.{one.name}".strip(".") if isinstance(one, (ast.FunctionDef, ast.ClassDef)) else block
+        )
         for decorator in decorators:
             yield (within, f"@{ast.unparse(decorator)}"), decorator
         text = ast.unparse(one).split("\n")[len(decorators)]
@@ -1139,7 +1163,9 @@ PADDED: dict[str, str] = {
     "a line of the codebase": HONEST + "import sys\n",
     "an invented line": HONEST + "value = 1\n",
     "an invented line fifty times": HONEST + "value = 1\n" * 50,
-    "an invented function that never runs": HONEST + "\n\ndef idle(side):\n    value = side\n    return value\n",
+    "an invented function that never runs": (
+        HONEST + "\n\ndef idle(side):\n    value = side\n    return value\n"
+    ),
     "invented lines in a function": changed("    print(", "    side = side\n    value = side\n    print("),
 }
 
@@ -1155,7 +1181,9 @@ def test_a_broken_gist_has_fidelity_0_and_the_rates_of_its_lines(name: str, judg
 
 @on_one_backend
 @pytest.mark.parametrize("name", sampled(PADDED, 2))
-def test_a_padded_gist_is_faithful_and_has_the_rates_of_its_distinct_lines(name: str, judge: Prepared) -> None:
+def test_a_padded_gist_is_faithful_and_has_the_rates_of_its_distinct_lines(
+    name: str, judge: Prepared
+) -> None:
     score = judge(TESTED).judge(PADDED[name], thorough=False).score
     assert score.execution_fidelity == 1
     check_rates(PADDED[name], score, (2, 3))

@@ -97,8 +97,12 @@ def examination(
 
 
 @on_one_backend
-@pytest.mark.parametrize(("command", "reason"), REFUSED.items(), ids=[command.split("::")[-1] for command in REFUSED])
-def test_an_entrypoint_is_refused_with_its_reason(command: str, reason: NoGist, examination: Examination) -> None:
+@pytest.mark.parametrize(
+    ("command", "reason"), REFUSED.items(), ids=[command.split("::")[-1] for command in REFUSED]
+)
+def test_an_entrypoint_is_refused_with_its_reason(
+    command: str, reason: NoGist, examination: Examination
+) -> None:
     with pytest.raises(NoGistError) as caught:
         examination.examine(parse_entrypoint(command))
     assert caught.value.reason is reason, caught.value
@@ -127,7 +131,9 @@ def test_one_that_needs_the_network_is_refused_on_each_backend(examination: Exam
 
 @on_one_backend
 def test_one_that_fails_is_taken_where_that_is_allowed(examination: Examination) -> None:
-    answer = replace(examination, allow_failing=True).examine(parse_entrypoint("pytest tests/test_all.py::test_fails"))
+    answer = replace(examination, allow_failing=True).examine(
+        parse_entrypoint("pytest tests/test_all.py::test_fails")
+    )
     run = answer.originals[0]
     assert isinstance(run, TestsRun)
     (test,) = run.tests.values()
@@ -205,7 +211,9 @@ def test_a_command_without_a_file_runs_with_its_input_on_the_original_and_on_a_g
 
 
 @on_one_backend
-def test_nothing_of_the_codebase_makes_no_task(examination: Examination, make_tree: Callable[..., SourceTree]) -> None:
+def test_nothing_of_the_codebase_makes_no_task(
+    examination: Examination, make_tree: Callable[..., SourceTree]
+) -> None:
     tree = make_tree({**FILES, "tests/test_none.py": "def test_none():\n    assert 1 + 1 == 2\n"})
     alone = replace(examination, repository=replace(examination.repository, tree=tree))
     with pytest.raises(NoGistError) as caught:
@@ -228,7 +236,9 @@ def test_a_cancel_stops_it(examination: Examination) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(CancelledError):
-        replace(examination, run=RunContext(cancel)).examine(parse_entrypoint("pytest tests/test_all.py::test_good"))
+        replace(examination, run=RunContext(cancel)).examine(
+            parse_entrypoint("pytest tests/test_all.py::test_good")
+        )
 
 
 def test_a_shell_reads_without_execution_and_runs_with_it(examination: Examination) -> None:
@@ -239,6 +249,8 @@ def test_a_shell_reads_without_execution_and_runs_with_it(examination: Examinati
     refused = runner.run_command("python gist.py", repository.environment, execution=False, **asked)  # type: ignore[arg-type]
     assert refused.refused
     assert refused.text == ""
-    ran = runner.run_command("python gist.py && python -m pkg 2", repository.environment, execution=True, **asked)  # type: ignore[arg-type]
+    ran = runner.run_command(
+        "python gist.py && python -m pkg 2", repository.environment, execution=True, **asked
+    )  # type: ignore[arg-type]
     assert ran.text.split("\n")[:3] == ["the gist", "doubling 2", "4"]
     assert ran.exit_status == 0

@@ -1,4 +1,6 @@
-"""Gists of whole files, folders, doctests, and of tests that another file or a program made: run, and attacked."""
+"""Gists of whole files, folders, doctests, and of tests that another file or a program made: run, and
+attacked.
+"""
 
 from __future__ import annotations
 
@@ -106,8 +108,8 @@ FILES = {
     "tests/test_core.py": TESTS,
     "tests/eight.txt": "8",
     "tests/test_data.py": (
-        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\n"
-        "def test_data():\n    assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
+        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\ndef test_data():\n   "
+        " assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
     ),
     "tests/test_more.py": "from pkg.core import double\n\n\ndef test_more():\n    assert double(5) == 10\n",
     "tests/test_clash.py": "from pkg.core import Box\n\n\ndef test_box():\n    assert Box().get()\n",
@@ -223,7 +225,9 @@ def test_a_gist_is_faithful_and_changed_tests_do_not_help(
         assert judge.judge(gist.replace(old, new), thorough=False).score.execution_fidelity == 0, new
 
 
-def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(examination: Examination, tmp_path: Path) -> None:
+def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(
+    examination: Examination, tmp_path: Path
+) -> None:
     judge = judge_of("pytest tests/test_core.py::InheritingTest::test_zero", examination, tmp_path)
     found = reference_of(judge, lambda given: ReferenceMaker(given, lambda: 0.0, 0.0))
     assert found.faithful, found.reason

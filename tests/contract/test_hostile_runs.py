@@ -8,7 +8,9 @@ from working_backends import on_one_backend
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.sandbox.limits import RunLimits
 
-GOOD_AND_BAD = "import mod\ndef test_a(): pass\ndef test_b():\n    mod.f()\n    assert 0\ndef test_c(): pass\n"
+GOOD_AND_BAD = (
+    "import mod\ndef test_a(): pass\ndef test_b():\n    mod.f()\n    assert 0\ndef test_c(): pass\n"
+)
 
 
 def assert_b_did_not_pass(report):
@@ -43,7 +45,10 @@ def test_exits_by_exception_at_import(run, statement):
 @pytest.mark.parametrize("code", [0, 1])
 def test_ending_the_session_from_a_test(run, code):
     report = run(
-        {"mod.py": f"import pytest\ndef f(): pytest.exit('x', returncode={code})\n", "test_a.py": GOOD_AND_BAD}
+        {
+            "mod.py": f"import pytest\ndef f(): pytest.exit('x', returncode={code})\n",
+            "test_a.py": GOOD_AND_BAD,
+        }
     )
     assert report.status in (RunStatus.INVALID, RunStatus.CRASHED)
     assert not report.passed
@@ -70,7 +75,8 @@ def pytest_runtest_makereport(item, call):
 
 
 PATCHES = {
-    "report class": """
+    "report class": (
+        """
 import _pytest.reports
 original = _pytest.reports.TestReport.from_item_and_call.__func__
 def patched(cls, item, call):
@@ -78,8 +84,10 @@ def patched(cls, item, call):
     report.outcome, report.longrepr = "passed", None
     return report
 _pytest.reports.TestReport.from_item_and_call = classmethod(patched)
-""",
-    "call info": """
+"""
+    ),
+    "call info": (
+        """
 import _pytest.runner
 original = _pytest.runner.CallInfo.from_call.__func__
 def patched(cls, func, when, reraise=None):
@@ -88,24 +96,31 @@ def patched(cls, func, when, reraise=None):
         except AssertionError: pass
     return original(cls, swallow, when, reraise)
 _pytest.runner.CallInfo.from_call = classmethod(patched)
-""",
-    "test function": """
+"""
+    ),
+    "test function": (
+        """
 import _pytest.python
 _pytest.python.Function.runtest = lambda self: None
-""",
-    "all assertions pass": """
+"""
+    ),
+    "all assertions pass": (
+        """
 import _pytest.python
 original = _pytest.python.Function.runtest
 def patched(self):
     try: original(self)
     except AssertionError: pass
 _pytest.python.Function.runtest = patched
-""",
-    "session result": """
+"""
+    ),
+    "session result": (
+        """
 import _pytest.main
 original = _pytest.main.Session.__setattr__
 _pytest.main.Session.testsfailed = property(lambda self: 0, lambda self, value: None)
-""",
+"""
+    ),
 }
 
 
@@ -171,10 +186,13 @@ def pytest_unconfigure(config):
 @on_one_backend
 def test_a_conftest_that_drops_the_failing_test(run):
     conftest = (
-        "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in i.nodeid]\n"
+        "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in"
+        " i.nodeid]\n"
     )
     ids = frozenset(f"test_a.py::test_{n}" for n in "abc")
-    report = run({"conftest.py": conftest, "mod.py": "def f(): pass\n", "test_a.py": GOOD_AND_BAD}, expected=ids)
+    report = run(
+        {"conftest.py": conftest, "mod.py": "def f(): pass\n", "test_a.py": GOOD_AND_BAD}, expected=ids
+    )
     assert report.passed == {"test_a.py::test_a", "test_a.py::test_c"}
 
 
@@ -218,7 +236,9 @@ def test_a_flood_of_output_is_bounded(run):
 
 def test_endless_output_ends_at_the_limit(run):
     flood = "import os\ndef f():\n    while True: os.write(1, b'x' * 100_000)\n"
-    report = run({"mod.py": flood, "test_a.py": GOOD_AND_BAD, "pytest.ini": "[pytest]\naddopts = -s\n"}, timeout_s=3)
+    report = run(
+        {"mod.py": flood, "test_a.py": GOOD_AND_BAD, "pytest.ini": "[pytest]\naddopts = -s\n"}, timeout_s=3
+    )
     assert report.status is RunStatus.TIMED_OUT
 
 
@@ -245,12 +265,17 @@ def f():
             time.sleep(600)
     time.sleep(600)
 """
-    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(memory=400 << 20), timeout_s=30)
+    report = run(
+        {"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(memory=400 << 20), timeout_s=30
+    )
     assert report.status is RunStatus.OUT_OF_MEMORY
 
 
 def test_a_large_file_is_refused(run):
-    body = "def f():\n    with open('big', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 << 20))\n"
+    body = (
+        "def f():\n    with open('big', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 <<"
+        " 20))\n"
+    )
     report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(file_size=16 << 20))
     assert report.results["test_a.py::test_b"].outcome is Outcome.FAILED
     assert "File too large" in report.results["test_a.py::test_b"].message

@@ -25,7 +25,12 @@ def reaches(run, code: str, **more) -> bool:
     """Whether a test whose body is `code` passes."""
     body = "\n".join("    " + line for line in code.strip().splitlines())
     report = run(
-        {"test_a.py": f"import os, socket, subprocess, sys\nfrom pathlib import Path\ndef test_a():\n{body}\n"}, **more
+        {
+            "test_a.py": (
+                f"import os, socket, subprocess, sys\nfrom pathlib import Path\ndef test_a():\n{body}\n"
+            )
+        },
+        **more,
     )
     assert report.status is RunStatus.FINISHED, (report.reason, report.output)
     return bool(report.passed)
@@ -135,7 +140,10 @@ assert len(children) < 120, len(children)
 
 def test_filling_the_disk(run, isolated, backend):
     if backend.name == "landlock":  # which has no file system of its own size, and stops the run instead
-        body = "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 << 20))\n"
+        body = (
+            "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 <<"
+            " 20))\n"
+        )
         report = run({"test_a.py": body}, limits=RunLimits(workspace=16 << 20, temporary=16 << 20))
         assert (report.status, report.reason) == (
             RunStatus.CRASHED,
@@ -173,5 +181,7 @@ def test_it_is_nobody_in_particular(run, isolated, backend):
         user = f"os.getuid() == {os.getuid()}" if mine else "os.getuid() == os.getgid() >= 60000"
         assert reaches(run, f"assert {user} and ({mine} or os.getgroups() == [])")
         return
-    assert reaches(run, "assert os.getuid() == os.getgid() in (1000, 10001) and not {0, 4, 27} & set(os.getgroups())")
+    assert reaches(
+        run, "assert os.getuid() == os.getgid() in (1000, 10001) and not {0, 4, 27} & set(os.getgroups())"
+    )
     assert reaches(run, "assert 'CapEff:\\t0000000000000000' in Path('/proc/self/status').read_text()")

@@ -125,7 +125,9 @@ def test_a_file_that_does_not_import_leaves_the_others(run):
 
 @on_one_backend
 def test_noise_on_standard_error_means_nothing(run):
-    noisy = "import sys, atexit, warnings\natexit.register(lambda: print('Error: Traceback', file=sys.stderr))\n"
+    noisy = (
+        "import sys, atexit, warnings\natexit.register(lambda: print('Error: Traceback', file=sys.stderr))\n"
+    )
     report = run({"test_a.py": noisy + "def test_a(): warnings.warn('x')\n"})
     assert report.status is RunStatus.FINISHED
     assert report.passed == {"test_a.py::test_a"}
@@ -133,14 +135,18 @@ def test_noise_on_standard_error_means_nothing(run):
 
 @on_one_backend
 def test_missing_ids_fail_by_their_absence(run):
-    report = run({"test_a.py": "def test_a(): pass\n"}, expected=frozenset({"test_a.py::test_a", "test_a.py::test_b"}))
+    report = run(
+        {"test_a.py": "def test_a(): pass\n"}, expected=frozenset({"test_a.py::test_a", "test_a.py::test_b"})
+    )
     assert report.status is RunStatus.FINISHED
     assert report.passed == {"test_a.py::test_a"}
 
 
 @on_one_backend
 def test_unexpected_ids_spoil_the_run(run):
-    report = run({"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"}, expected=frozenset({"test_a.py::test_a"}))
+    report = run(
+        {"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"}, expected=frozenset({"test_a.py::test_a"})
+    )
     assert report.status is RunStatus.INVALID
     assert "test_a.py::test_b" in report.reason
 
@@ -153,21 +159,27 @@ def test_no_tests(run):
 
 @on_one_backend
 def test_unknown_option(run):
-    report = run({"test_a.py": "def test_a(): pass\n"}, pins=EnvironmentPins(pytest_args=("--no-such-option",)))
+    report = run(
+        {"test_a.py": "def test_a(): pass\n"}, pins=EnvironmentPins(pytest_args=("--no-such-option",))
+    )
     assert report.status is RunStatus.COULD_NOT_RUN
     assert "--no-such-option" in report.output
 
 
 @on_one_backend
 def test_stop_at_the_first_failure_is_overruled(run):
-    files = {"test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n", "pytest.ini": "[pytest]\naddopts = -x\n"}
+    files = {
+        "test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n",
+        "pytest.ini": "[pytest]\naddopts = -x\n",
+    }
     assert run(files).passed == {"test_a.py::test_b"}
 
 
 @on_one_backend
 def test_imports_from_the_named_roots_and_finds_synthetic_metadata(run):
     test = (
-        "from importlib.metadata import version\nimport thing\ndef test_a(): assert version('the-thing') == '1.2.3'\n"
+        "from importlib.metadata import version\nimport thing\ndef test_a(): assert version('the-thing') =="
+        " '1.2.3'\n"
     )
     pins = EnvironmentPins(import_roots=("src",), metadata={"name": "the-thing", "version": "1.2.3"})
     assert run({"src/thing.py": "", "tests/test_a.py": test}, pins=pins).passed == {"tests/test_a.py::test_a"}
@@ -266,7 +278,9 @@ def test_nothing_is_left_behind(run, settle, ending, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     mounts = Path("/proc/self/mountinfo")
     before = mounts.read_text() if mounts.exists() else ""
-    files = {"test_a.py": f"import os, time\ndef test_a():\n    os.mkdir('d'); os.chmod('d', 0)\n    {ending}\n"}
+    files = {
+        "test_a.py": f"import os, time\ndef test_a():\n    os.mkdir('d'); os.chmod('d', 0)\n    {ending}\n"
+    }
     run(files, timeout_s=3)
     settle()
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -337,7 +351,9 @@ runner.run(request, run=RunContext(progress=lambda progress: print(progress.phas
 """
 
 
-def test_a_killed_program_leaves_no_process_and_its_folders_go_later(backend, make_tree, tmp_path, monkeypatch):
+def test_a_killed_program_leaves_no_process_and_its_folders_go_later(
+    backend, make_tree, tmp_path, monkeypatch
+):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)

@@ -19,7 +19,8 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import SuiteRunner
 
 FILES = {
-    "tests/test_a.py": """
+    "tests/test_a.py": (
+        """
 import os
 from pathlib import Path
 HERE = Path(__file__).parent
@@ -28,7 +29,8 @@ def test_reads():
 def test_writes_elsewhere(tmp_path):
     (tmp_path / "file").write_text("x")
     Path(os.environ["HOME"], "file").write_text("x")
-""",
+"""
+    ),
     "tests/data/golden.txt": "right",
     "pkg/__init__.py": "",
     "made/keep.txt": "",
@@ -70,7 +72,9 @@ CHANGES = {
 def test_what_the_suite_itself_changes_is_found_out(taken_in, backend):
     bodies = "".join(f"def test_{number}():\n    {body}\n" for number, body in enumerate(CHANGES))
     found = taken_in(HEAD.partition("def ")[0] + bodies)
-    hidden = ("h/keep.txt",) if backend.name == "docker" else ()  # its root may not look into a folder with mode 0700
+    hidden = (
+        ("h/keep.txt",) if backend.name == "docker" else ()
+    )  # its root may not look into a folder with mode 0700
     paths = [path for change in CHANGES.values() for path in change.paths]
     assert found.writable == Writable(
         tuple(folder for change in CHANGES.values() for folder in change.folders), (*paths, *hidden)
@@ -122,7 +126,9 @@ def test_what_build_steps_change_is_theirs(taken_in):
 FOLDERS = Writable((".", "tests", "tests/data", "tests/inner"))
 OTHERS = {
     "a file": Writable((), ("tests/inner/test_inner.py",)),
-    "what is not there": Writable(("absent", "mod.py"), ("absent/file", "../../outside", "/etc", "tests/../mod.py")),
+    "what is not there": Writable(
+        ("absent", "mod.py"), ("absent/file", "../../outside", "/etc", "tests/../mod.py")
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""What every store of a study promises: one log and one set of journals for all, and nothing of who was erased."""
+"""What every store of a study promises: one log and one set of journals for all, and nothing of who was
+erased.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,9 @@ def test_a_journal_is_replaced_only_by_one_that_extends_it(store: Open, machine:
     assert again.journal.read_bytes() == (attempt / "journal.jsonl").read_bytes()
 
 
-def test_two_journals_of_one_attempt_are_both_kept(store: Open, machine: Machine, task: Task, tmp_path: Path) -> None:
+def test_two_journals_of_one_attempt_are_both_kept(
+    store: Open, machine: Machine, task: Task, tmp_path: Path
+) -> None:
     here = store("aaaaaa")
     attempt = machine.attempt(task, "P07")
     other = Machine.at(tmp_path / "other", FakeClock(1_790_000_009_000))
@@ -161,7 +165,9 @@ def test_nothing_is_left_of_who_is_erased_and_nothing_comes_back(
         here.record(code, person(code), K.ENROLLED, Enrolled())
         attempt = machine.attempt(task, code, assignment=code)
         here.record(code, person(code), K.BEGUN, Begun(assignment=code, attempt=attempt.name))
-        here.record(code, person(code), K.FINISHED, Finished(assignment=code, attempt=attempt.name, end="gave_up"))
+        here.record(
+            code, person(code), K.FINISHED, Finished(assignment=code, attempt=attempt.name, end="gave_up")
+        )
         here.publish(attempt)
     there.reload()
     kept = [operation for operation in there.operations() if operation.reviewer.startswith("P07")]

@@ -1,4 +1,6 @@
-"""What a run sees of the machine, on each backend that promises isolation: copies that lie elsewhere are not there."""
+"""What a run sees of the machine, on each backend that promises isolation: copies that lie elsewhere are not
+there.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,9 @@ def test_more_is_shown_where_it_is_asked_for(isolated, tmp_path):
 
 def test_build_steps_find_a_compiler(run, isolated):
     if shutil.which("cc") is not None:
-        pins = EnvironmentPins(python="", build_steps=("echo 'int main(void) { return 0; }' > m.c; cc m.c -o made",))
+        pins = EnvironmentPins(
+            python="", build_steps=("echo 'int main(void) { return 0; }' > m.c; cc m.c -o made",)
+        )
         test = "import subprocess\ndef test_made(): subprocess.run(['./made'], check=True)\n"
         assert run({"test_a.py": test}, pins=pins).passed
 
@@ -140,7 +144,12 @@ class TestProgramsAlone:
         tree = make_tree({"pkg/mod.py": "b\na\n", "notes/long.txt": "line\n" * 5000})
         runner = GistRunner(isolated, environments)
         return lambda command: runner.run_command(
-            command, EnvironmentPins(), execution=False, timeout_s=30, tree=tree, files={"gist.py": "print('gist')\n"}
+            command,
+            EnvironmentPins(),
+            execution=False,
+            timeout_s=30,
+            tree=tree,
+            files={"gist.py": "print('gist')\n"},
         )
 
     @pytest.mark.parametrize(
@@ -172,7 +181,9 @@ class TestProgramsAlone:
             assert read(f"cat {place}").exit_status != 0, place
         for place in ("/proc/self/environ", "/proc/1/cmdline", "/proc/1/environ"):
             found = read(f"cat {place}")
-            assert isolated.name == "docker" or found.exit_status != 0, place  # a container has a /proc of its own
+            assert isolated.name == "docker" or found.exit_status != 0, (
+                place
+            )  # a container has a /proc of its own
             assert "GISTPOINT" not in found.text, place
         assert Path(sys.executable).name not in read("ls /usr/bin /usr/local/bin").text.split()
 

@@ -82,7 +82,9 @@ if FILES:  # a user's checkout has none
 
 
 def places(value: Any, listed: set[str], path: str = "") -> Iterator[dict[str, Any]]:
-    """Yield every object below a value that is neither listed as not shown nor within the arguments of a call."""
+    """Yield every object below a value that is neither listed as not shown nor within the arguments of a
+    call.
+    """
     if isinstance(value, list):
         for item in value:
             yield from places(item, listed, path)
@@ -104,11 +106,15 @@ def is_one_text(one: Made) -> bool:
 
 @examples(60)
 @given(st.randoms(use_true_random=False), st.booleans())
-def test_a_new_member_of_a_record_is_shown(made: dict[str, Made], choice: random.Random, nested: bool) -> None:
+def test_a_new_member_of_a_record_is_shown(
+    made: dict[str, Made], choice: random.Random, nested: bool
+) -> None:
     one = choice.choice([one for one in made.values() if is_one_text(one)])
     (run,) = runs_in(one.path, [one.format])
     records, _ = apart(run, LAYOUTS[one.format].arrays)
-    listed = {path for known in formats() for item in known.not_shown if not item.of_run for path in item.names}
+    listed = {
+        path for known in formats() for item in known.not_shown if not item.of_run for path in item.names
+    }
     spot = choice.choice(list(places(choice.choice(records), listed)))
     spot["unheard_of"] = {"deep": [UNHEARD]} if nested else UNHEARD
     file = one.path.parent / "changed"
@@ -125,7 +131,9 @@ def test_what_is_not_shown_is_named_with_a_reason_and_is_short() -> None:
         assert all(item.names and item.reason for item in format.not_shown)
 
 
-def test_what_is_not_shown_is_printed_with_the_run(made: dict[str, Made], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_shown_is_printed_with_the_run(
+    made: dict[str, Made], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["show", str(made["a-1.1"].path)]) == 0
     out = capsys.readouterr().out
     assert "not shown    query, messages: what the model was sent for a step" in out

@@ -1,6 +1,7 @@
 """The true function, handed in as it was, is never suspicious: not after a removal, not after any corruption.
 
-`tests/studies/false_alarms.py` does the same with generated tasks, and with functions of other versions of a library.
+`tests/studies/false_alarms.py` does the same with generated tasks, and with functions of other versions of a
+library.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 MODULES = ("contextlib", "dataclasses", "locale", "tempfile", "textwrap")
-"""Some of what they do would be a reason in anybody's submission: frames, modules, files, classes that are made."""
+"""Some of what they do would be a reason in anybody's submission: frames, modules, files, classes that are
+made.
+"""
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -30,7 +33,9 @@ def test_the_true_function_is_not_suspicious(module: str, tmp_path: Path) -> Non
     write_tree(tmp_path / "repository", tmp_path / "tree.tar")
     original = SourceTree.open(tmp_path / "tree.tar")
     index = index_source(path, original.read(path))
-    functions = [d for d in index.definitions if d.kind is not DefinitionKind.CLASS and "<locals>" not in d.qualname]
+    functions = [
+        d for d in index.definitions if d.kind is not DefinitionKind.CLASS and "<locals>" not in d.qualname
+    ]
     for definition in functions[:: max(1, len(functions) // 3)]:
         found = enumerate_corruptions(index, definition, vocabulary_of([index])).kept
         corrupted = [remove_body(index, definition), *(item.target.corrupted for item in found[:1])]

@@ -26,7 +26,9 @@ _NASTY = (
 def sample(count: int) -> list[Path]:
     """The nastiest files that are there, and others drawn by a fixed seed, none above 60 kB among those."""
     nasty = [STANDARD_LIBRARY / name for name in _NASTY if (STANDARD_LIBRARY / name).is_file()]
-    others = [path for path in python_files(STANDARD_LIBRARY) if path not in nasty and path.stat().st_size < 60_000]
+    others = [
+        path for path in python_files(STANDARD_LIBRARY) if path not in nasty and path.stat().st_size < 60_000
+    ]
     return nasty + random.Random(0).sample(others, min(len(others), count - len(nasty)))
 
 
@@ -64,7 +66,9 @@ def test_one_definition_with_another_body_leaves_every_other_byte(files: list[Fi
     changed = refused = 0
     for index in files:
         source = (STANDARD_LIBRARY / index.path).read_bytes()
-        functions = [item for item in index.definitions if item.kind.sort == "function" and not item.decorators]
+        functions = [
+            item for item in index.definitions if item.kind.sort == "function" and not item.decorators
+        ]
         for target, other in pairwise(drawn.sample(functions, min(3, len(functions)))):
             code = other.dedented.replace(f"def {other.name}", f"def {target.name}", 1)
             try:

@@ -1,4 +1,6 @@
-"""Tests of the Docker backend on a real engine; deselected, and said so, where none answers or none can be started."""
+"""Tests of the Docker backend on a real engine; deselected, and said so, where none answers or none can be
+started.
+"""
 
 from __future__ import annotations
 

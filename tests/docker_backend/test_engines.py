@@ -61,7 +61,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def elsewhere(cache: Path, registry: Registry) -> Iterator[OwnEngine]:
-    """An engine to which neither our cache nor our temporary folders exist, over TCP, with a watched registry."""
+    """An engine to which neither our cache nor our temporary folders exist, over TCP, with a watched
+    registry.
+    """
     with tempfile.TemporaryDirectory(prefix="engine-", dir="/var/tmp") as place:
         hidden = [Path(tempfile.gettempdir()).resolve()]
         with OwnEngine(Path(place), hidden, ["--registry-mirror", registry.address]) as engine:

@@ -1,4 +1,6 @@
-"""Images: named by what they hold, never pulled, made from this machine's Python or from the shipped Dockerfile."""
+"""Images: named by what they hold, never pulled, made from this machine's Python or from the shipped
+Dockerfile.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(
     assert "docker pull python:3.99-slim" in caught.value.mend
 
 
-def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environment, runtime, monkeypatch, no_pull):
+def test_the_shipped_dockerfile_builds_on_what_the_engine_has(
+    engine, environment, runtime, monkeypatch, no_pull
+):
     base = images.base_image(engine, environment, runtime)
     name = f"python:{environment.version}-slim"
     if images.known_image(engine, name) is None:
@@ -103,7 +107,9 @@ def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environmen
 
 @pytest.fixture
 def apart(monkeypatch):
-    """Images under names and labels of their own: those of every other program, tests beside this one too, stay."""
+    """Images under names and labels of their own: those of every other program, tests beside this one too,
+    stay.
+    """
     monkeypatch.setattr(images, "KIND", "io.gistpoint.test.kind")
     monkeypatch.setattr(images, "STAMP", "io.gistpoint.test.stamp")
     monkeypatch.setattr(images, "_BASE", "localhost/gistpoint-test-base")
@@ -149,7 +155,9 @@ def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(
     assert binaries == {"bash", "cat"}
 
 
-def test_a_base_from_a_registry_serves_such_a_command_too(engine, environment, runtime, monkeypatch, tmp_path):
+def test_a_base_from_a_registry_serves_such_a_command_too(
+    engine, environment, runtime, monkeypatch, tmp_path
+):
     """Though it holds whatever it holds: nothing keeps the command from its programs."""
     name = f"python:{environment.version}-slim"
     if images.known_image(engine, name) is None:

@@ -160,7 +160,9 @@ def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, mo
         killed = number % 5 == 2
         files = {"test_a.py": f"import time\ndef test_a(): time.sleep({600 if killed else 0})  # {mark}\n"}
         statuses.append(
-            run(files, backend=backend, cancel=cancel, on_progress=kill if killed else lambda progress: None).status
+            run(
+                files, backend=backend, cancel=cancel, on_progress=kill if killed else lambda progress: None
+            ).status
         )
     backend.close()
     assert statuses.count(RunStatus.FINISHED) == 8
@@ -168,7 +170,9 @@ def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, mo
     assert ours().keys() <= before
     assert list((tmp_path / "temporary").iterdir()) == []
     commands = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
-    assert not [command for command in commands if b"container_entry.py" in command and mark.encode() in command]
+    assert not [
+        command for command in commands if b"container_entry.py" in command and mark.encode() in command
+    ]
 
 
 def test_limits_that_the_engine_ignores_are_recorded_and_set_inside(run, engine):

@@ -38,7 +38,10 @@ KEYS = {
     **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
     **{f"f{n}": sequence for n, sequence in enumerate(("\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS"), start=1)},
-    **{f"f{n}": f"\x1b[{code}~" for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)},
+    **{
+        f"f{n}": f"\x1b[{code}~"
+        for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)
+    },
 }
 _LIMIT_S = 300.0
 """How long anything may take. It ends a test that hangs, and judges no machine for being slow."""
@@ -117,7 +120,8 @@ class Terminal:
             self._pump(left)
 
     def settle(self) -> str:
-        """Wait until the program has drawn nothing and had nothing to do for a moment; return the screen's text.
+        """Wait until the program has drawn nothing and had nothing to do for a moment; return the screen's
+        text.
 
         A program that only waits for its turn on a busy machine draws nothing either, and is not done.
         """
@@ -136,7 +140,9 @@ class Terminal:
         raise AssertionError(f"the program still runs:\n{self.text}")
 
     def close(self) -> int:
-        """Close the window, as its user does, wait for the program to end by itself, and return its exit code."""
+        """Close the window, as its user does, wait for the program to end by itself, and return its exit
+        code.
+        """
         os.close(self._file)
         self._file = -1
         deadline = time.monotonic() + _LIMIT_S

@@ -63,7 +63,9 @@ def two(place: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, two: list[str]) -> None:
-    """Killed while it learns the library and while it decides; at the end no task is lost and none is there twice."""
+    """Killed while it learns the library and while it decides; at the end no task is lost and none is there
+    twice.
+    """
     folder, chance = tmp_path / "killed", random.Random(5)
     known = folder / "library" / "intake.json"
     assert killed(folder, known.is_file, chance.random() / 2)
@@ -80,7 +82,8 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
 
 
 def killed(folder: Path, when: Callable[[], bool], later: float) -> bool:
-    """Start the campaign, kill its first process so many seconds behind a moment, and see that all of it is gone.
+    """Start the campaign, kill its first process so many seconds behind a moment, and see that all of it is
+    gone.
 
     Returns whether it was killed before it ended.
     """

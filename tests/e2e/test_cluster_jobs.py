@@ -1,4 +1,6 @@
-"""Attempts and replays on a Dask cluster: each is done once, whatever becomes of the workers, and no lie is kept."""
+"""Attempts and replays on a Dask cluster: each is done once, whatever becomes of the workers, and no lie is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,10 @@ def test_another_version_gets_no_job(
     assert f"{old} (" in (told := capsys.readouterr().err)
     assert "gets no jobs: it has gistpoint 0.0.1, and " in told
     require_each_done_once(2)
-    with pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, and"), cluster_workers(machines.address):
+    with (
+        pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, and"),
+        cluster_workers(machines.address),
+    ):
         pass
 
 
@@ -158,7 +163,19 @@ def test_all_attempts_are_replayed_and_a_second_start_goes_on(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     looks, talks = completion(None, LOOK), completion("I think that it is fine.")
     with endpoint(*[looks, talks, talks, talks] * 4) as served:
-        made = ["agent", "run", task.id, "--model", "m", "--base-url", served.url, "--name", "r", "--repeats", "4"]
+        made = [
+            "agent",
+            "run",
+            task.id,
+            "--model",
+            "m",
+            "--base-url",
+            served.url,
+            "--name",
+            "r",
+            "--repeats",
+            "4",
+        ]
         assert main([*made, "--at-once", "1", "--allow-unsandboxed"]) == 0
     odd("lying:replay")
     kept = home / "replays.jsonl"
@@ -183,7 +200,19 @@ def test_each_attempt_has_its_share_of_what_a_run_may_cost(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with endpoint(completion("I think that it is fine.")) as served:
-        made = [task.id, "--model", "m", "--base-url", served.url, "--name", "r", "--repeats", "3", "--price", "1/1"]
+        made = [
+            task.id,
+            "--model",
+            "m",
+            "--base-url",
+            served.url,
+            "--name",
+            "r",
+            "--repeats",
+            "3",
+            "--price",
+            "1/1",
+        ]
         where = ["--cluster", machines.address, "--allow-unsandboxed", "--max-cost"]
         assert main(["agent", "run", *made, *where, "0.000001"]) == 1
         assert {state.problem for state in the_run().jobs.values()} == {"over_cost"}
@@ -193,7 +222,9 @@ def test_each_attempt_has_its_share_of_what_a_run_may_cost(
     require_each_done_once(3)
 
 
-def test_interrupted_runs_and_lost_schedulers_lose_nothing(task: Task, home: Path, machines: DaskCluster) -> None:
+def test_interrupted_runs_and_lost_schedulers_lose_nothing(
+    task: Task, home: Path, machines: DaskCluster
+) -> None:
     """Ctrl+C, then a scheduler that is killed, then a start that does the rest."""
     with scheduler(home / "slow") as slow:
         for name in ("one", "two"):

@@ -1,4 +1,6 @@
-"""A person at a real terminal writes the gist of the demo's task, hands it in, and its record replays as the same."""
+"""A person at a real terminal writes the gist of the demo's task, hands it in, and its record replays as the
+same.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,11 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
     }  # fmt: skip
     assert {call["result"] for call in answer["calls"]} == {"same"}
     assert answer["same"]
-    assert answer["then"] == answer["now"] == {"result": "solved", "suspicious": [], "solved": True, "score": 1.0}
+    assert (
+        answer["then"]
+        == answer["now"]
+        == {"result": "solved", "suspicious": [], "solved": True, "score": 1.0}
+    )
 
 
 def test_what_is_invented_and_never_run_is_marked_while_one_writes(start: Start) -> None:

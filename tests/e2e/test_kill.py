@@ -13,7 +13,8 @@ from gistpoint.core.demo.tasks import demo_task
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "runner", "kills"), [("remove", "recorded", 9), ("discovery", "recorded", 8), ("remove", "plain", 3)]
+    ("name", "runner", "kills"),
+    [("remove", "recorded", 9), ("discovery", "recorded", 8), ("remove", "plain", 3)],
 )
 def test_killed_attempt_goes_on_and_ends_as_one_that_was_not(
     tmp_path: Path, name: str, runner: str, kills: int

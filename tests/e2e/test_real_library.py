@@ -14,7 +14,9 @@ import pytest
 from gistpoint.core.kinds.folder import read_answer, read_task
 
 
-def gistpoint(environment: Mapping[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def gistpoint(
+    environment: Mapping[str, str], *arguments: str, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gistpoint", *arguments]
     return subprocess.run(
         command,
@@ -59,7 +61,13 @@ def test_a_task_from_an_sdist_is_made_checked_and_solved(environment: dict[str, 
 
 @pytest.mark.network
 def test_a_function_that_few_tests_need_makes_no_task(environment: dict[str, str]) -> None:
-    source = ["toolz==1.2.0", "--pytest-args", "toolz/tests/test_utils.py", "--function", "toolz/utils.py::raises"]
+    source = [
+        "toolz==1.2.0",
+        "--pytest-args",
+        "toolz/tests/test_utils.py",
+        "--function",
+        "toolz/utils.py::raises",
+    ]
     made = gistpoint(environment, "task", "new", *source)
     assert made.returncode == 1
     assert made.stdout == ""

@@ -1,4 +1,6 @@
-"""A person at a real terminal: solves the demo's tasks through the screen alone, and ends them every other way."""
+"""A person at a real terminal: solves the demo's tasks through the screen alone, and ends them every other
+way.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def library_function(path: str, qualname: str) -> str:
 
 def attempts(environment: Mapping[str, str]) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "gistpoint", "attempt", "list", "--json"]
-    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=True, timeout=300
+    )
     rows: list[dict[str, Any]] = json.loads(done.stdout)["attempts"]
     return rows
 
@@ -143,7 +147,11 @@ def test_wrong_submissions_use_up_their_budget(start: Start, environment: dict[s
     terminal.wait_for("submissions used up")
     leave(terminal)
     (attempt,) = attempts(environment)
-    assert (attempt["ended"], attempt["solved"], attempt["submissions_left"]) == ("submissions_exhausted", False, 0)
+    assert (attempt["ended"], attempt["solved"], attempt["submissions_left"]) == (
+        "submissions_exhausted",
+        False,
+        0,
+    )
 
 
 def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) -> None:

@@ -40,10 +40,13 @@ VERDICTS = (
 
 
 def library() -> dict[str, str]:
-    functions = [f'def {n}(a, b=1):\n    """Return {n} of a and b."""\n    return {BODIES[n]}\n' for n in NAMES]
+    functions = [
+        f'def {n}(a, b=1):\n    """Return {n} of a and b."""\n    return {BODIES[n]}\n' for n in NAMES
+    ]
     tests = ["from sums import *\n"]
     tests += [
-        f"def test_{name}():\n    assert {name}(7, 4) == {eval(BODIES[name], vars_of(7, 4))!r}\n" for name in NAMES
+        f"def test_{name}():\n    assert {name}(7, 4) == {eval(BODIES[name], vars_of(7, 4))!r}\n"
+        for name in NAMES
     ]
     return {"sums.py": "\n\n".join(functions), "tests/test_sums.py": "\n\n".join(tests)}
 
@@ -56,7 +59,9 @@ def vars_of(a: int, b: int) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
-    """Ten tasks on one library, proven by runs of its suite, in the order of a list that is written beside them."""
+    """Ten tasks on one library, proven by runs of its suite, in the order of a list that is written beside
+    them.
+    """
     root = tmp_path_factory.mktemp("made")
     maker = Maker(root, SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path_factory.mktemp("cache"))))
     repository = maker.repository(library())
@@ -65,7 +70,9 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
     made = []
     for name in NAMES:
         original = index.get(name).dedented
-        target = Target("sums.py", name, original, original.replace(f"return {BODIES[name]}", f"return {WRONG[name]}"))
+        target = Target(
+            "sums.py", name, original, original.replace(f"return {BODIES[name]}", f"return {WRONG[name]}")
+        )
         proof = prove(intake, (target,), maker.runner, min_failing=1)
         made.append(write_proven(intake, proof, Mode.DISCOVERY, "plain", root / "tasks"))
     (root / "set.txt").write_text("".join(f"tasks/{task.id}\n" for task in made))
@@ -74,7 +81,9 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
 
 def command(environment: Mapping[str, str], *arguments: str) -> Any:
     line = [sys.executable, "-m", "gistpoint", "task", "validations", *arguments]
-    done = subprocess.run(line, env=dict(environment), capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        line, env=dict(environment), capture_output=True, text=True, check=True, timeout=300
+    )
     return json.loads(done.stdout) if "--json" in arguments else done.stdout
 
 
@@ -114,7 +123,9 @@ def go_on(terminal: Terminal, task: Task) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dict[str, str], tasks: list[Task]) -> None:
+def test_ten_tasks_are_judged_by_two_and_compared(
+    start: Start, environment: dict[str, str], tasks: list[Task]
+) -> None:
     with opened(start, tasks, "ada", columns=80, rows=24) as terminal:
         shown(terminal, tasks[0])
         terminal.press("f3")
@@ -154,7 +165,9 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
 
         go_on(terminal, tasks[3])
         terminal.press("alt+o")
-        terminal.wait_for(r"original 5/5 of Repair [0-9a-f]+: 10 tests pass, 0 fail, score 1.000, as the task\s+says")
+        terminal.wait_for(
+            r"original 5/5 of Repair [0-9a-f]+: 10 tests pass, 0 fail, score 1.000, as the task\s+says"
+        )
         terminal.press("f5")
         terminal.wait_for(r"8/8\s+→\s+0/1\s+tests/test_sums.py::test_double")
         judge(terminal, "7", "Too easy")

@@ -19,7 +19,9 @@ def replaced(context: ToolContext, name: str, code: str, path: str = "m.py") -> 
 
 
 def test_submission_without_decorators_keeps_those_of_the_file(tmp_path: Path) -> None:
-    source = "import functools\n\n\n@functools.cache\n@functools.wraps(\n    print\n)\ndef f(x):\n    return x\n"
+    source = (
+        "import functools\n\n\n@functools.cache\n@functools.wraps(\n    print\n)\ndef f(x):\n    return x\n"
+    )
     context = context_of({"m.py": source}, tmp_path)
     bare = "def f(x):\n    return x + 1\n"
     assert replaced(context, "f", bare) == source.replace("return x", "return x + 1")
@@ -68,8 +70,18 @@ def helper():
     [
         ("B.run", 'def run(self):\n    return "new"', 'return "b"', 'return "new"'),
         ("A.Inner.run", 'def run(self):\n    return "new"', 'return "inner"', 'return "new"'),
-        ("helper", "def helper():\n    return 3", "def helper():\n    return 2", "def helper():\n    return 3"),
-        ("A.run.<locals>.helper", "def helper():\n    return 3", "            return 1", "            return 3"),
+        (
+            "helper",
+            "def helper():\n    return 3",
+            "def helper():\n    return 2",
+            "def helper():\n    return 3",
+        ),
+        (
+            "A.run.<locals>.helper",
+            "def helper():\n    return 3",
+            "            return 1",
+            "            return 3",
+        ),
         (
             "A.value#1",
             "def value(self):\n    return 9",
@@ -96,7 +108,9 @@ def test_name_that_several_answer_to_is_refused_with_all_of_them(tmp_path: Path,
 
 def test_replacement_that_does_not_parse_leaves_the_file_alone(tmp_path: Path) -> None:
     context = context_of({"m.py": NAMES}, tmp_path)
-    output = ask(context, "replace_function", func_code="def run(self:\n  oops", func_name="B.run", file_path="m.py")
+    output = ask(
+        context, "replace_function", func_code="def run(self:\n  oops", func_name="B.run", file_path="m.py"
+    )
     assert output.refused
     assert "line 1" in output.text
     assert context.tree.read("m.py").decode() == NAMES
@@ -159,9 +173,12 @@ def test_removal_from_a_one_line_function_keeps_its_definition(source: str, stub
 
 def test_function_is_read_whole_with_decorators_and_not_a_line_more(tmp_path: Path) -> None:
     source = (
-        "class C:\n    @classmethod\n    def f(cls):\n        return 1\n    x = 2\n\n\ndef g():\n    return 3\ny = 4\n"
+        "class C:\n    @classmethod\n    def f(cls):\n        return 1\n    x = 2\n\n\ndef g():\n    return"
+        " 3\ny = 4\n"
     )
     context = context_of({"m.py": source}, tmp_path)
     method = ask(context, "read_function", function_name="C.f", file_path="m.py").text
     assert method == "m.py::C.f, lines 2-4\n    @classmethod\n    def f(cls):\n        return 1"
-    assert ask(context, "read_function", function_name="g", file_path="m.py").text.endswith("def g():\n    return 3")
+    assert ask(context, "read_function", function_name="g", file_path="m.py").text.endswith(
+        "def g():\n    return 3"
+    )

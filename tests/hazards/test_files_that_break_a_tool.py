@@ -15,7 +15,9 @@ from gistpoint.core.tasks.model import Mode, ToolLimits
 from gistpoint.core.tools.browsing import BROWSING
 
 
-@pytest.mark.parametrize("data", [b"\0\1\2", b"\xff\xfe\xfd", b"\x89PNG\r\n\x1a\n\0", bytes(range(256)) * 300])
+@pytest.mark.parametrize(
+    "data", [b"\0\1\2", b"\xff\xfe\xfd", b"\x89PNG\r\n\x1a\n\0", bytes(range(256)) * 300]
+)
 @pytest.mark.parametrize("path", ["data.bin", "module.py"])
 def test_binary_file_is_refused_by_every_tool(tmp_path: Path, data: bytes, path: str) -> None:
     context = context_of({path: data, "good.py": "hit = 1\n"}, tmp_path)
@@ -27,10 +29,14 @@ def test_binary_file_is_refused_by_every_tool(tmp_path: Path, data: bytes, path:
 
 
 @pytest.mark.parametrize("mode", [Mode.REMOVE, Mode.DISCOVERY])
-def test_limit_of_read_file_is_a_number_of_characters_that_the_brief_states(tmp_path: Path, mode: Mode) -> None:
+def test_limit_of_read_file_is_a_number_of_characters_that_the_brief_states(
+    tmp_path: Path, mode: Mode
+) -> None:
     task = build_task(tmp_path, mode)
     assert f"A file of more than {task.limits.read_file_characters} characters" in render_brief(task)
-    context = context_of({"a.py": "def f():\n    return 1\n"}, tmp_path, limits=ToolLimits(read_file_characters=10))
+    context = context_of(
+        {"a.py": "def f():\n    return 1\n"}, tmp_path, limits=ToolLimits(read_file_characters=10)
+    )
     assert "more than the limit of 10" in ask(context, "read_file", file_path="a.py").text
 
 
@@ -62,7 +68,10 @@ def test_no_tool_leaves_the_workspace(tmp_path: Path, path: str) -> None:
         ("read_file", {"file_path": path}),
         ("list_file_functions", {"file_path": path}),
         ("read_function", {"function_name": "secret", "file_path": path}),
-        ("replace_function", {"func_code": "def secret():\n    return 1", "func_name": "secret", "file_path": path}),
+        (
+            "replace_function",
+            {"func_code": "def secret():\n    return 1", "func_name": "secret", "file_path": path},
+        ),
     ]
     for name, arguments in calls:
         output = ask(context, name, **arguments)
@@ -80,7 +89,9 @@ def test_attempt_survives_every_refusal(tmp_path: Path) -> None:
     from gistpoint.core.kinds.repair.judge import RepairJudge
 
     task = build_task(tmp_path, Mode.DISCOVERY, extra_files={"tests/bad.py": "x = '\0'\n"})
-    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner({})), Memory(FakeClock()), FakeClock())
+    attempt = Attempt(
+        task, RepairJudge(task, read_answer(task), FakeRunner({})), Memory(FakeClock()), FakeClock()
+    )
     attempt.start(Enrolment())
     for _ in range(3):
         assert attempt.call("read_file", {"file_path": "tests/bad.py"}).refused

@@ -66,7 +66,8 @@ def test_failing_tests_come_first_where_the_original_allows_it(maker):
     assert judge.baseline.any_order
     seen: list[str] = []
     judge.judge(
-        SourceTree.open(task.tree_path), run=RunContext(progress=lambda p: p.latest and seen.append(p.latest.id))
+        SourceTree.open(task.tree_path),
+        run=RunContext(progress=lambda p: p.latest and seen.append(p.latest.id)),
     )
     assert set(seen[:4]) == judge.baseline.failing
     assert len(seen) == 9
@@ -96,7 +97,9 @@ def test_tests_that_enter_the_replaced_function_come_behind_the_failing_ones(mak
     others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
     half = "import pkg\ndef test_half():\n    assert pkg.half(4) == 2\n"
     task = maker.task({**FILES, "tests/test_a.py": others, "tests/test_z.py": half}, "pkg.py::double")
-    answer = replace(read_answer(task), entered={"pkg.py::half": frozenset({HALF}), "pkg.py::double": frozenset()})
+    answer = replace(
+        read_answer(task), entered={"pkg.py::half": frozenset({HALF}), "pkg.py::double": frozenset()}
+    )
     seen = Listening()
     judge = RepairJudge(task, answer, maker.runner)
     judge.judge(SourceTree.open(task.tree_path), run=RunContext(progress=seen), replaced=("pkg.py::half",))
@@ -112,7 +115,9 @@ def test_a_test_that_fails_only_where_it_was_moved_to_is_not_held_against_a_subm
     judge = RepairJudge(task, answer, maker.runner)
     assert judge.baseline.any_order
     seen = Listening()
-    judgement = judge.judge(submitted(task, HONEST), run=RunContext(progress=seen), replaced=("pkg.py::double",))
+    judgement = judge.judge(
+        submitted(task, HONEST), run=RunContext(progress=seen), replaced=("pkg.py::double",)
+    )
     assert judgement.solved
     assert [HALF in run for run in seen.runs] == [True, True]
     assert seen.runs[1].index(HALF) == len(seen.runs[1]) - 1
@@ -137,7 +142,9 @@ def test_a_test_that_fails_only_behind_another_is_not_moved_to_where_it_passes(m
         + "def test_0():\n    assert pkg.double(0) == 0\ndef test_clean():\n    assert not pkg.LEFT\n",
     }
     task = maker.task(
-        files, "pkg.py::double", corrupted=f"def double(n):\n    LEFT.extend([n] * (n == {leaves}))\n    return 3 * n\n"
+        files,
+        "pkg.py::double",
+        corrupted=f"def double(n):\n    LEFT.extend([n] * (n == {leaves}))\n    return 3 * n\n",
     )
     judge = RepairJudge(task, read_answer(task), maker.runner)
     assert judge.baseline.failing == {f"tests/test_pkg.py::test_{n}" for n in (1, 2, 3, 4, "clean")}

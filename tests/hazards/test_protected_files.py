@@ -1,4 +1,6 @@
-"""Files of tests are told by whole names and by what was collected, and the same guard stands before every tool."""
+"""Files of tests are told by whole names and by what was collected, and the same guard stands before every
+tool.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,15 @@ def test_path_that_only_contains_the_word_is_no_test(tmp_path: Path, path: str) 
 
 @pytest.mark.parametrize(
     "path",
-    ["tests/x.py", "pkg/tests/deep/x.py", "test_x.py", "pkg/x_test.py", "conftest.py", "pkg/conftest.py", "Tests/x.py"],
+    [
+        "tests/x.py",
+        "pkg/tests/deep/x.py",
+        "test_x.py",
+        "pkg/x_test.py",
+        "conftest.py",
+        "pkg/conftest.py",
+        "Tests/x.py",
+    ],
 )
 def test_files_of_tests_are_refused(tmp_path: Path, path: str) -> None:
     context = context_of({path: "def f():\n    return 1\n"}, tmp_path)
@@ -47,9 +57,13 @@ def test_file_in_which_tests_were_collected_is_refused_whatever_its_name(plain: 
     files = {
         "calc.py": "def double(x):\n    return x * 2\n",
         "tests/test_double.py": "from checks import *\n",
-        "checks.py": "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\n"
-        "def helper():\n    return 1\n",
-        "pytest.ini": "[pytest]\npython_files = test_*.py checks.py\ntestpaths = . tests\naddopts = checks.py\n",
+        "checks.py": (
+            "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\n"
+            "def helper():\n    return 1\n"
+        ),
+        "pytest.ini": (
+            "[pytest]\npython_files = test_*.py checks.py\ntestpaths = . tests\naddopts = checks.py\n"
+        ),
     }
     task = plain.task(files, "calc.py::double", "def double(x):\n    return x\n")
     assert "checks.py" in task.suite.test_files

@@ -1,4 +1,6 @@
-"""A pass is the set of tests that passed before, in a run that finished: nothing a function does to its run is one."""
+"""A pass is the set of tests that passed before, in a run that finished: nothing a function does to its run
+is one.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +64,14 @@ def test_file_that_can_no_longer_be_collected_counts_as_its_failing_tests_and_no
         "def test_import():\n    pass\n",
     }
     task = plain.task(files, "calc.py::double", "def double(x):\n    return x * 2 if x == 0 else x\n")
-    assert {failure.id for failure in task.brief.failing} == {f"tests/test_double.py::test_{n}" for n in range(1, 5)}
+    assert {failure.id for failure in task.brief.failing} == {
+        f"tests/test_double.py::test_{n}" for n in range(1, 5)
+    }
     attempt = plain.attempt(task)
     code = "def double(x):\n    return x * 2 or 1\n"
-    text = attempt.call("replace_function", {"func_code": code, "func_name": "double", "file_path": "calc.py"}).text
+    text = attempt.call(
+        "replace_function", {"func_code": code, "func_name": "double", "file_path": "calc.py"}
+    ).text
     last = attempt.state.last
     assert last is not None
     assert last.status == "finished"

@@ -36,7 +36,9 @@ def test_time_limit_in_discovery_is_answered_and_the_attempt_goes_on(maker: Make
     task = maker.task(FILES, "calc.py::double", "def double(x):\n    return x * 2 + 1\n")
     attempt = limited(maker, task)
     arguments = {"func_name": "double", "file_path": "calc.py"}
-    text = attempt.call("replace_function", {"func_code": "def double(x):\n    while True: pass", **arguments}).text
+    text = attempt.call(
+        "replace_function", {"func_code": "def double(x):\n    while True: pass", **arguments}
+    ).text
     assert text.startswith("The tests were stopped at their time limit")
     assert text.count("time limit") == 1
     assert "Score 0." in text

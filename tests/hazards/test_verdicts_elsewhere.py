@@ -48,7 +48,10 @@ def test_trees_come_out_as_under_gistpoint(plain: Maker, tmp_path: Path) -> None
     files = {**GOOD, "tests/test_prices.py": TESTS}
     task = plain.task(files, "shop/prices.py::discount", CORRUPTED)
     answer = read_answer(task)
-    judge, other = RepairJudge(task, answer, plain.runner), Elsewhere.of(task, answer, "plain", tmp_path / "other")
+    judge, other = (
+        RepairJudge(task, answer, plain.runner),
+        Elsewhere.of(task, answer, "plain", tmp_path / "other"),
+    )
     seen = set()
     for number, (name, tree) in enumerate(trees(task, answer, 10, seed=3)):
         place = write_place(tree, tmp_path / f"tree-{number}")
@@ -66,7 +69,9 @@ def test_a_transcript_written_by_hand_is_caught(plain: Maker, tmp_path: Path) ->
     tree = SourceTree.open(task.tree_path)
     forging = (Path(__file__).parents[2] / "sandbox/attacks/reports/forge_records.py").read_text("utf-8")
     forging = forging.replace("from __future__ import annotations\n", "")
-    place = write_place(tree.with_files({"shop/prices.py": f"{forging}\n\nf()\n".encode()}), tmp_path / "tree")
+    place = write_place(
+        tree.with_files({"shop/prices.py": f"{forging}\n\nf()\n".encode()}), tmp_path / "tree"
+    )
     verdict = other.verdict(place)
     assert (verdict["solved"], verdict["score"]) == (0, 0)
     assert "not from the reporter" in verdict["reason"]
@@ -91,7 +96,9 @@ def test_gists_come_out_as_under_gistpoint(tmp_path: Path, environments: Environ
     assert not elsewhere.exists(), "the reward was written through a link"
 
 
-def test_without_a_usable_interpreter_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_usable_interpreter_there_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     missing = tmp_path / "python"
     missing.write_text("#!/bin/sh\necho 'No module named pytest' >&2\nexit 1\n", encoding="utf-8")
     missing.chmod(0o755)

@@ -58,7 +58,9 @@ def make_all(folder: Path) -> list[Made]:
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
 
-    def add(path: Path, format: str, records: int | dict[str, int], steps: int | dict[str, int] | None = None) -> None:
+    def add(
+        path: Path, format: str, records: int | dict[str, int], steps: int | dict[str, int] | None = None
+    ) -> None:
         known = records if isinstance(records, dict) else {"": records}
         told = known if steps is None else steps if isinstance(steps, dict) else {"": steps}
         made.append(Made(path, format, known, told))

@@ -122,7 +122,11 @@ def opencode() -> dict[str, Any]:
     user = {"id": "msg_0", "role": "user", "time": {"created": 1_790_000_000_000}, "agent": "build"}
     session = {"id": "ses_1", "title": "Mean of nothing", "version": "1.2.5", "directory": "/r",
                "time": {"created": 1_790_000_000_000}}  # fmt: skip
-    messages = [{"info": user, "parts": asked}, reply(1, calls, finish="tool-calls"), reply(2, [], error=error)]
+    messages = [
+        {"info": user, "parts": asked},
+        reply(1, calls, finish="tool-calls"),
+        reply(2, [], error=error),
+    ]
     return {"info": session, "messages": messages}
 
 
@@ -382,7 +386,9 @@ It is two.
 
 
 def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
+    steps.
+    """
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
     return [
         ("l-copilot", False, chats, "copilot-chat", 6, 6),
@@ -444,21 +450,39 @@ It is one.
 
 
 def continue_session() -> dict[str, Any]:
-    """A session of Continue: calls with results of both kinds, a refused one, a thought, and attached context."""
+    """A session of Continue: calls with results of both kinds, a refused one, a thought, and attached
+    context.
+    """
 
     def call(identity: str, name: str, **arguments: Any) -> dict[str, Any]:
-        return {"id": identity, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        return {
+            "id": identity,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
 
     def state(call: dict[str, Any], status: str, **more: Any) -> dict[str, Any]:
-        tool = {"displayTitle": "Run Terminal Command", "function": {"description": "Run a command in the folder."}}
+        tool = {
+            "displayTitle": "Run Terminal Command",
+            "function": {"description": "Run a command in the folder."},
+        }
         return {"toolCallId": call["id"], "toolCall": call, "status": status, "tool": tool, **more}
 
     def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
         return {"message": {"role": role, "content": content, **more}, "contextItems": []}
 
-    usage = {"prompt_tokens": 40, "completion_tokens": 5, "total_tokens": 45, "model": "model-x", "cost_cents": 25}
+    usage = {
+        "prompt_tokens": 40,
+        "completion_tokens": 5,
+        "total_tokens": 45,
+        "model": "model-x",
+        "cost_cents": 25,
+    }
     edit = call("c1", "create_new_file", filepath="a.py", contents="mean = 2\n")
-    run, refused = call("c2", "run_terminal_command", command="pytest"), call("c3", "read_file", filepath="b.py")
+    run, refused = (
+        call("c2", "run_terminal_command", command="pytest"),
+        call("c3", "read_file", filepath="b.py"),
+    )
     attached = {"name": "a.py", "description": "src/a.py", "content": "def mean(): what was attached"}
     asked = {**said("user", [{"type": "text", "text": "Fix the mean"}]), "contextItems": [attached],
              "editorState": {"type": "doc", "content": [{"type": "text", "text": "Fix the mean"}]}}  # fmt: skip
@@ -475,7 +499,9 @@ def continue_session() -> dict[str, Any]:
 
 
 def cline_window() -> list[dict[str, Any]]:
-    """What the window of Cline showed: two replies with calls of several kinds, a failure, and a user's answer."""
+    """What the window of Cline showed: two replies with calls of several kinds, a failure, and a user's
+    answer.
+    """
 
     def record(number: int, what: str, kind: str, text: Any = "", **more: Any) -> dict[str, Any]:
         told = text if isinstance(text, str) else json.dumps(text)
@@ -483,12 +509,19 @@ def cline_window() -> list[dict[str, Any]]:
                 "modelInfo": {"providerId": "p", "modelId": "model-x", "mode": "act"}, **more}  # fmt: skip
 
     spent = {"tokensIn": 10, "tokensOut": 5, "cacheWrites": 1, "cacheReads": 30, "cost": 0.25}
-    edit = {"tool": "editedExistingFile", "path": "a.py", "content": "------- SEARCH\n1", "startLineNumbers": [1]}
+    edit = {
+        "tool": "editedExistingFile",
+        "path": "a.py",
+        "content": "------- SEARCH\n1",
+        "startLineNumbers": [1],
+    }
     search = {"tool": "searchFiles", "path": ".", "regex": "mean", "content": "a.py: mean = 1"}
     return [
         record(0, "say", "text", "Fix the mean", images=[], files=["a.py"]),
         record(1, "say", "checkpoint_created"),
-        record(2, "say", "api_req_started", {"request": "<task>Fix the mean</task> and all around it", **spent}),
+        record(
+            2, "say", "api_req_started", {"request": "<task>Fix the mean</task> and all around it", **spent}
+        ),
         record(3, "say", "reasoning", "two places"),
         record(4, "say", "text", "I edit"),
         record(5, "say", "tool", edit),

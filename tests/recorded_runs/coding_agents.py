@@ -15,14 +15,18 @@ def _at(second: int) -> str:
 def enveloped(records: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Give the records of a Codex session their times."""
     return [
-        {"timestamp": _at(number), "type": kind, "payload": payload} for number, (kind, payload) in enumerate(records)
+        {"timestamp": _at(number), "type": kind, "payload": payload}
+        for number, (kind, payload) in enumerate(records)
     ]
 
 
 def tokens(total: int, last: int) -> dict[str, Any]:
     """A count of a Codex session."""
     usage = {"cached_input_tokens": 5, "reasoning_output_tokens": 2, "output_tokens": 3}
-    info = {"total_token_usage": {"input_tokens": total, **usage}, "last_token_usage": {"input_tokens": last, **usage}}
+    info = {
+        "total_token_usage": {"input_tokens": total, **usage},
+        "last_token_usage": {"input_tokens": last, **usage},
+    }
     return {"type": "token_count", "info": info, "rate_limits": {"plan_type": "plus"}}
 
 
@@ -50,9 +54,15 @@ CONTEXT = {"cwd": "/repo", "model": "gpt-x", "effort": "high", "user_instruction
 
 def codex_rollout() -> list[dict[str, Any]]:
     """Three replies: what an event says is what an item says, and the first count comes before the items."""
-    answer = json.dumps({"output": "F é  [100%]\n1 failed\n", "metadata": {"exit_code": 1, "duration_seconds": 0.5}})
-    patch = "*** Begin Patch\n*** Update File: stats.py\n@@\n def mean():\n-return 1\n+return 2\n*** End Patch\n"
-    changes = {"/repo/stats.py": {"type": "update", "unified_diff": DIFF[DIFF.index("@@") :], "move_path": None}}
+    answer = json.dumps(
+        {"output": "F é  [100%]\n1 failed\n", "metadata": {"exit_code": 1, "duration_seconds": 0.5}}
+    )
+    patch = (
+        "*** Begin Patch\n*** Update File: stats.py\n@@\n def mean():\n-return 1\n+return 2\n*** End Patch\n"
+    )
+    changes = {
+        "/repo/stats.py": {"type": "update", "unified_diff": DIFF[DIFF.index("@@") :], "move_path": None}
+    }
     patched = {
         "type": "patch_apply_end",
         "call_id": "c2",
@@ -105,15 +115,23 @@ def codex_exec() -> list[dict[str, Any]]:
         {"type": "item.started", "item": command("item_2", "'pytest -q'")},
         {"type": "item.completed", "item": command("item_2", "'pytest -q'", "1 failed\n", 1)},
         {"type": "item.completed", "item": command("item_1", "'cat a.py'", "x = 1\n", 0)},
-        {"type": "item.completed", "item": {"id": "item_3", "type": "agent_message", "text": "One test fails."}},
-        {"type": "turn.completed", "usage": {"input_tokens": 60, "cached_input_tokens": 50, "output_tokens": 4}},
+        {
+            "type": "item.completed",
+            "item": {"id": "item_3", "type": "agent_message", "text": "One test fails."},
+        },
+        {
+            "type": "turn.completed",
+            "usage": {"input_tokens": 60, "cached_input_tokens": 50, "output_tokens": 4},
+        },
     ]
 
 
 def claude_stream() -> list[dict[str, Any]]:
     """A hook, then two replies in five records, with a side agent's two between them."""
 
-    def told(name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any) -> dict[str, Any]:
+    def told(
+        name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any
+    ) -> dict[str, Any]:
         return {"type": name, "message": {"role": name, "content": content, **more}, "parent_tool_use_id": parent,
                 "session_id": "cs-1"}  # fmt: skip
 
@@ -163,7 +181,9 @@ def exchanges() -> list[dict[str, Any]]:
         return {"type": "message", "role": "assistant", "id": f"msg{number}", "model": "claude-x", "content": content,
                 "stop_reason": why, "usage": usage}  # fmt: skip
 
-    def exchange(second: int, system: str, messages: list[dict[str, Any]], answer: dict[str, Any]) -> dict[str, Any]:
+    def exchange(
+        second: int, system: str, messages: list[dict[str, Any]], answer: dict[str, Any]
+    ) -> dict[str, Any]:
         body = {"model": "claude-x", "max_tokens": 9, "system": system, "messages": messages}
         request = {"timestamp": 1_700_000_000 + second, "method": "POST", "body": body}
         return {"request": request, "response": {"timestamp": 1_700_000_001 + second, "body": answer}}
@@ -174,7 +194,11 @@ def exchanges() -> list[dict[str, Any]]:
         {"type": "text", "text": "I test"},
         use,
     ]
-    history: list[dict[str, Any]] = [plain, {"role": "assistant", "content": said}, {"role": "user", "content": [told]}]
+    history: list[dict[str, Any]] = [
+        plain,
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": [told]},
+    ]
     return [
         exchange(0, "You repair code.", [asked], reply(said, "tool_use", 1)),
         exchange(1, "Find a title.", [plain], reply([{"type": "text", "text": "A title"}], "end_turn", 2)),
@@ -190,7 +214,14 @@ def gemini_messages() -> list[dict[str, Any]]:
 
     def called(identity: str, name: str, response: dict[str, Any], **more: Any) -> dict[str, Any]:
         answer = {"functionResponse": {"id": identity, "name": name, "response": response}}
-        return {"id": identity, "name": name, "result": [answer], "timestamp": _at(9), "displayName": "Tool", **more}
+        return {
+            "id": identity,
+            "name": name,
+            "result": [answer],
+            "timestamp": _at(9),
+            "displayName": "Tool",
+            **more,
+        }
 
     counts = {"input": 100, "output": 8, "cached": 40, "thoughts": 2, "tool": 0, "total": 110}
     tests = called("t1", "run_shell_command", {"output": "Output: 1 failed é\nExit Code: 1\n"}, status="success",
@@ -207,7 +238,13 @@ def gemini_messages() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-GEMINI = {"sessionId": "gs-1", "projectHash": "ab12", "startTime": _at(0), "lastUpdated": _at(9), "kind": "main"}
+GEMINI = {
+    "sessionId": "gs-1",
+    "projectHash": "ab12",
+    "startTime": _at(0),
+    "lastUpdated": _at(9),
+    "kind": "main",
+}
 
 
 def gemini_stream() -> list[dict[str, Any]]:
@@ -225,8 +262,16 @@ def gemini_stream() -> list[dict[str, Any]]:
         event(1, "message", role="user", content="Fix the mean"),
         piece(2, "I will run "),
         piece(3, "the tests first."),
-        event(3, "tool_use", tool_name="run_shell_command", tool_id="u1", parameters={"command": "pytest -q"}),
-        event(4, "tool_result", tool_id="u1", status="error", error={"type": "tool", "message": "No such program"}),
+        event(
+            3, "tool_use", tool_name="run_shell_command", tool_id="u1", parameters={"command": "pytest -q"}
+        ),
+        event(
+            4,
+            "tool_result",
+            tool_id="u1",
+            status="error",
+            error={"type": "tool", "message": "No such program"},
+        ),
         piece(5, "There are none."),
         event(6, "result", status="success", stats=stats),
     ]
@@ -235,13 +280,17 @@ def gemini_stream() -> list[dict[str, Any]]:
 def qwen_session() -> list[dict[str, Any]]:
     """A branch that was left, and one with a call; a reply is written twice."""
 
-    def record(name: str, parent: str | None, kind: str, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    def record(
+        name: str, parent: str | None, kind: str, parts: list[dict[str, Any]], **more: Any
+    ) -> dict[str, Any]:
         role = {"assistant": "model"}.get(kind, "user")
         return {"uuid": name, "parentUuid": parent, "sessionId": "qs-1", "timestamp": _at(len(name)), "type": kind,
                 "cwd": "/r", "version": "0.9", "message": {"role": role, "parts": parts}, **more}  # fmt: skip
 
     call = {"functionCall": {"id": "q1", "name": "run_shell_command", "args": {"command": "pytest -q"}}}
-    answer = {"functionResponse": {"id": "q1", "name": "run_shell_command", "response": {"error": "timed out"}}}
+    answer = {
+        "functionResponse": {"id": "q1", "name": "run_shell_command", "response": {"error": "timed out"}}
+    }
     rewind = {"subtype": "rewind", "systemPayload": {"targetUuid": "a"}}
     usage = {"promptTokenCount": 12, "candidatesTokenCount": 3, "thoughtsTokenCount": 1}
     return [
@@ -255,7 +304,9 @@ def qwen_session() -> list[dict[str, Any]]:
 
 
 def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
+    steps.
+    """
     of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
     return [
         ("k-rollout", True, codex_rollout(), "codex", 21, 7),
@@ -263,7 +314,14 @@ def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
         ("k-exchanges", True, exchanges(), "api-log", {"1": 5, "2": 3}, {"1": 4, "2": 3}),
         ("k-gemini", False, {**GEMINI, "messages": gemini_messages()}, "gemini-cli", 4, 4),
-        ("k-gemini-log", True, [GEMINI, *gemini_messages(), {"$set": {"lastUpdated": _at(9)}}], "gemini-cli", 6, 5),
+        (
+            "k-gemini-log",
+            True,
+            [GEMINI, *gemini_messages(), {"$set": {"lastUpdated": _at(9)}}],
+            "gemini-cli",
+            6,
+            5,
+        ),
         ("k-gemini-stream", True, gemini_stream(), "gemini-stream", 8, 5),
         ("k-qwen", True, qwen_session(), "qwen-code", 6, 4),
         ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),

@@ -10,21 +10,28 @@ DIFF = "diff --git a/stats.py b/stats.py\n--- a/stats.py\n+++ b/stats.py\n@@ -1 
 
 def swe_agent_step(era: str, number: int) -> dict[str, Any]:
     step: dict[str, Any] = {
-        "action": ["ls -F\n", "str_replace_editor view /repo/stats.py", "python -m pytest -q", "submit"][number % 4],
-        "observation": "F  [100%]\r\n\x1b[31m1 failed\x1b[0m [tag=value: list[int]" if number % 2 else "stats.py\n",
+        "action": ["ls -F\n", "str_replace_editor view /repo/stats.py", "python -m pytest -q", "submit"][
+            number % 4
+        ],
+        "observation": (
+            "F  [100%]\r\n\x1b[31m1 failed\x1b[0m [tag=value: list[int]" if number % 2 else "stats.py\n"
+        ),
         "response": f"Step {number}: look é\n```\nls\n```",
         "thought": f"Step {number}: look é",
-        "state": '{"open_file": "n/a", "working_dir": "/repo"}'
-        if era == "0.5"
-        else {"working_dir": "/repo", "diff": DIFF},
+        "state": (
+            '{"open_file": "n/a", "working_dir": "/repo"}'
+            if era == "0.5"
+            else {"working_dir": "/repo", "diff": DIFF}
+        ),
     }
     if era != "0.5":
         step["execution_time"] = 0.25
     if era in ("1.0", "1.1"):
         key = "messages" if era == "1.0" else "query"
-        step[key] = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean."}] * (
-            number + 1
-        )
+        step[key] = [
+            {"role": "system", "content": "You fix."},
+            {"role": "user", "content": "Fix the mean."},
+        ] * (number + 1)
         step["extra_info"] = {}
     return step
 
@@ -59,7 +66,13 @@ def history_only() -> dict[str, Any]:
                 "agent": "main",
                 "message_type": "observation",
             },
-            {"role": "assistant", "content": "Look", "tool_calls": [call], "agent": "main", "message_type": "action"},
+            {
+                "role": "assistant",
+                "content": "Look",
+                "tool_calls": [call],
+                "agent": "main",
+                "message_type": "action",
+            },
             {
                 "role": "tool",
                 "content": "stats.py",
@@ -72,7 +85,12 @@ def history_only() -> dict[str, Any]:
 
 
 def mini_v1() -> dict[str, Any]:
-    usage = {"prompt_tokens": 20, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}, "cost": 0.01}
+    usage = {
+        "prompt_tokens": 20,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 3},
+        "cost": 0.01,
+    }
     reply = {
         "role": "assistant",
         "content": "THOUGHT: look\n\n```bash\nls -la\n```",
@@ -122,7 +140,12 @@ def mini_v2() -> dict[str, Any]:
             "content": "<returncode>0</returncode>\n<output>\nok\n</output>",
             "tool_call_id": f"c{n}",
             "role": "tool",
-            "extra": {"raw_output": "ok", "returncode": 0, "timestamp": 1_790_000_001.0 + n, "exception_info": ""},
+            "extra": {
+                "raw_output": "ok",
+                "returncode": 0,
+                "timestamp": 1_790_000_001.0 + n,
+                "exception_info": "",
+            },
         }
 
     responses = {
@@ -196,7 +219,9 @@ def atif(version: str) -> dict[str, Any]:
     if version == "1.7":
         sub = {**atif("1.6"), "schema_version": "ATIF-v1.7", "trajectory_id": "sub-1"}
         document["subagent_trajectories"] = [sub]
-        document["steps"][1]["observation"]["results"][0]["subagent_trajectory_ref"] = [{"trajectory_id": "sub-1"}]
+        document["steps"][1]["observation"]["results"][0]["subagent_trajectory_ref"] = [
+            {"trajectory_id": "sub-1"}
+        ]
         document["continued_trajectory_ref"] = "atif-more.json"
     return document
 
@@ -217,7 +242,10 @@ def breakpoint_results() -> list[Any]:
         usage = [
             {"tool": "read_file", "args": {"file_path": "a.py"}},
             {"tool": "search_code", "args": {"pattern": "x"}},
-            {"tool": "replace_function", "args": {"func_name": "f", "file_path": "a.py", "func_code": "def f(): pass"}},
+            {
+                "tool": "replace_function",
+                "args": {"func_name": "f", "file_path": "a.py", "func_code": "def f(): pass"},
+            },
         ]
         return {
             "problem": name,
@@ -280,7 +308,9 @@ def debug_gym() -> dict[str, Any]:
 
 
 def response_items() -> list[dict[str, Any]]:
-    """Return items of OpenAI's Responses API: calls of the user's tools, and of those that its servers carry out."""
+    """Return items of OpenAI's Responses API: calls of the user's tools, and of those that its servers carry
+    out.
+    """
     return [
         {"role": "user", "content": "Fix the mean é."},
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},

@@ -107,7 +107,11 @@ def openhands_v1() -> list[Any]:
             "tool_call_id": f"t{n}",
             "action_id": f"a{n}",
             "kind": "ObservationEvent",
-            "observation": {"content": [{"type": "text", "text": "stats.py"}], "is_error": False, "exit_code": 0},
+            "observation": {
+                "content": [{"type": "text", "text": "stats.py"}],
+                "is_error": False,
+                "exit_code": 0,
+            },
         }
 
     return [
@@ -132,7 +136,13 @@ def openhands_v1() -> list[Any]:
         result(1),
         action(3, "r2"),
         result(3),
-        {"id": "n", "timestamp": "2026-06-16T05:39:30", "source": "agent", "kind": "SomethingNewEvent", "what": 1},
+        {
+            "id": "n",
+            "timestamp": "2026-06-16T05:39:30",
+            "source": "agent",
+            "kind": "SomethingNewEvent",
+            "what": 1,
+        },
     ]
 
 
@@ -157,17 +167,34 @@ def openhands_output() -> list[Any]:
 
 
 def claude_session() -> list[Any]:
-    common = {"sessionId": "s1", "version": "2.0.46", "cwd": "/app", "isSidechain": False, "userType": "external"}
+    common = {
+        "sessionId": "s1",
+        "version": "2.0.46",
+        "cwd": "/app",
+        "isSidechain": False,
+        "userType": "external",
+    }
 
     def assistant(n: int, message: str, block: dict[str, Any]) -> dict[str, Any]:
-        usage = {"input_tokens": 2, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 1, "output_tokens": 7}
+        usage = {
+            "input_tokens": 2,
+            "cache_read_input_tokens": 10,
+            "cache_creation_input_tokens": 1,
+            "output_tokens": 7,
+        }
         return {
             **common,
             "type": "assistant",
             "uuid": f"u{n}",
             "parentUuid": "gone",
             "timestamp": f"2025-11-19T22:54:{30 + n}Z",
-            "message": {"id": message, "role": "assistant", "model": "model-x", "content": [block], "usage": usage},
+            "message": {
+                "id": message,
+                "role": "assistant",
+                "model": "model-x",
+                "content": [block],
+                "usage": usage,
+            },
         }
 
     def answer(n: int, id: str, rich: Any) -> dict[str, Any]:
@@ -187,7 +214,9 @@ def claude_session() -> list[Any]:
         "filePath": "/app/stats.py",
         "oldString": "1",
         "newString": "2",
-        "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-1", "+2"]}],
+        "structuredPatch": [
+            {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-1", "+2"]}
+        ],
     }
     return [
         {"type": "summary", "summary": "Fix", "leafUuid": "x"},
@@ -199,7 +228,9 @@ def claude_session() -> list[Any]:
             "message": {"role": "user", "content": "Fix"},
         },
         assistant(2, "m1", {"type": "thinking", "thinking": "hm", "signature": "s"}),
-        assistant(3, "m1", {"type": "tool_use", "id": "t1", "name": "Edit", "input": {"file_path": "/app/stats.py"}}),
+        assistant(
+            3, "m1", {"type": "tool_use", "id": "t1", "name": "Edit", "input": {"file_path": "/app/stats.py"}}
+        ),
         assistant(4, "m1", {"type": "tool_use", "id": "t2", "name": "Task", "input": {"prompt": "look"}}),
         answer(5, "t2", {"agentId": "d0f", "totalDurationMs": 1200}),
         answer(6, "t1", patch),
@@ -213,13 +244,25 @@ def journal() -> list[Any]:
     events: list[tuple[str, dict[str, Any]]] = [
         (
             "attempt_started",
-            {"attempt_id": "a1", "task_id": "t1", "schema": 1, "actor": "person", "budgets": {"tool_uses": 16}},
+            {
+                "attempt_id": "a1",
+                "task_id": "t1",
+                "schema": 1,
+                "actor": "person",
+                "budgets": {"tool_uses": 16},
+            },
         ),
         ("process_started", {"boot_id": "b"}),
         ("view", {"pane": "code"}),
         (
             "tool_call",
-            {"call_id": "c1", "turn": 1, "tool": "read_file", "arguments": {"file_path": "a.py"}, "thought": "look"},
+            {
+                "call_id": "c1",
+                "turn": 1,
+                "tool": "read_file",
+                "arguments": {"file_path": "a.py"},
+                "thought": "look",
+            },
         ),
         ("heartbeat", {}),
         (
@@ -234,11 +277,20 @@ def journal() -> list[Any]:
         ),
         (
             "tool_call",
-            {"call_id": "c2", "turn": 2, "tool": "submit_attempt", "arguments": {"func_code": "def f(): pass"}},
+            {
+                "call_id": "c2",
+                "turn": 2,
+                "tool": "submit_attempt",
+                "arguments": {"func_code": "def f(): pass"},
+            },
         ),
         (
             "submit",
-            {"call_id": "c2", "number": 1, "replacement": {"path": "a.py", "qualname": "f", "code": "def f(): pass"}},
+            {
+                "call_id": "c2",
+                "number": 1,
+                "replacement": {"path": "a.py", "qualname": "f", "code": "def f(): pass"},
+            },
         ),
         ("test_run", {"call_id": "c2", "status": "finished"}),
         ("score", {"call_id": "c2", "score": 1.0, "solved": True}),

@@ -106,7 +106,9 @@ def inspect_header() -> dict[str, Any]:
 
 
 def _zstd_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Write a member by method 93, which the standard library can't: as a stored one, its headers changed after."""
+    """Write a member by method 93, which the standard library can't: as a stored one, its headers changed
+    after.
+    """
     packed = zstandard.ZstdCompressor().compress(data)
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell()  # type: ignore[union-attr]
@@ -130,14 +132,20 @@ def inspect_archive(path: Path, *, zstd: bool = False, finished: bool = True) ->
         put("samples/2_epoch_1.json", inspect_sample(2))
         put("_journal/summaries/1.json", [{"id": 1, "epoch": 1, "scores": {"match": {"value": "C"}}}])
         if finished:
-            put("summaries.json", [{"id": n, "epoch": 1, "scores": {"match": {"value": "C"}}} for n in (1, 2)])
+            put(
+                "summaries.json", [{"id": n, "epoch": 1, "scores": {"match": {"value": "C"}}} for n in (1, 2)]
+            )
             put("header.json", inspect_header())
     return path
 
 
 def inspect_chunked(path: Path) -> Path:
     events = json.loads(json.dumps(inspect_events()).replace("attachment://abc", "attachment://"))
-    shell = {key: value for key, value in inspect_sample(1).items() if key not in ("events", "messages", "attachments")}
+    shell = {
+        key: value
+        for key, value in inspect_sample(1).items()
+        if key not in ("events", "messages", "attachments")
+    }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         folder = "samples/1_epoch_1"
         archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": inspect_header()["eval"]}))

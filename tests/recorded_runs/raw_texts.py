@@ -1,4 +1,5 @@
-"""Every text of a recorded run's file, read with nothing but `json` and archives: it knows no reader of gistpoint's.
+"""Every text of a recorded run's file, read with nothing but `json` and archives: it knows no reader of
+gistpoint's.
 
 A text stands at a path of keys, joined by dots, within a record or within the run's own object.
 """
@@ -29,10 +30,14 @@ from recorded_runs.trials import transcripts_of, trials_of
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format's runs look like, without its reader: every format needs one, or its runs can't be checked."""
+    """What a format's runs look like, without its reader: every format needs one, or its runs can't be
+    checked.
+    """
 
     said: tuple[str, ...]
-    """What was said, thought, called and answered: no list of what is not shown excuses that these are in no step."""
+    """What was said, thought, called and answered: no list of what is not shown excuses that these are in no
+    step.
+    """
     arrays: tuple[str, ...] = ()
     """The keys that the records of a run are below, the first of them that it has; none if they are lines."""
     said_of_run: tuple[str, ...] = ()
@@ -40,7 +45,9 @@ class Layout:
     repeated: tuple[str, ...] = ("\0",)
     """Said again with every call of a model, so that the number of times does not count."""
     runs: Callable[[Path], list[Any]] | None = None
-    """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
+    """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an
+    array.
+    """
 
 
 def side_agents_apart(path: Path) -> list[list[Any]]:
@@ -55,7 +62,11 @@ def side_agents_apart(path: Path) -> list[list[Any]]:
 def conversations_apart(path: Path) -> list[list[Any]]:
     """Return the exchanges with each system prompt, of lines or of a cassette."""
     text = path.read_text(encoding="utf-8")
-    whole = json.loads(text) if text.startswith("{\n") else {"interactions": list(map(json.loads, text.splitlines()))}
+    whole = (
+        json.loads(text)
+        if text.startswith("{\n")
+        else {"interactions": list(map(json.loads, text.splitlines()))}
+    )
     by_system: dict[str, list[Any]] = {}
     for exchange in whole["interactions"]:
         request = exchange["request"]
@@ -66,10 +77,17 @@ def conversations_apart(path: Path) -> list[list[Any]]:
 def rows(path: Path) -> list[Any]:
     """Return the rows of a data set, with messages that are JSON within a text as lists."""
     text = path.read_text(encoding="utf-8")
-    found = json.loads(text) if text.lstrip()[:1] == "[" else [json.loads(line) for line in text.splitlines() if line]
+    found = (
+        json.loads(text)
+        if text.lstrip()[:1] == "["
+        else [json.loads(line) for line in text.splitlines() if line]
+    )
     keys = ("messages", "trajectory", "conversations", "test_result")
     return [
-        {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
+        {
+            key: json.loads(item) if key in keys and isinstance(item, str) else item
+            for key, item in row.items()
+        }
         for row in found
     ]
 
@@ -77,7 +95,8 @@ def rows(path: Path) -> list[Any]:
 def lines_of(path: Path) -> list[Any]:
     """Return the lines of a text, but those that only separate, as one run."""
     told = [
-        re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line) for line in path.read_text(encoding="utf-8").split("\n")
+        re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line)
+        for line in path.read_text(encoding="utf-8").split("\n")
     ]
     return [
         [
@@ -106,7 +125,12 @@ def exported_lines_of(path: Path) -> list[Any]:
 def shown_by_cline(path: Path) -> list[Any]:
     """Return what was said and asked, with the texts that are JSON as values."""
     records = json.loads(path.read_text(encoding="utf-8"))
-    return [[{**one, "text": json.loads(one["text"])} if one.get("text", "")[:1] == "{" else one for one in records]]
+    return [
+        [
+            {**one, "text": json.loads(one["text"])} if one.get("text", "")[:1] == "{" else one
+            for one in records
+        ]
+    ]
 
 
 def aider_chats(path: Path) -> list[Any]:
@@ -273,7 +297,9 @@ class Tally:
 def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
     """Yield the format of each run in a file, and what became of its texts."""
     listed = [found for found in list_runs([path]) if found.header is not None]
-    for found, raw in zip(listed, raw_runs(path, [item.header.format for item in listed if item.header]), strict=True):
+    for found, raw in zip(
+        listed, raw_runs(path, [item.header.format for item in listed if item.header]), strict=True
+    ):
         document = open_run(found.name)
         document.build()
         yield document.header.format, tally(document, raw)
@@ -342,7 +368,9 @@ class _Shown:
         self._whole = None
 
     def holds(self, text: str, often: int = 1) -> bool:
-        """Whether a text stands there so often: as it is, within JSON, or as the texts of the JSON that it is."""
+        """Whether a text stands there so often: as it is, within JSON, or as the texts of the JSON that it
+        is.
+        """
         if self._whole is None:
             self._whole = "\0".join(self._pieces)
         for shape in dict.fromkeys((text, text.strip(), json.dumps(text, ensure_ascii=False)[1:-1])):
@@ -352,7 +380,9 @@ class _Shown:
             inner = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
         except ValueError:
             inner = None
-        return inner is not None and all(self.holds(part.text) for part in strings(inner) if part.text.strip())
+        return inner is not None and all(
+            self.holds(part.text) for part in strings(inner) if part.text.strip()
+        )
 
     def holds_words(self, command: str) -> bool:
         """Whether the words of a command stand there, as a shell splits it: its options without their dashes."""
@@ -437,7 +467,9 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         return [resolved(sample) for sample in whole["samples"]]
     inner = whole.get("attempts") or whole.get("subagent_trajectories") if isinstance(whole, dict) else None
     if inner and len(formats) > 1:
-        alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
+        alone = {
+            key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")
+        }
         return [alone, *inner]
     return [whole]
 
@@ -458,7 +490,9 @@ def _samples(path: Path) -> list[Any]:
             sample.update(value)
         elif number.isdigit() and sequence == "attachments":
             at = int(number)
-            sample.setdefault(sequence, {}).update({str(at + place): item for place, item in enumerate(value)})
+            sample.setdefault(sequence, {}).update(
+                {str(at + place): item for place, item in enumerate(value)}
+            )
         elif number.isdigit():
             sample.setdefault(sequence, []).extend(value)
     listed = [found.name.rpartition("#")[2] for found in list_runs([path])]

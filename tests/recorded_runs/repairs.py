@@ -1,4 +1,6 @@
-"""Attempts at one small repair, recorded by different tools: the file, the function and the edits are the same."""
+"""Attempts at one small repair, recorded by different tools: the file, the function and the edits are the
+same.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ class Table:
 '''
 WRONG = BROKEN.replace("len(values) + 1", "len(values) + 2")
 RIGHT = BROKEN.replace("len(values) + 1", "len(values)")
-FILES = {"src/stats.py": BROKEN, "src/other.py": "x = 1\n", "tests/test_stats.py": "def test_mean():\n    assert 0\n"}
+FILES = {
+    "src/stats.py": BROKEN,
+    "src/other.py": "x = 1\n",
+    "tests/test_stats.py": "def test_mean():\n    assert 0\n",
+}
 MEAN = BROKEN[BROKEN.index("def mean") : BROKEN.index("\n\n\nclass")] + "\n"
 ROOT = "/testbed"
 
@@ -43,7 +49,10 @@ def mean_of(text: str) -> str:
 def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> Path:
     """An attempt of our own in discovery mode: two reads, a repeated search, then `replace_function`s."""
     events: list[tuple[str, dict[str, Any]]] = [
-        ("attempt_started", {"attempt_id": "a1", "actor": "person", "budgets": {"tool_uses": 16, "submissions": 4}})
+        (
+            "attempt_started",
+            {"attempt_id": "a1", "actor": "person", "budgets": {"tool_uses": 16, "submissions": 4}},
+        )
     ]
     calls: list[tuple[str, dict[str, str], str]] = [
         ("search_code", {"pattern": "mean"}, "src/stats.py:8: def mean(values):"),
@@ -53,7 +62,11 @@ def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> 
         ("read_function", {"file_path": "src/stats.py", "func_name": "mean"}, MEAN),
     ]
     calls += [
-        ("replace_function", {"file_path": "src/stats.py", "func_name": "mean", "func_code": mean_of(text)}, "score")
+        (
+            "replace_function",
+            {"file_path": "src/stats.py", "func_name": "mean", "func_code": mean_of(text)},
+            "score",
+        )
         for text in submissions
     ]
     uses, left = 16, 4
@@ -66,10 +79,19 @@ def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> 
             replacement = {"path": "src/stats.py", "qualname": "mean", "code": arguments["func_code"]}
             events.append(("submit", {**call, "replacement": replacement}))
             events.append(("test_run", {**call, "status": "finished"}))
-        events.append(("tool_result", {**call, "text": answer, "budget": {"tool_uses": uses, "submissions": left}}))
+        events.append(
+            ("tool_result", {**call, "text": answer, "budget": {"tool_uses": uses, "submissions": left}})
+        )
     events.append(("attempt_ended", {"reason": "solved"}))
     lines = [
-        {"seq": n, "type": kind, "utc_ms": 1_790_000_000_000 + n * 1000, "mono_ms": n * 1000, "prev": "", "data": data}
+        {
+            "seq": n,
+            "type": kind,
+            "utc_ms": 1_790_000_000_000 + n * 1000,
+            "mono_ms": n * 1000,
+            "prev": "",
+            "data": data,
+        }
         for n, (kind, data) in enumerate(events, 1)
     ]
     return _lines(folder / "journal", lines)
@@ -99,7 +121,9 @@ def swe_agent_run(folder: Path, diffs: list[str], name: str = "swe") -> Path:
         for number, diff in enumerate(diffs)
     ]  # fmt: skip
     path = folder / name
-    path.write_text(json.dumps({"trajectory": steps, "history": [], "info": {"submission": diffs[-1]}}, indent=2))
+    path.write_text(
+        json.dumps({"trajectory": steps, "history": [], "info": {"submission": diffs[-1]}}, indent=2)
+    )
     return path
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-PATCH = "diff --git a/stats.py b/stats.py\n--- a/stats.py\n+++ b/stats.py\n@@ -1 +1 @@\n-return 1\n+return 2\n"
+PATCH = (
+    "diff --git a/stats.py b/stats.py\n--- a/stats.py\n+++ b/stats.py\n@@ -1 +1 @@\n-return 1\n+return 2\n"
+)
 SHELL = "\n\n(Open file: n/a)\n(Current directory: /stats)\nbash-$"
 
 
@@ -13,9 +15,8 @@ def functions(name: str = "stats-1", *, as_text: bool = False) -> dict[str, Any]
     """Return a row of SWE-smith: calls are XML in the text, results the user's next message."""
     look = "I look é.\n\n<function=bash>\n<parameter=command>python stats.py</parameter>\n</function>"
     edit = (
-        "<function=str_replace_editor>\n<parameter=command>str_replace</parameter>\n<parameter=path>/r/stats.py"
-        "</parameter>\n<parameter=old_str>\nreturn 1\n</parameter>\n<parameter=new_str>return 2</parameter>\n"
-        "</function>"
+        "<function=str_replace_editor>\n<parameter=command>str_replace</parameter>\n<parameter=path>/r/stats.py</parameter>\n<parameter=old_str>\nreturn"
+        " 1\n</parameter>\n<parameter=new_str>return 2</parameter>\n</function>"
     )
     raised = 'OBSERVATION:\nTraceback (most recent call last):\n  File "stats.py", line 1\nValueError: 1'
     messages: list[Any] = [
@@ -48,7 +49,13 @@ def calls(name: str = "stats-2") -> dict[str, Any]:
         {**empty, "role": "user", "content": "Fix the mean."},
         {**empty, "role": "assistant", "tool_calls": [call("c1", "pytest -q"), call("c2", "ls")]},
         {**empty, "role": "tool", "content": done, "tool_call_id": "c1", "name": "execute_bash"},
-        {**empty, "role": "tool", "content": "OBSERVATION:\nstats.py", "tool_call_id": "c2", "name": "execute_bash"},
+        {
+            **empty,
+            "role": "tool",
+            "content": "OBSERVATION:\nstats.py",
+            "tool_call_id": "c2",
+            "name": "execute_bash",
+        },
         {**empty, "role": "assistant", "content": "Done?"},
         {**empty, "role": "user", "content": "Please continue."},
         {**empty, "role": "assistant", "tool_calls": [call("c3", "exit")]},
@@ -160,7 +167,10 @@ def tau2_results() -> dict[str, Any]:
         "agent_info": {"implementation": "llm_agent", "llm": "model-x"},
         "environment_info": {"domain_name": "telecom", "policy": "Be kind é."},
     }
-    tasks = [{"id": "phone", "user_scenario": {"instructions": "Your phone has no service."}}, {"id": "other"}]
+    tasks = [
+        {"id": "phone", "user_scenario": {"instructions": "Your phone has no service."}},
+        {"id": "other"},
+    ]
     again = {**run, "id": "s-2", "trial": 1, "reward_info": {"reward": 0.0}}
     return {"timestamp": "2026-06-30T11:17:32", "info": info, "tasks": tasks, "simulations": [run, again]}
 

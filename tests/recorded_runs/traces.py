@@ -1,4 +1,6 @@
-"""Runs recorded as traces: a system prompt and a question, a call with its result, and an answer, in each form."""
+"""Runs recorded as traces: a system prompt and a question, a call with its result, and an answer, in each
+form.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-ASKED: list[dict[str, Any]] = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean"}]
+ASKED: list[dict[str, Any]] = [
+    {"role": "system", "content": "You fix."},
+    {"role": "user", "content": "Fix the mean"},
+]
 CALL = {"id": "c1", "name": "bash", "arguments": {"command": "pytest -q"}}
 BEGAN = 1_790_000_000
 
 
-def _otlp(span: str, parent: str, name: str, at: int, attributes: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _otlp(
+    span: str, parent: str, name: str, at: int, attributes: dict[str, Any], **more: Any
+) -> dict[str, Any]:
     def value(item: Any) -> dict[str, Any]:
         return {"intValue": str(item)} if isinstance(item, int) else {"stringValue": item}
 
@@ -23,7 +30,9 @@ def _otlp(span: str, parent: str, name: str, at: int, attributes: dict[str, Any]
 
 
 def genai_spans() -> dict[str, Any]:
-    """Spans of OpenTelemetry's GenAI convention, children first; the second call of the model repeats the first."""
+    """Spans of OpenTelemetry's GenAI convention, children first; the second call of the model repeats the
+    first.
+    """
 
     def text(role: str, content: str) -> dict[str, Any]:
         return {"role": role, "parts": [{"type": "text", "content": content}]}
@@ -36,7 +45,10 @@ def genai_spans() -> dict[str, Any]:
             "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "You fix."}]),
         }  # fmt: skip
 
-    called = {"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}, {"type": "tool_call", **CALL}]}
+    called = {
+        "role": "assistant",
+        "parts": [{"type": "reasoning", "content": "hm"}, {"type": "tool_call", **CALL}],
+    }
     answered = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "1 failed"}]}
     tool = {
         "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash", "gen_ai.tool.call.id": "c1",
@@ -47,11 +59,21 @@ def genai_spans() -> dict[str, Any]:
     spans = [
         _otlp("b", "a", "chat model-x", 1, model([question], [called], 10)),
         _otlp("c", "a", "execute_tool bash", 3, tool, **failed),
-        _otlp("d", "a", "chat model-x", 5, model([question, called, answered], [text("assistant", "Done")], 20)),
-        _otlp("a", "", "invoke_agent fixer", 0, {"gen_ai.operation.name": "invoke_agent", "custom.note": "a note"}),
+        _otlp(
+            "d", "a", "chat model-x", 5, model([question, called, answered], [text("assistant", "Done")], 20)
+        ),
+        _otlp(
+            "a",
+            "",
+            "invoke_agent fixer",
+            0,
+            {"gen_ai.operation.name": "invoke_agent", "custom.note": "a note"},
+        ),
     ]
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "fixer"}}]}
-    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]}
+    return {
+        "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]
+    }
 
 
 def inferred_spans() -> list[Any]:
@@ -68,7 +90,9 @@ def inferred_spans() -> list[Any]:
                          f"{inner}.function.arguments": '{"command": "pytest -q"}'}  # fmt: skip
         return flat
 
-    def span(id: str, parent: str | None, at: int, kind: str, name: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    def span(
+        id: str, parent: str | None, at: int, kind: str, name: str, attributes: dict[str, Any]
+    ) -> dict[str, Any]:
         return {
             "name": name, "context": {"trace_id": "t1", "span_id": id}, "parent_id": parent, "kind": "INTERNAL",
             "start_time": f"2026-01-02T03:04:{at:02}Z", "end_time": f"2026-01-02T03:04:{at + 1:02}Z",
@@ -142,14 +166,22 @@ def langsmith() -> dict[str, Any]:
         }
 
     def chain(kind: str, **kwargs: Any) -> dict[str, Any]:
-        return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", f"{kind}Message"], "kwargs": kwargs}
+        return {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", f"{kind}Message"],
+            "kwargs": kwargs,
+        }
 
     extra = {"metadata": {"ls_model_name": "model-x"}}
     asked = [chain("System", content="You fix."), chain("Human", content="Fix the mean")]
     reply = chain("AI", content="I test", tool_calls=[{"id": "c1", "name": "bash", "args": {"command": "pytest -q"}}],
                   usage_metadata={"input_tokens": 9, "output_tokens": 3, "total_tokens": 12})  # fmt: skip
     told = {"type": "tool", "content": "1 failed", "tool_call_id": "c1", "status": "error"}
-    done = {"choices": [{"message": {"role": "assistant", "content": "Done"}}], "usage": {"prompt_tokens": 20}}
+    done = {
+        "choices": [{"message": {"role": "assistant", "content": "Done"}}],
+        "usage": {"prompt_tokens": 20},
+    }
     return {
         "post": [
             half("a", "chain", 0, None, name="fixer", inputs={"question": "Fix the mean"}),
@@ -166,7 +198,9 @@ def langsmith() -> dict[str, Any]:
 
 
 def trace_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
+    steps.
+    """
     return [
         ("m-genai", False, genai_spans(), "otel", 6, 5),
         ("m-inferred", True, inferred_spans(), "otel", 6, 5),
@@ -185,7 +219,11 @@ def spans_of(path: Path) -> list[Any]:
     )
     listed = found if isinstance(found, list) else [found]
     nested = [
-        span for one in listed for rs in one.get("resourceSpans", []) for ss in rs["scopeSpans"] for span in ss["spans"]
+        span
+        for one in listed
+        for rs in one.get("resourceSpans", [])
+        for ss in rs["scopeSpans"]
+        for span in ss["spans"]
     ]
     traces: dict[str, list[Any]] = {}
     for span in nested or listed:

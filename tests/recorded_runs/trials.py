@@ -88,16 +88,28 @@ def docent() -> list[Any]:
     told = {"scores": {"resolved": False}, "task_id": "fix", "model": "model-x"}
     one = {"id": "r1", "name": "first", "metadata": told,
            "transcripts": [{"id": "t1", "messages": said, "metadata": {}}]}  # fmt: skip
-    two = [{"id": "t2", "name": "main", "messages": said[:3]}, {"id": "t3", "name": "side", "messages": said[1:2]}]
+    two = [
+        {"id": "t2", "name": "main", "messages": said[:3]},
+        {"id": "t3", "name": "side", "messages": said[1:2]},
+    ]
     return [one, {"id": "r2", "metadata": {}, "transcripts": two, "transcript_groups": []}]
 
 
 def trial_files_made() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
+    steps.
+    """
     names = ("one.1-of-1", "two.1-of-1", "three.1-of-1")
     runs = {"r1": 4, "r2/t2": 3, "r2/t3": 1}
     return [
-        ("n-terminal", False, terminal_results(), "terminal-bench", dict.fromkeys(names, 2), dict.fromkeys(names, 2)),
+        (
+            "n-terminal",
+            False,
+            terminal_results(),
+            "terminal-bench",
+            dict.fromkeys(names, 2),
+            dict.fromkeys(names, 2),
+        ),
         ("n-harbor", False, harbor_result(), "harbor", 1, 1),
         ("n-docent", True, docent(), "docent", runs, {**runs, "r1": 3}),
     ]

@@ -31,6 +31,8 @@ def written_lines(path: Path, records: Iterable[Any]) -> RunDocument:
 
 
 def answers(step: Step) -> list[tuple[str, str, bool | None] | None]:
-    """Return for each call its tool, the text of its result and whether that is an error; None without a result."""
+    """Return for each call its tool, the text of its result and whether that is an error; None without a
+    result.
+    """
     pairs = [(call.tool, step.result_of(call)) for call in step.calls]
     return [None if result is None else (tool, result.text, result.is_error) for tool, result in pairs]

@@ -41,7 +41,9 @@ def services_of(machine: Machine) -> Services:
     )
 
 
-def app_of(machine: Machine, root: Path, code: str = CODE, models: Mapping[str, ChatModel] | None = None) -> StudyApp:
+def app_of(
+    machine: Machine, root: Path, code: str = CODE, models: Mapping[str, ChatModel] | None = None
+) -> StudyApp:
     part = participation(machine, root, code)
     return StudyApp(part, services_of(machine), COMMAND, sandbox_ready=lambda: True, chat_models=models)
 

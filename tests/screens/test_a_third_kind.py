@@ -1,4 +1,6 @@
-"""A kind of task of another package on the screens: begun at home, submitted by F9, summed up, and opened again."""
+"""A kind of task of another package on the screens: begun at home, submitted by F9, summed up, and opened
+again.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,8 @@ async def test_a_task_that_has_ended_is_shown_and_not_begun_again(tmp_path: Path
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "SummaryScreen")
         await pilot.press("escape")
         await until(
-            pilot, lambda: "Enter shows the result" in text_of(pilot.app) or "Enter begins" in text_of(pilot.app)
+            pilot,
+            lambda: "Enter shows the result" in text_of(pilot.app) or "Enter begins" in text_of(pilot.app),
         )
     assert len(lab.attempts) == 1
 

@@ -1,4 +1,6 @@
-"""What is pressed while a call that runs nothing is under way, or while the thread of an answered one comes back."""
+"""What is pressed while a call that runs nothing is under way, or while the thread of an answered one comes
+back.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,9 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
         await driver.until(lambda: driver.solve.focused is not writing)
 
 
-async def test_code_that_was_typed_while_tests_ran_keeps_the_keys_however_long_ago_that_was(tmp_path: Path) -> None:
+async def test_code_that_was_typed_while_tests_ran_keeps_the_keys_however_long_ago_that_was(
+    tmp_path: Path,
+) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
         await driver.press("f6", "f9", "shift+tab", "enter")

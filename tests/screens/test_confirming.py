@@ -53,9 +53,14 @@ class Case:
 
 @pytest.mark.parametrize(
     ("confirmation", "words"),
-    [(CONFIRMED, ("✔ solved", "price(-1, 10)")), (CONTRADICTED, ("? solved, to be read", "price(11, 10)", "object"))],
+    [
+        (CONFIRMED, ("✔ solved", "price(-1, 10)")),
+        (CONTRADICTED, ("? solved, to be read", "price(11, 10)", "object")),
+    ],
 )
-async def test_the_result_follows_with_its_call(confirmation: object, words: tuple[str, ...], tmp_path: Path) -> None:
+async def test_the_result_follows_with_its_call(
+    confirmation: object, words: tuple[str, ...], tmp_path: Path
+) -> None:
     gate = threading.Event()
     case = Case(tmp_path, ScriptedConfirmer(confirmation, before=lambda run: gate.wait(LONG_S)))  # type: ignore[arg-type]
     async with case.shown() as until:

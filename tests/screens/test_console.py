@@ -1,4 +1,6 @@
-"""The console reads what was typed, asks about what it does not understand, and sends what a model would send."""
+"""The console reads what was typed, asks about what it does not understand, and sends what a model would
+send.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ async def test_what_is_sent_is_the_call_that_a_model_makes(tmp_path: Path, line:
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
-async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     async with solving(tmp_path, size=size) as driver:
         await driver.console("list_file_functions shop/prices.py")
         await driver.press("f5")

@@ -22,7 +22,9 @@ from gistpoint.tui.themes import OWN
 
 
 async def unreadable(app: App[Any], pilot: Pilot[Any]) -> str:
-    """What can't be read well enough on the screen in sight, a line each: text below 4.5, frames and bars below 3."""
+    """What can't be read well enough on the screen in sight, a line each: text below 4.5, frames and bars
+    below 3.
+    """
     found: set[str] = set()
     for theme in OWN:
         app.theme = theme.name

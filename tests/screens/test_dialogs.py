@@ -1,4 +1,6 @@
-"""Questions over a screen: it stays in sight, what is chosen has a mark, and no stray key answers what came unasked."""
+"""Questions over a screen: it stays in sight, what is chosen has a mark, and no stray key answers what came
+unasked.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from screens.settling import text_of
 from screens.validate.validating import make_tasks, validating
 from textual.screen import Screen
 
-from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ConfirmDialog, PickDialog, ReasonDialog, TextDialog
+from gistpoint.tui.screens.dialogs.ask import (
+    ON_THEIR_WAY_S,
+    ConfirmDialog,
+    PickDialog,
+    ReasonDialog,
+    TextDialog,
+)
 
 LONG = "It says what will become of the attempt, of its budgets and of everything that was typed. " * 4
 

@@ -24,7 +24,9 @@ class Pair(App[None]):
 
     def _display(self, screen: object, renderable: object) -> None:
         super()._display(screen, renderable)  # type: ignore[arg-type]
-        self.drawn.append(" ".join(strip.text.strip() for strip in self.screen._compositor.render_strips()[:2]))
+        self.drawn.append(
+            " ".join(strip.text.strip() for strip in self.screen._compositor.render_strips()[:2])
+        )
 
 
 @pytest.mark.parametrize("patience", [30.0, 0.02])

@@ -1,4 +1,6 @@
-"""Writing a gist: kept as one types, scored where that may be shown, handed in once; nothing is given away before."""
+"""Writing a gist: kept as one types, scored where that may be shown, handed in once; nothing is given away
+before.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         driver.put(INVENTED)
         await driver.until(lambda: gist_of(driver.state).trials)
         await driver.until(lambda: gist_of(driver.state).now == INVENTED)
-        await driver.until(lambda: "not faithful" not in driver.text() and "faithful  self-contained" in driver.text())
+        await driver.until(
+            lambda: "not faithful" not in driver.text() and "faithful  self-contained" in driver.text()
+        )
         marks = driver.screen.pane.evidence_gutter.marks
         lines = INVENTED.split("\n")
         invented, known = lines.index("def extra():") + 1, lines.index("class Basket:") + 1
@@ -146,7 +150,9 @@ async def test_a_page_without_a_line_has_no_verdict(tmp_path: Path) -> None:
         await driver.until(lambda: "nothing is written yet" in driver.text())
         await driver.pilot.press("alt+s")
         await driver.until(lambda: gist_of(driver.state).trials and driver.state.pending is None)
-        await driver.until(lambda: "nothing is written yet" in driver.text() and "faithful" not in driver.text())
+        await driver.until(
+            lambda: "nothing is written yet" in driver.text() and "faithful" not in driver.text()
+        )
         driver.put("x = 1\n")
         await driver.until(lambda: "not faithful" in driver.text())
 
@@ -186,7 +192,9 @@ async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(
         editor = driver.screen.pane.editor
         editor.move_cursor((INVENTED.split("\n").index("class Basket:"), 0))
         await driver.pilot.press("alt+o")
-        await driver.until(lambda: "shop/prices.py" in driver.text() and "is in the original block" in driver.text())
+        await driver.until(
+            lambda: "shop/prices.py" in driver.text() and "is in the original block" in driver.text()
+        )
         await driver.pilot.press("alt+o")
         assert driver.screen.pane.switcher.current == "gist-writing"
         assert driver.app.focused is editor
@@ -239,7 +247,16 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
         for text in ("", "x = (", FAITHFUL, INVENTED, "import shop\n"):
             driver.put(text)
             driver.screen.pane.editor.flush()
-            for keys in (("alt+s",), ("alt+n",), ("alt+w",), ("alt+o",), ("alt+l",), ("f5",), ("f7",), ("f6",)):
+            for keys in (
+                ("alt+s",),
+                ("alt+n",),
+                ("alt+w",),
+                ("alt+o",),
+                ("alt+l",),
+                ("f5",),
+                ("f7",),
+                ("f6",),
+            ):
                 await driver.pilot.press(*keys)
                 await driver.pilot.pause(0.05)
                 seen.append(driver.text())
@@ -260,7 +277,9 @@ async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
         await driver.until(lambda: "○ discount" in driver.text())
         tree = driver.screen.query_one(TracePane).tree_view
         assert driver.app.focused is tree
-        leaf = next(node for child in tree.root.children for node in child.children if "discount" in str(node.label))
+        leaf = next(
+            node for child in tree.root.children for node in child.children if "discount" in str(node.label)
+        )
         tree.move_cursor(leaf)
         await driver.pilot.press("enter")
         await driver.until(lambda: len(driver.state.calls) == 2 and driver.state.calls[-1].text)
@@ -306,10 +325,18 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
 
 @pytest.mark.parametrize(
     "line",
-    ["bash ls", "trace 'pytest tests/test_prices.py::test_other'", "edit_and_execute x=1", "score_gist", "submit_gist"],
+    [
+        "bash ls",
+        "trace 'pytest tests/test_prices.py::test_other'",
+        "edit_and_execute x=1",
+        "score_gist",
+        "submit_gist",
+    ],
 )
 async def test_every_call_that_runs_code_can_be_cancelled(tmp_path: Path, line: str) -> None:
-    settings = GistSettings(OWNED, tools=("trace", "bash", "edit_and_execute"), execution=True, score_budget=3)
+    settings = GistSettings(
+        OWNED, tools=("trace", "bash", "edit_and_execute"), execution=True, score_budget=3
+    )
     async with writing(tmp_path, settings, role=Role.BASELINE) as driver:
         await driver.pilot.press("f6")
         driver.put("x = 1\n")

@@ -1,4 +1,6 @@
-"""Functions are read blind: nothing tells the version, the code goes after its time, and the diffs come afterwards."""
+"""Functions are read blind: nothing tells the version, the code goes after its time, and the diffs come
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,23 @@ until = partial(settling.until, seconds=120.0)
 
 
 def items(versions: str) -> list[BlindItem]:
-    """Functions of which seed 0 shows the corrupted version (c) or the original (o), in the order that ada gets."""
+    """Functions of which seed 0 shows the corrupted version (c) or the original (o), in the order that ada
+    gets.
+    """
     pool = []
     for number in range(200):
         code = f"def f{number}(x):\n    a = x + 1\n    b = a\n    [red]\n    \x1b\n    return b\n"
-        pool.append(BlindItem(f"{number:064}", "shop", Target("f.py", f"f{number}", code, code.replace("+ 1", "- 1"))))
+        pool.append(
+            BlindItem(f"{number:064}", "shop", Target("f.py", f"f{number}", code, code.replace("+ 1", "- 1")))
+        )
     chosen = []
     for wanted in ("c", "o"):
         version = ShownVersion.CORRUPTED if wanted == "c" else ShownVersion.ORIGINAL
         chosen += [item for item in pool if item.version(0) is version][: versions.count(wanted)]
     ordered = in_order(chosen, 0, "ada")
-    by_version = {version: [item for item in ordered if item.version(0) is version] for version in ShownVersion}
+    by_version = {
+        version: [item for item in ordered if item.version(0) is version] for version in ShownVersion
+    }
     names = {"c": ShownVersion.CORRUPTED, "o": ShownVersion.ORIGINAL}
     return [by_version[names[one]].pop(0) for one in versions]
 
@@ -108,7 +116,10 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await pilot.press("q")
     assert app.crashes == []
     assert len(told) == 4
-    answers = [[(r.answer, r.line, r.hit) for r in reader.glances(item.task).readings] for item in (bad, good, second)]
+    answers = [
+        [(r.answer, r.line, r.hit) for r in reader.glances(item.task).readings]
+        for item in (bad, good, second)
+    ]
     assert answers == [
         [(BlindAnswer.FAULT, 2, True)],
         [(BlindAnswer.FAULT, 0, False)],
@@ -123,7 +134,10 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
     reader, (bad, good) = at_work(tmp_path, LONG_S), items("co")
     app = glance_app([bad, good], reader)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "Press Enter to see the next function. It is shown for 600 seconds." in text_of(app))
+        await until(
+            pilot,
+            lambda: "Press Enter to see the next function. It is shown for 600 seconds." in text_of(app),
+        )
         await pilot.press("1", "m")  # nothing to say of what was not seen
         assert "a = x" not in text_of(app)
         await pilot.press("enter")

@@ -231,7 +231,9 @@ class SlowStart:
         return replace(self.services, runner_for=runner_for)
 
 
-@pytest.mark.parametrize("keys", [("ctrl+n", "ctrl+n"), ("enter", "enter"), ("ctrl+n", "r", "enter", "ctrl+n")])
+@pytest.mark.parametrize(
+    "keys", [("ctrl+n", "ctrl+n"), ("enter", "enter"), ("ctrl+n", "r", "enter", "ctrl+n")]
+)
 async def test_keys_pressed_twice_begin_one_attempt(tmp_path: Path, keys: tuple[str, ...]) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)

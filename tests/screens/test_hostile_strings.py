@@ -31,12 +31,19 @@ def _failing_with(text: str) -> Check:
 async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
     corpus = [text.encode("utf-8", "replace").decode() for text in CORPUS[kind]]
     clock = FakeClock()
-    checks = {**CHECKS, **{f"tests/test_x.py::test[{n}{text}]": _failing_with(text) for n, text in enumerate(corpus)}}
+    checks = {
+        **CHECKS,
+        **{f"tests/test_x.py::test[{n}{text}]": _failing_with(text) for n, text in enumerate(corpus)},
+    }
     services = build_services(tmp_path, clock=clock, runner=FakeRunner(checks), role=Role.TRAINING)
     names = [text.replace("/", "∕").replace("\0", "") for text in corpus]
     files = {f"odd/{n}{name}": text for n, (name, text) in enumerate(zip(names, corpus, strict=True))}
-    files["odd/strings.py"] = "\n".join(f"X{n} = {text!r}  # {visible_line(text)}" for n, text in enumerate(corpus))
-    task = build_task(services.locations.tasks, Mode.DISCOVERY, extra_files=files, failure_text="\n".join(corpus))
+    files["odd/strings.py"] = "\n".join(
+        f"X{n} = {text!r}  # {visible_line(text)}" for n, text in enumerate(corpus)
+    )
+    task = build_task(
+        services.locations.tasks, Mode.DISCOVERY, extra_files=files, failure_text="\n".join(corpus)
+    )
     attempt_id = ""
     async with driving(services, clock, open=task.id, size=size) as driver:
         await driver.until_screen("SolveScreen")

@@ -72,7 +72,9 @@ async def test_an_attempt_left_in_a_pause_is_covered_when_it_is_resumed(tmp_path
         assert driver.state.attempt_id == attempt_id
 
 
-async def test_an_attempt_that_was_left_is_not_open_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_attempt_that_was_left_is_not_open_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     close = OpenAttempt.close
 
     def close_slowly(held: OpenAttempt) -> None:
@@ -104,7 +106,9 @@ async def on_its_way(driver: Driver, *keys: str) -> None:
         await driver.pilot.pause()
 
 
-async def test_the_question_after_two_minutes_stands_beside_the_code_and_has_no_usual_answer(tmp_path: Path) -> None:
+async def test_the_question_after_two_minutes_stands_beside_the_code_and_has_no_usual_answer(
+    tmp_path: Path,
+) -> None:
     async with solving(tmp_path) as driver:
         driver.clock.advance(119_000)
         driver.solve._second()

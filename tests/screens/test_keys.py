@@ -125,7 +125,9 @@ def test_every_binding_has_its_action(key: object) -> None:
 
 def test_the_table_holds_the_keys_of_all_classes() -> None:
     listed = {(key.id, key.keys, key.action, key.description) for key in KEYS}
-    bound = {(b.id, b.key, b.action, b.description) for bindings in every_binding().values() for b in bindings}
+    bound = {
+        (b.id, b.key, b.action, b.description) for bindings in every_binding().values() for b in bindings
+    }
     assert {id for id, *_ in bound - listed if id is not None} == set()
     assert {id for id, *_ in listed - bound} == set()
     assert {key for id, key, *_ in bound if id is None} <= FREE
@@ -138,7 +140,9 @@ def test_a_key_means_one_thing() -> None:
     bound = {(name, key.id) for key in KEYS for name in key.keys.split(",") if name not in FREE}
     assert bound - meant == set(), "bindings that are not about the word of their key"
     assert {id for _, id in meant} == {id for _, id in bound}, "words that name bindings which are gone"
-    assert {name for name, _ in words} == {name for name, _ in bound}, "words of keys that nothing is bound to"
+    assert {name for name, _ in words} == {name for name, _ in bound}, (
+        "words of keys that nothing is bound to"
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,9 @@ def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
 
 def test_pages_spell_keys_as_the_screens_do() -> None:
     root = Path(__file__).parents[2]
-    odd = re.compile(r"\b(?:ctrl|alt|shift)\+|\b(?:Ctrl|Alt)\+[a-z]\b|\bPage(?: |-)?(?:Up|Down)\b|\bEscape\b|\^[A-Z]\b")
+    odd = re.compile(
+        r"\b(?:ctrl|alt|shift)\+|\b(?:Ctrl|Alt)\+[a-z]\b|\bPage(?: |-)?(?:Up|Down)\b|\bEscape\b|\^[A-Z]\b"
+    )
     pages = [*root.glob("tui/help/*.md"), *root.glob("docs/guide/*.md")]
     assert len(pages) > 30
     for page in pages:
@@ -175,7 +181,9 @@ async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> Non
         await driver.until(lambda: "Submit" not in driver.text())
         assert "Mark the function as suspect" in driver.text()
         await driver.press(*["backspace"] * 8, "m")
-        await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.until(
+            lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text()
+        )
         await driver.press("escape", "f6", "f1")
         await driver.until_screen("HelpScreen")
         assert [title for title, _ in sections(driver.solve, {})][:2] == ["Lists and texts", "Solve: editor"]
@@ -225,7 +233,9 @@ async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock)
     services.locations.config.mkdir(parents=True)
-    (services.locations.config / "config.toml").write_text('theme = "light"\n[keys]\n"attempt.submit" = "f11"\n')
+    (services.locations.config / "config.toml").write_text(
+        'theme = "light"\n[keys]\n"attempt.submit" = "f11"\n'
+    )
     task = build_task(services.locations.tasks)
     async with driving(services, clock, open=task.id) as driver:
         await driver.until_screen("SolveScreen")
@@ -277,7 +287,9 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
     async with driving(build_services(tmp_path, clock=clock), clock) as driver:
         await driver.until_screen("HomeScreen")
         await driver.press("ctrl+p", *"theme", "enter")
-        await driver.until(lambda: isinstance(driver.screen, Palette) and "gistpoint-light" in offered(driver))
+        await driver.until(
+            lambda: isinstance(driver.screen, Palette) and "gistpoint-light" in offered(driver)
+        )
         await driver.press(*"light", "enter")
         await driver.until(lambda: driver.app.theme == "gistpoint-light")
         await driver.press("alt+t", *"nord")
@@ -296,12 +308,18 @@ async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_p
     settings = services.locations.config / "config.toml"
     for wanted, theme, said in (
         ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
-        ("fjrd", "gistpoint-dark", "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?"),
+        (
+            "fjrd",
+            "gistpoint-dark",
+            "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?",
+        ),
     ):
         settings.write_text(f'theme = "{wanted}"\n')
         async with driving(services, clock) as driver:
             await driver.until_screen("HomeScreen")
-            await driver.until(lambda said=said: any(said in told.message for told in driver.app._notifications))
+            await driver.until(
+                lambda said=said: any(said in told.message for told in driver.app._notifications)
+            )
             assert driver.app.theme == theme
             await driver.press("alt+t", *"fjord", "enter")
             await driver.until(lambda: driver.app.theme == "fjord")

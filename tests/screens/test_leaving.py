@@ -1,4 +1,6 @@
-"""A screen closes nothing but itself, and lets go of its attempt however it is taken away; a crash loses no typing."""
+"""A screen closes nothing but itself, and lets go of its attempt however it is taken away; a crash loses no
+typing.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ def dismissed(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("away", [popped, popped_behind_the_app, replaced, dismissed])
-async def test_an_attempt_is_free_however_its_screen_goes(tmp_path: Path, away: Callable[[Driver], None]) -> None:
+async def test_an_attempt_is_free_however_its_screen_goes(
+    tmp_path: Path, away: Callable[[Driver], None]
+) -> None:
     async with solving(tmp_path) as driver:
         attempt_id, screen = driver.state.attempt_id, driver.solve
         assert is_held(driver, attempt_id)

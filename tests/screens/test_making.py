@@ -1,4 +1,6 @@
-"""Tasks are watched as they are made: the work goes on in its thread, kept ones open at once, and nothing is lost."""
+"""Tasks are watched as they are made: the work goes on in its thread, kept ones open at once, and nothing is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ REPORT = CampaignProgress(
     tried=12,
     dropped={"too_few_tests_fail": 5, "hangs": 2},
     corruptions={"gives_itself_away": 31, "good": 77},
-    trials=(TRIAL, replace(TRIAL, worker="2", attempt=0, latest="", function="shop/stock/shelf.py::capacity")),
+    trials=(
+        TRIAL,
+        replace(TRIAL, worker="2", attempt=0, latest="", function="shop/stock/shelf.py::capacity"),
+    ),
     tests_per_second=41.6,
     elapsed=75.2,
     remaining=130.0,
@@ -81,7 +86,9 @@ async def test_the_work_is_shown_and_a_kept_task_opens_meanwhile(
         await until(pilot, work.begun.is_set, WAIT_S)
         work.run.progress(RunProgress(step="reading the source"))
         work.run.progress(RunProgress("running", 3, 416, step="running the suite"))
-        await until(pilot, lambda: "▸ running the suite" in text_of(app) and " 3/416, about " in text_of(app), WAIT_S)
+        await until(
+            pilot, lambda: "▸ running the suite" in text_of(app) and " 3/416, about " in text_of(app), WAIT_S
+        )
         assert "✔ reading the source" in text_of(app)
         await pilot.press("enter")  # nothing is kept yet
         work.run.progress(REPORT)
@@ -125,11 +132,16 @@ async def test_the_work_is_shown_and_a_kept_task_opens_meanwhile(
     assert app.crashes == []
     assert not work.run.cancel.cancelled
     assert app.result() == "made"
-    assert [report.source for report in (*app.view.shown.before, REPORT)] == ["[red]shop==1.0", "[red]shop==1.0"]
+    assert [report.source for report in (*app.view.shown.before, REPORT)] == [
+        "[red]shop==1.0",
+        "[red]shop==1.0",
+    ]
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
-async def test_leaving_stops_the_work_without_a_question(tmp_path: Path, work: ScriptedWork, key: str) -> None:
+async def test_leaving_stops_the_work_without_a_question(
+    tmp_path: Path, work: ScriptedWork, key: str
+) -> None:
     app = app_of(work, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, work.begun.is_set, WAIT_S)

@@ -35,7 +35,9 @@ shop/board.py
     45: def test_board() -> None:
     46-     assert show(board) == ["Havn", "06:33  L1  North"]
     47: def test_empty() -> None:"""
-    found = AttemptCall("1", 1, "search_code", {}, text, revealed=Revealed(entries=(("shop/board.py", "file"),)))
+    found = AttemptCall(
+        "1", 1, "search_code", {}, text, revealed=Revealed(entries=(("shop/board.py", "file"),))
+    )
     assert places_in_answer(found) == {
         1: NamedPlace("shop/board.py"),
         2: NamedPlace("shop/board.py", 45),
@@ -51,7 +53,9 @@ async def searched(driver: Driver, pattern: str) -> None:
     await driver.until(lambda: driver.solve.focused is driver.solve.results.answer)
 
 
-async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was_shown(tmp_path: Path) -> None:
+async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was_shown(
+    tmp_path: Path,
+) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=SMALL) as driver:
         await searched(driver, "def total")
         assert driver.state.calls[-1].arguments == {"pattern": "def total"}, "no quotes are needed"
@@ -65,7 +69,9 @@ async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was
         await driver.until(lambda: "again opens it" in driver.text())
         assert driver.state.remaining.tool_uses == 15
         await driver.press("enter")
-        await driver.until(lambda: driver.solve.code.is_attached and driver.solve.focused is driver.solve.code.view)
+        await driver.until(
+            lambda: driver.solve.code.is_attached and driver.solve.focused is driver.solve.code.view
+        )
         assert (driver.solve.code.view.cursor_line, driver.state.remaining.tool_uses) == (19, 14)
         driver.solve.code.view.go_to(1)
         await driver.press("f7", "up", "enter", "enter")

@@ -45,7 +45,9 @@ async def test_consent_is_asked_in_a_dialog_and_not_by_default(tmp_path: Path) -
     async with driving(services, clock, size=LARGE) as driver:
         for keys, expected in ((("enter",), False), (("shift+tab", "enter"), True)):
             answers: list[bool] = []
-            thread = threading.Thread(target=lambda a=answers: a.append(services.consent.ask("No user namespaces.")))
+            thread = threading.Thread(
+                target=lambda a=answers: a.append(services.consent.ask("No user namespaces."))
+            )
             thread.start()
             await driver.until_screen("ConfirmDialog")
             assert "No user namespaces." in driver.text()

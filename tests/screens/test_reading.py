@@ -68,7 +68,11 @@ async def test_a_name_that_nothing_has_shown_leads_nowhere(tmp_path: Path) -> No
 
 
 def test_names_that_lead_somewhere() -> None:
-    assert names_in("    metres = network.distance(a, key=len(b))  # see other") == ["network.distance", "a", "b"]
+    assert names_in("    metres = network.distance(a, key=len(b))  # see other") == [
+        "network.distance",
+        "a",
+        "b",
+    ]
     assert names_in("def total(self): return f'{x}' + self.items[0].price() if a == b else None") == [
         *("self", "self.items", "price", "a", "b")
     ]

@@ -1,4 +1,6 @@
-"""Pictures of a few screens: a change of looks is seen before it is taken over with `pytest --snapshot-update`."""
+"""Pictures of a few screens: a change of looks is seen before it is taken over with `pytest
+--snapshot-update`.
+"""
 
 from __future__ import annotations
 

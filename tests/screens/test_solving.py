@@ -36,7 +36,9 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
         await driver.press("enter")
         assert driver.state.calls == (), "the tests are not run on what nobody has changed"
         await driver.type(BODY)
-        assert driver.solve.editor.code.endswith(f"    {BODY}\n"), "it takes the place of what stands for the body"
+        assert driver.solve.editor.code.endswith(f"    {BODY}\n"), (
+            "it takes the place of what stands for the body"
+        )
         await driver.press("f9")
         await driver.until_screen("ConfirmDialog")
         await driver.until(lambda: "-     pass" in driver.text() and f"+     {BODY}" in driver.text())
@@ -79,7 +81,11 @@ async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path
 
 async def test_the_answer_is_shown_as_a_model_gets_it(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE) as driver:
-        for line in ("search_code total", "list_file_functions shop/prices.py", "read_function add shop/prices.py"):
+        for line in (
+            "search_code total",
+            "list_file_functions shop/prices.py",
+            "read_function add shop/prices.py",
+        ):
             await driver.console(line)
             await driver.press("f7")
             await driver.until(lambda: driver.solve.results.answer.text == driver.state.calls[-1].text)
@@ -208,7 +214,8 @@ async def test_pastes_are_recorded_with_whether_they_had_been_shown(tmp_path: Pa
             (False, True),
         ]
         assert all(
-            paste.characters and len(paste.sha256 or "") == 64 and "text" not in paste.written() for paste in found
+            paste.characters and len(paste.sha256 or "") == 64 and "text" not in paste.written()
+            for paste in found
         )
 
 

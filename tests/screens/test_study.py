@@ -36,7 +36,9 @@ def machine(tmp_path: Path) -> Machine:
     return Machine.at(tmp_path / "home")
 
 
-def joined(machine: Machine, root: Path, more: dict[str, Any] | None = None, *, training: bool = False) -> Path:
+def joined(
+    machine: Machine, root: Path, more: dict[str, Any] | None = None, *, training: bool = False
+) -> Path:
     opened(machine.open(study_at(root, more, training=training)))
     return root
 
@@ -93,7 +95,9 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
         await driver.until(lambda: driver.page == "ReasonDialog")
         await driver.press("enter", "enter")
         await driver.until_page("FormPage")
-        await driver.press("1", "tab", "1", "tab", "1", "tab", "1", "tab", "tab", "4", "tab", "right", "space", "tab")
+        await driver.press(
+            "1", "tab", "1", "tab", "1", "tab", "1", "tab", "tab", "4", "tab", "right", "space", "tab"
+        )
         await driver.type("the rounding")
         await driver.press("f9", "enter")
         await driver.until_page("BetweenPage")
@@ -113,7 +117,9 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
 
 
 async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> None:
-    items = tuple(f"[required] Item {number}: {'I take part of my own free will. ' * 3}" for number in range(9))
+    items = tuple(
+        f"[required] Item {number}: {'I take part of my own free will. ' * 3}" for number in range(9)
+    )
     texts = Texts(welcome="Welcome.", consent="A line of it.\n" * 60, consent_items=items, rules="None.")
     page = ConsentPage("Study", CODE, texts, "", again=False)
     app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
@@ -148,10 +154,12 @@ async def test_half_a_form_is_there_again(machine: Machine, tmp_path: Path) -> N
         text = driver.text()
         assert "half a sen" in text
         assert "(6)" in text
-        await driver.press("0")  # the focus is on the first question without an answer, which has no tenth option
+        await driver.press(
+            "0"
+        )  # the focus is on the first question without an answer, which has no tenth option
         await driver.press("3", "f9", "enter")
         await driver.until_page("BetweenPage")
-    (_, _, after) = participation(machine, root).person.facts.all(Answers)
+    _, _, after = participation(machine, root).person.facts.all(Answers)
     assert (after.values["aids_ai"], after.values["ease"], after.values["seen"]) == ("yes", 6, "yes")
 
 
@@ -203,7 +211,9 @@ async def test_leaving_comes_back_to_the_task(machine: Machine, tmp_path: Path) 
         assert "another machine" in driver.text()
 
 
-async def test_training_shows_how_and_counted_tasks_only_what_is_declared(machine: Machine, tmp_path: Path) -> None:
+async def test_training_shows_how_and_counted_tasks_only_what_is_declared(
+    machine: Machine, tmp_path: Path
+) -> None:
     texts = {
         "consent": "Yes?", "consent_items": ["[required] Yes"], "rules": "None.", "feedback": "outcome",
     }  # fmt: skip
@@ -366,7 +376,9 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
         assert all("solved" not in line for line in text_of(app).splitlines() if CODE in line)
 
 
-async def test_keys_that_come_at_once_answer_one_question_after_the_other(machine: Machine, tmp_path: Path) -> None:
+async def test_keys_that_come_at_once_answer_one_question_after_the_other(
+    machine: Machine, tmp_path: Path
+) -> None:
     root = joined(machine, tmp_path / "study")
     until(machine, root, FormStep, skip=1)
     async with taking(machine, root) as driver:
@@ -377,5 +389,7 @@ async def test_keys_that_come_at_once_answer_one_question_after_the_other(machin
         page = driver.app.screen
         assert isinstance(page, FormPage)
         await driver.until(lambda: page.form.answered == 4)
-        answers = [page.values[name] for name in ("aids_ai", "aids_internet", "aids_repository", "aids_person")]
+        answers = [
+            page.values[name] for name in ("aids_ai", "aids_internet", "aids_repository", "aids_person")
+        ]
         assert answers == ["yes", "no", "yes", "no"]

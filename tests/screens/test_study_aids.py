@@ -33,7 +33,10 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def replies(*texts: str) -> ScriptedModel:
-    made = [ChatReply(ChatMessage("assistant", text), "stop", Usage(30, 10, cost_usd=0.01), "m-1") for text in texts]
+    made = [
+        ChatReply(ChatMessage("assistant", text), "stop", Usage(30, 10, cost_usd=0.01), "m-1")
+        for text in texts
+    ]
     return ScriptedModel([*made, ChatFailure(ChatProblem.TIMED_OUT, "late")])
 
 
@@ -45,7 +48,9 @@ async def asked(driver: StudyDriver, question: str) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_the_chat_answers_fails_and_gives_code(machine: Machine, tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_the_chat_answers_fails_and_gives_code(
+    machine: Machine, tmp_path: Path, size: tuple[int, int]
+) -> None:
     chat = {"model": "m", "messages": 3}
     root = joined(machine, tmp_path / "study", condition(assistance="chat", chat=chat))
     until(machine, root, ReadyStep)
@@ -80,7 +85,9 @@ async def test_the_chat_answers_fails_and_gives_code(machine: Machine, tmp_path:
     assert len(model.asked) == 3
 
 
-async def test_a_gist_is_shown_beside_a_repair_and_named_in_the_header(machine: Machine, tmp_path: Path) -> None:
+async def test_a_gist_is_shown_beside_a_repair_and_named_in_the_header(
+    machine: Machine, tmp_path: Path
+) -> None:
     root = joined(machine, tmp_path / "study", condition(gist_help="first_failing"))
     step = until(machine, root, ReadyStep)
     assert isinstance(step, ReadyStep)

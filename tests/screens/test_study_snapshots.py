@@ -63,7 +63,9 @@ def form_page(machine: Machine, form: FormStep, draft: Mapping[str, Any]) -> For
 
 
 def after_task(machine: Machine, root: Path) -> FormStep:
-    opened(machine.open(study_at(root, {"questionnaire": [form for form in FORMS if form["id"] != "before"]})))
+    opened(
+        machine.open(study_at(root, {"questionnaire": [form for form in FORMS if form["id"] != "before"]}))
+    )
     part = participation(machine, root)
     while not isinstance(step := part.step(), FormStep):
         assert do(part, step)
@@ -173,7 +175,9 @@ def test_page(tmp_path: Path, snap_compare: Compare, name: str) -> None:
         await pilot.press(*keys)
         await drawn(pilot)
 
-    app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: make(machine, tmp_path / "study"))
+    app = OneScreenApp(
+        machine.locations, "screens/study/study.tcss", lambda: make(machine, tmp_path / "study")
+    )
     assert snap_compare(app, terminal_size=SMALL, run_before=ready)
 
 
@@ -191,7 +195,9 @@ def test_aid(tmp_path: Path, snap_compare: Compare, name: str) -> None:
     assert isinstance(step, ReadyStep)
     write_help(root, step.assignment.task, HelpGist("def test_total():\n    assert total() == 3\n"))
     said = "Perhaps [red]this[/]:\n\n```python\ndef discount(price):\n    return price\n```\nI am not sure."
-    model = ScriptedModel([ChatReply(ChatMessage("assistant", said), "stop", Usage(30, 10, cost_usd=0.01), "m-1")])
+    model = ScriptedModel(
+        [ChatReply(ChatMessage("assistant", said), "stop", Usage(30, 10, cost_usd=0.01), "m-1")]
+    )
     app = app_of(machine, root, models={"m": model})
 
     async def ready(pilot: Pilot[Any]) -> None:

@@ -42,7 +42,11 @@ class Held:
         self.let = threading.Semaphore(0)
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply:
         while not self.let.acquire(timeout=0.01):
             cancel.check()
@@ -169,7 +173,9 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         assert isinstance(app.screen, TextDialog)
         app.screen._came -= ON_THEIR_WAY_S  # no key is on its way
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app))
+        await until(
+            pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app)
+        )
         await pilot.press("f10", *"hint", "enter")
         await until(pilot, lambda: "No process has it open" in text_of(app))
         await pilot.press("f6")

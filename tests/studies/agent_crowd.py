@@ -1,9 +1,10 @@
-"""Many attempts at once against an endpoint that limits and fails now and then: all end, and none is charged for it.
+"""Many attempts at once against an endpoint that limits and fails now and then: all end, and none is charged
+for it.
 
-Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100, 8, the
-strongest isolation). 5 % of the requests are answered 429 and 2 % 500, each reply after 0.2 s. The same is done one
-attempt after the other. Prints both wall times, their ratio, and the most memory of the process. Exit code 1 if an
-attempt did not end, or ended otherwise than an undisturbed one.
+Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
+8, the strongest isolation). 5 % of the requests are answered 429 and 2 % 500, each reply after 0.2 s. The
+same is done one attempt after the other. Prints both wall times, their ratio, and the most memory of the
+process. Exit code 1 if an attempt did not end, or ended otherwise than an undisturbed one.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
     return answer, statuses
 
 
-def carried_out(options: IsolationChoice, name: str, repeats: int, at_once: int) -> tuple[FiguresOfRun, float]:
+def carried_out(
+    options: IsolationChoice, name: str, repeats: int, at_once: int
+) -> tuple[FiguresOfRun, float]:
     """Carry out one run; return its figures and its seconds."""
     services = build_services(options)
     tasks = [demo_task(mode, services.locations.demo) for mode in ("remove", "discovery")]
@@ -64,7 +67,9 @@ def carried_out(options: IsolationChoice, name: str, repeats: int, at_once: int)
     with endpoint(step) as served:
         solver = endpoint_solver(EndpointSettings("scripted", served.url, ApiKey("")))
         settings = RunSettings(model="scripted", host=solver.host, agent=AgentSettings())
-        run = AgentRunStore(services.locations.runs).open_or_create(name, settings, services.clock.utc_ms(), "crowd")
+        run = AgentRunStore(services.locations.runs).open_or_create(
+            name, settings, services.clock.utc_ms(), "crowd"
+        )
         jobs = [job_of(task.id, settings, repeat) for task in tasks for repeat in range(1, repeats + 1)]
         run.add(jobs, services.clock.utc_ms())
         ports = agent_ports(services, solver, settings, tests_at_once=os.cpu_count() or 1)
@@ -88,7 +93,9 @@ def main() -> int:
     totals = found.totals
     print(f"{totals.ended} of {totals.jobs} ended: {totals.reasons}; {totals.retried} requests sent again")
     print(f"{totals.endpoint_wait_s:.1f} s waiting for the endpoint, in pauses; peak memory {peak:.0f} MiB")
-    print(f"wall: {crowd_s:.1f} s against {alone_s:.1f} s one at a time, {alone_s / crowd_s:.2f} times as fast")
+    print(
+        f"wall: {crowd_s:.1f} s against {alone_s:.1f} s one at a time, {alone_s / crowd_s:.2f} times as fast"
+    )
     return int(totals.left > 0 or set(totals.reasons) != {"solved"})
 
 

@@ -1,9 +1,10 @@
-"""Our estimators against other programs', each in an environment of its own, as their pins conflict with ours.
+"""Our estimators against other programs', each in an environment of its own, as their pins conflict with
+ours.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/analysis_oracles.py LAB [NAME ...]
 
-LAB is a folder for the environments. Each oracle gets data as JSON, answers as JSON, and is compared here. Printed: the
-largest difference of each; exit code 1 if one is larger than its bound.
+LAB is a folder for the environments. Each oracle gets data as JSON, answers as JSON, and is compared here.
+Printed: the largest difference of each; exit code 1 if one is larger than its bound.
 """
 
 from __future__ import annotations
@@ -46,7 +47,13 @@ def firth_cases() -> list[dict[str, Any]]:
     """Random regressions, of which some are separated."""
     draw = np.random.default_rng(11)
     cases = []
-    for rows, slopes in ((30, (-0.7,)), (60, (-0.7, 0.3)), (20, (-4.0,)), (16, (-9.0, 0.0)), (200, (0.1, -0.2, 0.5))):
+    for rows, slopes in (
+        (30, (-0.7,)),
+        (60, (-0.7, 0.3)),
+        (20, (-4.0,)),
+        (16, (-9.0, 0.0)),
+        (200, (0.1, -0.2, 0.5)),
+    ):
         for _ in range(8):
             x = draw.normal(size=(rows, len(slopes)))
             y = draw.random(rows) < 1 / (1 + np.exp(-(0.4 + x @ np.array(slopes))))
@@ -70,11 +77,12 @@ json.dump(made, sys.stdout)
 
 
 def firth_difference(case: dict[str, Any], theirs: dict[str, Any]) -> float:
-    """Return the largest difference in coefficients, standard errors and penalised likelihood, and what p is too small.
+    """Return the largest difference in coefficients, standard errors and penalised likelihood, and what p is
+    too small.
 
-    firthlogist fits the model without a column by the leverage of the other columns, but judges the fit by the penalty
-    of all ("is this equivalent??" its source asks). It is not: its smaller model is not at its maximum, and so its p is
-    never greater than that of the ratio.
+    firthlogist fits the model without a column by the leverage of the other columns, but judges the fit by
+    the penalty of all ("is this equivalent??" its source asks). It is not: its smaller model is not at its
+    maximum, and so its p is never greater than that of the ratio.
     """
     x = np.column_stack([np.ones(len(case["y"])), np.array(case["x"])])
     y = np.array(case["y"], dtype=float)
@@ -158,8 +166,12 @@ def ask(lab: Path, name: str, oracle: Oracle, cases: Sequence[Any]) -> list[Any]
     python = lab / name / "bin" / "python"
     if not python.is_file():
         subprocess.run(["uv", "venv", "-q", str(lab / name)], check=True)
-    subprocess.run(["uv", "pip", "install", "-q", "--python", str(python), *oracle.packages], check=True, cwd=lab)
-    done = subprocess.run([str(python), "-c", oracle.script], input=json.dumps(cases), capture_output=True, text=True)
+    subprocess.run(
+        ["uv", "pip", "install", "-q", "--python", str(python), *oracle.packages], check=True, cwd=lab
+    )
+    done = subprocess.run(
+        [str(python), "-c", oracle.script], input=json.dumps(cases), capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
     answers: list[Any] = json.loads(done.stdout)
@@ -167,7 +179,9 @@ def ask(lab: Path, name: str, oracle: Oracle, cases: Sequence[Any]) -> list[Any]
 
 
 def firth_means(samples: int = 1_000, tasks: int = 100, slope: float = -0.671) -> tuple[float, float, float]:
-    """Return the mean slopes of the plain and the penalised fit over samples, and the standard error of a mean."""
+    """Return the mean slopes of the plain and the penalised fit over samples, and the standard error of a
+    mean.
+    """
     draw = np.random.default_rng(671)
     plain, firth = [], []
     for _ in range(samples):
@@ -182,7 +196,9 @@ def firth_means(samples: int = 1_000, tasks: int = 100, slope: float = -0.671) -
 
 def main() -> int:
     """Print each oracle's largest difference."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("lab", type=Path)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(ORACLES)}; all by default")
     given = parser.parse_args()
@@ -193,10 +209,14 @@ def main() -> int:
         answers = ask(given.lab, name, oracle, cases)
         worst = max(oracle.compare(case, answer) for case, answer in zip(cases, answers, strict=True))
         failed = failed or not worst <= oracle.bound
-        print(f"{name}: {oracle.words}: {len(cases)} cases, largest difference {worst:.1e} (bound {oracle.bound:.0e})")
+        print(
+            f"{name}: {oracle.words}: {len(cases)} cases, largest difference {worst:.1e} (bound"
+            f" {oracle.bound:.0e})"
+        )
     plain, firth, error = firth_means()
     print(
-        f"true slope -0.671, 100 tasks: plain fits mean {plain:.3f}, Firth's {firth:.3f} (standard error {error:.3f})"
+        f"true slope -0.671, 100 tasks: plain fits mean {plain:.3f}, Firth's {firth:.3f} (standard error"
+        f" {error:.3f})"
     )
     return int(failed)
 

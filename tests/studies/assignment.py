@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests uv run python tests/studies/assignment.py [DESIGNS]
 
-Prints the spread of attempts for one design under four regimes, and, for random designs, how often a person met a task
-twice, a quota was not kept, and the attempts of two tasks of one mode differed by more than one.
+Prints the spread of attempts for one design under four regimes, and, for random designs, how often a person
+met a task twice, a quota was not kept, and the attempts of two tasks of one mode differed by more than one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Spread:
         return ", ".join(f"{name} {low}-{high}" for name, (low, high) in parts.items())
 
 
-def spread(given: Iterable[Assignment], tasks: Iterable[str], conditions: Iterable[str], positions: int) -> Spread:
+def spread(
+    given: Iterable[Assignment], tasks: Iterable[str], conditions: Iterable[str], positions: int
+) -> Spread:
     """Return how evenly assignments lie over tasks, conditions and positions."""
     known, tasks, conditions = list(given), list(tasks), list(conditions)
     per_task = Counter(one.task for one in known)
@@ -58,7 +60,9 @@ def spread(given: Iterable[Assignment], tasks: Iterable[str], conditions: Iterab
     )
 
 
-def plan_into(log: StudyLog, code: str, seen: Ledger | None = None, machine: str = "111111") -> list[Assignment]:
+def plan_into(
+    log: StudyLog, code: str, seen: Ledger | None = None, machine: str = "111111"
+) -> list[Assignment]:
     """Plan for a person by what a machine had `seen`, write it into the log, and return it."""
     ledger = seen if seen is not None else log.ledger
     given = plan_tasks(log.study, log.tasks, ledger, code)
@@ -182,7 +186,8 @@ def random_design(seed: int, most_people: int = 24) -> Outcome:
     tasks = study_tasks(per_mode * len(modes), modes=modes, sources=sources)
     log = StudyLog(study, tasks)
     words = (
-        f"{people} people, {quota} of {per_mode} each, {sources} libraries, {per_source} of one, {len(conditions)} c."
+        f"{people} people, {quota} of {per_mode} each, {sources} libraries, {per_source} of one,"
+        f" {len(conditions)} c."
     )
     twice = short = missed = unevenly = 0
     for n in range(people):
@@ -228,7 +233,9 @@ def main() -> None:
     print(f"  with fewer tasks than asked for {sum(o.short for o in outcomes)}")
     print(f"  with a quota not kept {sum(o.quotas_missed for o in outcomes)}")
     print(f"  most less fewest attempts of a mode's tasks: {dict(Counter(o.uneven for o in outcomes))}")
-    print(f"  most less fewest of a person's conditions: {dict(Counter(o.conditions_uneven for o in outcomes))}")
+    print(
+        f"  most less fewest of a person's conditions: {dict(Counter(o.conditions_uneven for o in outcomes))}"
+    )
     for seed, outcome in enumerate(outcomes):
         if outcome.twice or outcome.short or outcome.quotas_missed or outcome.uneven > 1:
             print(f"  design {seed}: {outcome}")

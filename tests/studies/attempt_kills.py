@@ -1,7 +1,9 @@
-"""Kills attempts at random moments and prints what that showed: of the engine alone, by lines, and on a screen.
+"""Kills attempts at random moments and prints what that showed: of the engine alone, by lines, and on a
+screen.
 
-Usage: PYTHONPATH=src:tests python tests/studies/attempt_kills.py [KILLS] [MODE...], where MODE is engine, lines or
-terminal and KILLS are made in each of them (default: 100). Exit code 1 if anything acknowledged was lost.
+Usage: PYTHONPATH=src:tests python tests/studies/attempt_kills.py [KILLS] [MODE...], where MODE is engine,
+lines or terminal and KILLS are made in each of them (default: 100). Exit code 1 if anything acknowledged was
+lost.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def main() -> int:
                 continue
             for seed, (kind, runner, share) in enumerate(SHARES):
                 place = demo_task(kind, folder / "demo").folder
-                figures = kill_often(folder / f"series-{seed}", place, round(kills * share), runner=runner, seed=seed)
+                figures = kill_often(
+                    folder / f"series-{seed}", place, round(kills * share), runner=runner, seed=seed
+                )
                 print(f"engine, {kind}, {runner}: {figures}", flush=True)
     return int(lost)
 

@@ -1,8 +1,9 @@
 """True functions and wrong repairs beside the originals: `beyond_tests.py TASKS [WRONG.json] [--only-wrong]`.
 
-For each repair task in the folder the original code must be equivalent to itself, and the corrupted code must differ.
-WRONG.json is a list of {task, function, code, why}: repairs that pass the tests and are wrong; each is judged by its
-suite first, and must then be found to differ. Prints a line for each and the totals; exit code 1 if one is not found.
+For each repair task in the folder the original code must be equivalent to itself, and the corrupted code must
+differ. WRONG.json is a list of {task, function, code, why}: repairs that pass the tests and are wrong; each
+is judged by its suite first, and must then be found to differ. Prints a line for each and the totals; exit
+code 1 if one is not found.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from gistpoint.sandbox.testruns import SuiteRunner
 
 def words(report: EquivalenceReport) -> str:
     example = report.example
-    shown = f"{example.call[:90]}: {example.original[:60]!r}, not {example.repair[:60]!r}" if example else report.reason
+    shown = (
+        f"{example.call[:90]}: {example.original[:60]!r}, not {example.repair[:60]!r}"
+        if example
+        else report.reason
+    )
     return f"{report.verdict:14} {report.recorded:4} recorded {report.varied:4} varied  {shown}"
 
 
@@ -58,7 +63,8 @@ def main() -> int:
                 report = EquivalenceReport(Equivalence.NOT_COMPARABLE, reason=str(error))
             counts[f"{what} {report.verdict}"] += 1
             print(
-                f"{short} {answer.targets[0].name:60} {what:9} {words(report)}  {time.monotonic() - began:.1f} s",
+                f"{short} {answer.targets[0].name:60} {what:9} {words(report)} "
+                f" {time.monotonic() - began:.1f} s",
                 flush=True,
             )
     wrong = (
@@ -75,7 +81,10 @@ def main() -> int:
         passes = judged.solved
         report = compare_repair(task, answer, repaired, tester)
         counts[f"wrong, {'passes' if passes else 'does not pass'}, {report.verdict}"] += 1
-        print(f"{entry['task']} {entry['function']:60} passes={passes} {words(report)}  ({entry['why']})", flush=True)
+        print(
+            f"{entry['task']} {entry['function']:60} passes={passes} {words(report)}  ({entry['why']})",
+            flush=True,
+        )
     print(dict(counts))
     bad = [name for name in counts if name.startswith("original") and Equivalence.DIFFERS in name]
     return 1 if bad or any("passes, " in name and Equivalence.DIFFERS not in name for name in counts) else 0

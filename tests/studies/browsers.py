@@ -1,9 +1,10 @@
-"""Eight participants at once in real browsers: nobody meets another's attempt, and every one comes to the end.
+"""Eight participants at once in real browsers: nobody meets another's attempt, and every one comes to the
+end.
 
 usage: python tests/studies/browsers.py [FOLDER]    pictures are put there
 
-Each comes by a link, begins a task, notes who they are, reloads while their submission is tested, and hands in. Windows
-have the sizes of a 13-inch screen, of the same at 150 %, of 80 columns, and a large one.
+Each comes by a link, begins a task, notes who they are, reloads while their submission is tested, and hands
+in. Windows have the sizes of a 13-inch screen, of the same at 150 %, of 80 columns, and a large one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ MARGIN = " " * 4
 """The editor shows a method where it stands in its class."""
 SECRET = "sk-the-key-of-who-serves"
 NO_3D = "--disable-3d-apis"
-"""Terminals are drawn without a graphics card's help, which a machine without one would only imitate, slowly."""
+"""Terminals are drawn without a graphics card's help, which a machine without one would only imitate, slowly.
+"""
 SIZES = [(1280, 800), (853, 533), (640, 480), (1920, 1080)]
 
 
@@ -90,7 +92,10 @@ async def main(pictures: Path) -> None:
         began = time.monotonic()
         async with serving(root, PEOPLE, *given, OPENAI_API_KEY=SECRET) as served, chromium(NO_3D) as browser:
             windows = await asyncio.gather(
-                *(open_window(browser, served.links[code], SIZES[n % len(SIZES)]) for n, code in enumerate(codes))
+                *(
+                    open_window(browser, served.links[code], SIZES[n % len(SIZES)])
+                    for n, code in enumerate(codes)
+                )
             )
             environments = {code: program.environ() for code, program in served.programs().items()}
             ways = (
@@ -105,7 +110,9 @@ async def main(pictures: Path) -> None:
         solved = [code for code in codes if code in found and found[code].result.passes]
         crossed = [code for code in codes if found[code].state.notes != f"I am {code}"]
         submissions = [len(found[code].state.submissions) for code in codes]
-        print(f"{len(solved)} of {PEOPLE} solved, {submissions} submissions, {time.monotonic() - began:.0f} s")
+        print(
+            f"{len(solved)} of {PEOPLE} solved, {submissions} submissions, {time.monotonic() - began:.0f} s"
+        )
         print(f"attempts of others: {crossed or 'none'}; attempts in all: {len(list(store.summaries()))}")
         print(f"asked for: {sorted(asked)}; complaints of the browser: {complaints or 'none'}")
         keys = [code for code, environment in environments.items() if SECRET in environment.values()]

@@ -1,9 +1,11 @@
 """Makes tasks of real libraries whose build backends report that they ran, and prints a row for each.
 
-Each sdist is unpacked, and setup.py and the build backend are changed to leave a file in the home folder and to connect
-to a listener on loopback. A library that is made as ever, with a canary that reports nothing, was built in isolation.
+Each sdist is unpacked, and setup.py and the build backend are changed to leave a file in the home folder and
+to connect to a listener on loopback. A library that is made as ever, with a canary that reports nothing, was
+built in isolation.
 
-usage: python tests/studies/builds.py [--python OTHER] [--sandbox NAME] [LIBRARY|PYTEST ARGS|EXTRAS|FUNCTION]...
+usage: python tests/studies/builds.py [--python OTHER] [--sandbox NAME] [LIBRARY|PYTEST
+ARGS|EXTRAS|FUNCTION]...
 
 `--python` names an interpreter with another gistpoint, to compare with.
 """
@@ -113,12 +115,16 @@ def patched(source: str, into: Path, canary: str) -> Path:
     system = read_build_system(folder)
     setup = folder / "setup.py"
     if setup.is_file():
-        setup.write_text(canary + re.sub(r"^from __future__ .*$", "", setup.read_text("utf-8"), flags=re.M), "utf-8")
+        setup.write_text(
+            canary + re.sub(r"^from __future__ .*$", "", setup.read_text("utf-8"), flags=re.M), "utf-8"
+        )
     pyproject = folder / "pyproject.toml"
     if pyproject.is_file() and not system.path:
         module, _, inner = system.backend.partition(":")
         backend = f"{canary}\nimport {module} as _module\n_backend = _module{'.' + inner if inner else ''}\n"
-        backend += "globals().update({name: getattr(_backend, name) for name in dir(_backend) if name[0] != '_'})\n"
+        backend += (
+            "globals().update({name: getattr(_backend, name) for name in dir(_backend) if name[0] != '_'})\n"
+        )
         (folder / "canary_backend.py").write_text(backend, "utf-8")
         text = re.sub(r"^\s*build-backend\s*=.*$", "", pyproject.read_text("utf-8"), flags=re.M)
         table = '[build-system]\nbuild-backend = "canary_backend"\nbackend-path = ["."]\n'
@@ -143,18 +149,31 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as scratch:
                 folder = patched(source, Path(scratch) / "source", listener.code())
                 computed = read_project(folder).requirements is None
-                command = [options.python, "-m", "gistpoint", "--sandbox", options.sandbox, "task", "new", str(folder)]
+                command = [
+                    options.python,
+                    "-m",
+                    "gistpoint",
+                    "--sandbox",
+                    options.sandbox,
+                    "task",
+                    "new",
+                    str(folder),
+                ]
                 command += ["--pytest-args", arguments, "--function", function, "--min-failing", "1"]
                 command += [word for extra in shlex.split(extras) for word in ("--with", extra)]
                 began = time.monotonic()
                 environment = {**os.environ, "GISTPOINT_HOME": home}
                 made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
                 seconds = time.monotonic() - began
-            told = made.stdout.splitlines()[0] if made.returncode == 0 else " ".join(made.stderr.split()[-30:])
+            told = (
+                made.stdout.splitlines()[0] if made.returncode == 0 else " ".join(made.stderr.split()[-30:])
+            )
             reported = listener.reported()
             fine = fine and made.returncode == 0 and not reported
             kind = "computed" if computed else "stated"
-            print(f"{source} {extras} | {kind} | {told} | {seconds:.0f} | {reported or 'nothing'}", flush=True)
+            print(
+                f"{source} {extras} | {kind} | {told} | {seconds:.0f} | {reported or 'nothing'}", flush=True
+            )
     return 0 if fine else 1
 
 

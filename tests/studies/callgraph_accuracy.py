@@ -5,11 +5,11 @@
     python tests/studies/callgraph_accuracy.py runs   RECORD:FOLDER... [--python PYTHON] [--pycg FOLDER]
     python tests/studies/callgraph_accuracy.py speed  FOLDER... [--python PYTHON] [--pycg FOLDER]
 
-SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of Jarvis's,
-with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.payload.calltrace` wrote while
-the suite of the package in FOLDER ran. None of them is part of this project. `--python` names an interpreter in which
-code2flow and setuptools below 81 (which PyCG imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints
-what was missed and what was wrong.
+SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of
+Jarvis's, with six applications and their hand-made graphs; RECORD a file that
+`gistpoint.sandbox.payload.calltrace` wrote while the suite of the package in FOLDER ran. None of them is part
+of this project. `--python` names an interpreter in which code2flow and setuptools below 81 (which PyCG
+imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints what was missed and what was wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ from gistpoint.core.callgraph import CallGraph, build_call_graph, read_calls, re
 Edges = set[tuple[str, str]]
 
 #: Snippets whose expected edges are wrong or never happen, and the two categories about built-ins and `eval`.
-FLAWED = {"kwargs/chained_call", "mro/self_assignment", "decorators/nested_decorators", "dynamic/eval", "builtins/map"}
+FLAWED = {
+    "kwargs/chained_call",
+    "mro/self_assignment",
+    "decorators/nested_decorators",
+    "dynamic/eval",
+    "builtins/map",
+}
 LEFT_OUT = {"builtins", "dynamic"}
 
 APPLICATIONS = {
@@ -65,7 +71,9 @@ def dotted(node_id: str) -> str:
     """Name a node as the benchmarks do."""
     path, _, qualname = node_id.partition("::")
     module = re.sub(r"(/?__init__)?\.py$", "", path).replace("/", ".")
-    parts = [part for part in re.sub(r"#\d+", "", qualname).split(".") if part not in ("<locals>", "<module>")]
+    parts = [
+        part for part in re.sub(r"#\d+", "", qualname).split(".") if part not in ("<locals>", "<module>")
+    ]
     return ".".join([part for part in [module, *parts] if part])
 
 
@@ -144,8 +152,9 @@ class Score:
         recall = 100 * self.right / self.wanted if self.wanted else 0.0
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return (
-            f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of {self.wanted:5}"
-            f"  complete {self.complete} sound {self.sound} exact {self.exact} of {self.parts}  {self.seconds:.2f} s"
+            f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of"
+            f" {self.wanted:5}  complete {self.complete} sound {self.sound} exact {self.exact} of"
+            f" {self.parts}  {self.seconds:.2f} s"
         )
 
 
@@ -159,9 +168,13 @@ def tools(options: argparse.Namespace, *, keep_lambdas: bool) -> dict[str, objec
         )
     }
     if options.pycg and options.python:
-        chosen["PyCG"] = lambda folder, files: pycg_edges(options.python, options.pycg, folder, files, options.timeout)
+        chosen["PyCG"] = lambda folder, files: pycg_edges(
+            options.python, options.pycg, folder, files, options.timeout
+        )
     if options.python:
-        chosen["code2flow"] = lambda folder, files: code2flow_edges(options.python, folder, files, options.timeout)
+        chosen["code2flow"] = lambda folder, files: code2flow_edges(
+            options.python, folder, files, options.timeout
+        )
     return chosen
 
 
@@ -211,13 +224,17 @@ def keep(edges: Iterable[tuple[str, str]], inside: set[str]) -> Edges:
 
 
 def apps(options: argparse.Namespace) -> None:
-    """Score the six applications: in-project edges to functions, lambdas and class bodies folded into their scope."""
+    """Score the six applications: in-project edges to functions, lambdas and class bodies folded into their
+    scope.
+    """
     root = Path(options.paths[0])
     for name, tool in tools(options, keep_lambdas=False).items():
         score = Score()
         for app, (folder_name, patterns) in APPLICATIONS.items():
             folder = root / "dataset/macro_benchmark/pj" / folder_name
-            files = sorted(p.relative_to(folder).as_posix() for pattern in patterns for p in folder.glob(pattern))
+            files = sorted(
+                p.relative_to(folder).as_posix() for pattern in patterns for p in folder.glob(pattern)
+            )
             graph = build_call_graph({file: (folder / file).read_bytes() for file in files})
             functions = {dotted(node.id) for node in graph.nodes.values()}
             modules = {dotted(node.id) for node in graph.nodes.values() if node.is_module}
@@ -225,7 +242,11 @@ def apps(options: argparse.Namespace) -> None:
             truth = ((a, b) for a, bs in raw.items() for b in bs)
             wanted = folded(truth, functions, modules, strict=options.strict)
             found = run_tool(tool, folder, files, score)
-            edges = folded(found, functions, modules, strict=options.strict) if not isinstance(found, str) else set()
+            edges = (
+                folded(found, functions, modules, strict=options.strict)
+                if not isinstance(found, str)
+                else set()
+            )
             score.add(edges, wanted)
             report(options, name, app, edges, wanted)
             one = Score()
@@ -234,11 +255,14 @@ def apps(options: argparse.Namespace) -> None:
         print(score.line(name))
 
 
-def folded(edges: Iterable[tuple[str, str]], functions: set[str], modules: set[str], *, strict: bool) -> Edges:
-    """Fold lambdas and class bodies into what encloses them; leave out edges to modules, classes and the outside.
+def folded(
+    edges: Iterable[tuple[str, str]], functions: set[str], modules: set[str], *, strict: bool
+) -> Edges:
+    """Fold lambdas and class bodies into what encloses them; leave out edges to modules, classes and the
+    outside.
 
-    Unless `strict`, an expected callee that is a method's name without its class, which no tool could find, is left
-    out too.
+    Unless `strict`, an expected callee that is a method's name without its class, which no tool could find,
+    is left out too.
     """
     kept: Edges = set()
     tops = {module.split(".")[0] for module in modules}
@@ -295,14 +319,19 @@ def runs(options: argparse.Namespace) -> None:
             edges = {edge for edge in found_edges if edge[0] != edge[1]}
             between = {(a, b) for a, b in edges if a in seen and b in seen}
             total = totals.setdefault(name, Counter())
-            one = Counter(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted))
+            one = Counter(
+                wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted)
+            )
             total.update(one)
             report(options, name, folder.name, between, wanted)
             print(f"  {folder.name:16} {name:10} {_shares(one)}")
     for name, total in totals.items():
         print(f"{name:12} {_shares(total)}")
     for kind, count in sorted(kinds.items()):
-        print(f"  found only as {kind:12} {count['all']:5} of which ran {100 * count['ran'] / count['all']:5.1f} %")
+        print(
+            f"  found only as {kind:12} {count['all']:5} of which ran"
+            f" {100 * count['ran'] / count['all']:5.1f} %"
+        )
 
 
 def _shares(count: Counter[str]) -> str:
@@ -323,12 +352,17 @@ def speed(options: argparse.Namespace) -> None:
             found = run_tool(tool, folder, files, score)
             outcome = f"{len(found)} edges" if not isinstance(found, str) else found
             wall = time.perf_counter() - start
-            print(f"{folder.name:16} {name:10} {score.seconds:7.2f} s CPU {wall:7.2f} s wall  {outcome}", flush=True)
+            print(
+                f"{folder.name:16} {name:10} {score.seconds:7.2f} s CPU {wall:7.2f} s wall  {outcome}",
+                flush=True,
+            )
     print(f"peak resident {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["micro", "apps", "runs", "speed"])
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--pycg")

@@ -1,11 +1,14 @@
-"""Makes one set of tasks again and again: by 1 and 2 workers, on a Dask cluster, and killed at random moments.
+"""Makes one set of tasks again and again: by 1 and 2 workers, on a Dask cluster, and killed at random
+moments.
 
-Usage: PYTHONPATH=src:tests python tests/studies/campaign_runs.py FOLDER SOURCE [--mode discovery] [--count 20]
+Usage: PYTHONPATH=src:tests python tests/studies/campaign_runs.py FOLDER SOURCE [--mode discovery] [--count
+20]
        [--kills 20] [--longest 20] [--pytest-args=ARGUMENTS] [--with=REQUIREMENT ...]
 
-Each way has a home of its own below FOLDER, so nothing of one helps another. The killed one is stopped by SIGKILL at a
-moment within --longest seconds, all its processes are waited for, and it is started again; at last it runs to its end.
-Prints the tasks, seconds and kills of each; the exit code is 1 where two ways gave different tasks.
+Each way has a home of its own below FOLDER, so nothing of one helps another. The killed one is stopped by
+SIGKILL at a moment within --longest seconds, all its processes are waited for, and it is started again; at
+last it runs to its end. Prints the tasks, seconds and kills of each; the exit code is 1 where two ways gave
+different tasks.
 """
 
 from __future__ import annotations
@@ -44,7 +47,10 @@ def main() -> int:
         found["cluster"] = whole(options, "cluster", "--cluster", address)
     found["killed"] = killed(options)
     same = len({tuple(ids) for ids in found.values()}) == 1
-    print(f"{'identical' if same else 'DIFFERENT'}: " + ", ".join(f"{way} {len(ids)}" for way, ids in found.items()))
+    print(
+        f"{'identical' if same else 'DIFFERENT'}: "
+        + ", ".join(f"{way} {len(ids)}" for way, ids in found.items())
+    )
     return 0 if same else 1
 
 
@@ -53,7 +59,9 @@ def start(options: argparse.Namespace, name: str, *crew: str) -> subprocess.Pope
     command += ["--mode", options.mode, "--count", str(options.count), *crew]
     command += [f"--pytest-args={options.pytest_args}", *(f"--with={item}" for item in options.extra)]
     environment = {**os.environ, "GISTPOINT_HOME": str(options.folder / name)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
 
 
 def whole(options: argparse.Namespace, name: str, *crew: str) -> list[str]:
@@ -64,7 +72,10 @@ def whole(options: argparse.Namespace, name: str, *crew: str) -> list[str]:
     begun = {name for name in in_folder if name.startswith(".")}
     assert in_folder - begun == set(ids), "tasks in the folder are not those that were told"
     assert len(ids) == len(set(ids)), "a task was made twice"
-    print(f"{name}: {len(ids)} tasks in {time.monotonic() - began:.0f} s, {len(begun)} begun and left", flush=True)
+    print(
+        f"{name}: {len(ids)} tasks in {time.monotonic() - began:.0f} s, {len(begun)} begun and left",
+        flush=True,
+    )
     return ids
 
 
@@ -84,7 +95,10 @@ def killed(options: argparse.Namespace) -> list[str]:
         verdicts = keys(options.folder / "killed")
         assert len(verdicts) == len(set(verdicts)), "a candidate was decided twice"
         died["deciding" if verdicts else "learning"] += 1
-    print(f"killed: {died['learning']} times while learning, {died['deciding']} times while deciding", flush=True)
+    print(
+        f"killed: {died['learning']} times while learning, {died['deciding']} times while deciding",
+        flush=True,
+    )
     return whole(options, "killed", "--workers", "2")
 
 

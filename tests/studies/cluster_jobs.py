@@ -1,10 +1,11 @@
 """Many small jobs on the workers of a Dask cluster, some of which are killed: each is done once.
 
-Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS [KILLS [FEWER]]]] (default: 2000, 4, 2,
-200). Each worker has a home of its own, and so none of the tasks; a killed one is not replaced. A job is an attempt of
-the built-in solver at a task that it gives up on: what is measured is the way there and back. Then FEWER jobs are done
-by one worker and by all, in turn, three times. Prints counts, times and the ratio. Exit code 1 if a job was not done
-once: without an attempt of its own, with two, with a journal that does not verify, or if there is one that is no job's.
+Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS [KILLS [FEWER]]]] (default:
+2000, 4, 2, 200). Each worker has a home of its own, and so none of the tasks; a killed one is not replaced. A
+job is an attempt of the built-in solver at a task that it gives up on: what is measured is the way there and
+back. Then FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the
+ratio. Exit code 1 if a job was not done once: without an attempt of its own, with two, with a journal that
+does not verify, or if there is one that is no job's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,17 @@ from gistpoint.sessions.journal import read_journal
 
 def begun(home: Path, name: str, address: str, jobs: int) -> subprocess.Popen[bytes]:
     """Start the command that has the jobs done."""
-    words = ["agent", "run", task_id(home), "--model", "builtin:searcher", "--name", name, "--repeats", str(jobs)]
+    words = [
+        "agent",
+        "run",
+        task_id(home),
+        "--model",
+        "builtin:searcher",
+        "--name",
+        name,
+        "--repeats",
+        str(jobs),
+    ]
     return subprocess.Popen(
         [sys.executable, "-m", "gistpoint", *words, "--cluster", address, "--allow-unsandboxed", "--json"],
         env={**os.environ, "GISTPOINT_HOME": str(home)},
@@ -125,13 +136,19 @@ def main() -> int:
         assert Locations.of_user().data == home / "data"
         with scheduler(folder / "kills") as machines:
             found = with_kills(home, machines, workers, jobs, kills)
-        print("\n".join(found) or f"each of {jobs} jobs was done once: {jobs} attempts, whole, no other", flush=True)
+        print(
+            "\n".join(found) or f"each of {jobs} jobs was done once: {jobs} attempts, whole, no other",
+            flush=True,
+        )
         ratios = []
         for turn in range(3):
             one = timed(home, folder, f"one-{turn}", 1, fewer)
             many = timed(home, folder, f"many-{turn}", workers, fewer)
             ratios.append(one / many)
-            print(f"{fewer} jobs: {one:.1f} s by one worker, {many:.1f} s by {workers}: {one / many:.2f}", flush=True)
+            print(
+                f"{fewer} jobs: {one:.1f} s by one worker, {many:.1f} s by {workers}: {one / many:.2f}",
+                flush=True,
+            )
         print(f"median: {median(ratios):.2f} times as fast with {workers} workers on {os.cpu_count()} cores")
     return int(bool(found))
 

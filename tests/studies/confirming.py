@@ -1,8 +1,9 @@
-"""Whether the passes of tasks can be confirmed, and what becomes of right and wrong repairs: `confirming.py TASKS`.
+"""Whether the passes of tasks can be confirmed, and what becomes of right and wrong repairs: `confirming.py
+TASKS`.
 
-For each repair task in the folder the controls are taken from its answer, or made; then the true function has to be
-confirmed and the corrupted one contradicted. Prints a line for each task and the counts of all reasons. `--sandbox
-NAME` chooses the backend.
+For each repair task in the folder the controls are taken from its answer, or made; then the true function has
+to be confirmed and the corrupted one contradicted. Prints a line for each task and the counts of all reasons.
+`--sandbox NAME` chooses the backend.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from gistpoint.sandbox.ladder import choose
 
 def tasks_in(folder: Path) -> list[Task]:
     """Return the repair tasks of a folder."""
-    found = [read_task(path, verify=False) for path in sorted(folder.iterdir()) if (path / TASK_FILE).is_file()]
+    found = [
+        read_task(path, verify=False) for path in sorted(folder.iterdir()) if (path / TASK_FILE).is_file()
+    ]
     return [task for task in found if task.mode != Mode.GIST]
 
 
@@ -45,9 +48,14 @@ def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Co
         counts[f"{name} {found.words}"] += 1
         right = found.result is (Confirmed.CONFIRMED if name == "true" else Confirmed.CONTRADICTED)
         example = found.contradiction
-        words = f"{example.call[:80]} = {example.original[:60]}, not {example.submission[:60]}" if example else ""
+        words = (
+            f"{example.call[:80]} = {example.original[:60]}, not {example.submission[:60]}" if example else ""
+        )
         sign = " " if right else "!"
-        print(f"  {sign} {name:9} {found.words:24} {found.calls:6} calls {found.seconds:6.1f} s {found.detail}{words}")
+        print(
+            f"  {sign} {name:9} {found.words:24} {found.calls:6} calls {found.seconds:6.1f} s"
+            f" {found.detail}{words}"
+        )
     return counts
 
 
@@ -64,7 +72,10 @@ def main() -> int:
         targets = ", ".join(target.name for target in answer.targets)
         shown = "confirmable" if controls.confirmable else f"{controls.reason}: {controls.detail[:160]}"
         tests = f"{len(controls.tests)} of {controls.entering} tests, {len(controls.telling)} tell"
-        print(f"{task.source.name} {targets}: {shown}; {tests}; {controls.calls} calls, {seconds:.1f} s; ", end="")
+        print(
+            f"{task.source.name} {targets}: {shown}; {tests}; {controls.calls} calls, {seconds:.1f} s; ",
+            end="",
+        )
         print(reasons_in_words(controls.reasons), flush=True)
         if controls.confirmable:
             counts += judged(confirmer, task, answer, controls)

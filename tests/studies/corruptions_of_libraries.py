@@ -1,7 +1,9 @@
-"""Enumerates all corruptions of the libraries in folders, and tries every one: splice, parse, take out again, replay.
+"""Enumerates all corruptions of the libraries in folders, and tries every one: splice, parse, take out again,
+replay.
 
 Usage: python tests/studies/corruptions_of_libraries.py FOLDER…
-Prints, per library, functions, corruptions and problems; then the counts per family and per reason of dropping.
+Prints, per library, functions, corruptions and problems; then the counts per family and per reason of
+dropping.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ def main() -> None:
                             print(f"{item.target.name} {item.families} {item.edits}: {wrong}")
         seconds = time.process_time() - started
         print(
-            f"{folder.name}: {functions} functions, {number} corruptions, {problems} problems, {seconds:.0f} s of CPU"
+            f"{folder.name}: {functions} functions, {number} corruptions, {problems} problems, {seconds:.0f}"
+            " s of CPU"
         )
     print(f"\n{sum(families.values())} kept")
     for counts in (families, dropped):

@@ -1,11 +1,12 @@
-"""How often the band of a difficulty curve holds the true curve, where persons and tasks are both drawn at random.
+"""How often the band of a difficulty curve holds the true curve, where persons and tasks are both drawn at
+random.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/curve_bands.py [SIMULATIONS]
 
-The log odds of success are a person's ability, less a task's difficulty, less the slope times its metric. A logit on
-the metric alone estimates the curve of the means over persons and tasks, so the truth is the chance at a value of the
-metric averaged over both. Printed, at z = -1, 0 and 1: the share of simulations whose band holds it, of the two-way
-jackknife and of the paper's bootstrap of attempts.
+The log odds of success are a person's ability, less a task's difficulty, less the slope times its metric. A
+logit on the metric alone estimates the curve of the means over persons and tasks, so the truth is the chance
+at a value of the metric averaged over both. Printed, at z = -1, 0 and 1: the share of simulations whose band
+holds it, of the two-way jackknife and of the paper's bootstrap of attempts.
 """
 
 from __future__ import annotations
@@ -90,7 +91,12 @@ def coverage(setting: Setting, simulations: int) -> tuple[dict[float, float], di
 def main(simulations: int) -> None:
     """Print the coverage of three designs."""
     print(f"{simulations} simulations; nominal 95 %")
-    for setting in (Setting(12, 8, 24), Setting(20, 8, 40), Setting(8, 6, 16), Setting(1, 60, 60, model=True)):
+    for setting in (
+        Setting(12, 8, 24),
+        Setting(20, 8, 40),
+        Setting(8, 6, 16),
+        Setting(1, 60, 60, model=True),
+    ):
         ours, paper = coverage(setting, simulations)
         told = "  ".join(f"z {z:+.0f}: {ours[z]:.1%} (bootstrap {paper[z]:.1%})" for z in Z)
         who = "a model" if setting.model else f"{setting.people} people x {setting.each}"

@@ -1,8 +1,9 @@
-"""True functions rewritten without a change of meaning have to be confirmed: `equivalent_rewrites.py TASKS [MOST]`.
+"""True functions rewritten without a change of meaning have to be confirmed: `equivalent_rewrites.py TASKS
+[MOST]`.
 
-Each task whose passes can be confirmed gets its true function with its body in a function inside, in a `try` with an
-empty `finally`, and in a loop that ends after one turn. Prints a line for each that is not
-confirmed, and the counts.
+Each task whose passes can be confirmed gets its true function with its body in a function inside, in a `try`
+with an empty `finally`, and in a loop that ends after one turn. Prints a line for each that is not confirmed,
+and the counts.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Shape:
         parts = list(ast.walk(function))
         stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         given = {part.arg for part in parts if isinstance(part, ast.arg)}
-        called = {part.func.id for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+        called = {
+            part.func.id for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+        }
         return cls(
             yields=any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts),
             leaves_loops=any(isinstance(part, ast.Break | ast.Continue) for part in parts),

@@ -1,11 +1,13 @@
-"""Looks for every text of the raw records of recorded runs in what is shown of them; prints a line per format.
+"""Looks for every text of the raw records of recorded runs in what is shown of them; prints a line per
+format.
 
 Usage: python tests/studies/every_word.py [-v] FILE_OR_FOLDER…    exit code 1 if a text is lost
 
-The raw records are read again by `recorded_runs.raw_texts`, which knows no reader. Columns: files and runs; texts, and
-how many of them are messages, thoughts, arguments and results; found in the fields of a step; in its part "also
-recorded"; in the header; listed as not shown (the list of the format, with its reasons, is in `gistpoint show`); ids,
-types, times and encoded data; lost. Files of formats without a reader are counted by what they are refused for.
+The raw records are read again by `recorded_runs.raw_texts`, which knows no reader. Columns: files and runs;
+texts, and how many of them are messages, thoughts, arguments and results; found in the fields of a step; in
+its part "also recorded"; in the header; listed as not shown (the list of the format, with its reasons, is in
+`gistpoint show`); ids, types, times and encoded data; lost. Files of formats without a reader are counted by
+what they are refused for.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def main() -> int:
         for path in [given] if given.is_file() else sorted(p for p in given.rglob("*") if p.is_file()):
             found = list(list_runs([path]))
             if all(item.header is None for item in found):
-                refused.update(item.problem.replace(str(path), "It").split(". ")[0].split(":")[0] for item in found)
+                refused.update(
+                    item.problem.replace(str(path), "It").split(". ")[0].split(":")[0] for item in found
+                )
                 continue
             formats = set()
             for format, one in tally_file(path):

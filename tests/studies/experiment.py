@@ -2,9 +2,9 @@
 
 Usage: python tests/studies/experiment.py FOLDER [--runs N] [--only-make]
 
-Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with outcomes that are known here;
-then drives the real list of runs by keys, reads the answers off the screen, and prints the keys, the time and the
-answers beside the truth. Exit code 1 if an answer differs.
+Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with outcomes that are known
+here; then drives the real list of runs by keys, reads the answers off the screen, and prints the keys, the
+time and the answers beside the truth. Exit code 1 if an answer differs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,15 @@ TASKS = (
     "marshmallow__marshmallow-2123", "pluggy__pluggy-441", "pyyaml__pyyaml-702", "rich__rich-2953", "tox__tox-3034",
 )  # fmt: skip
 NEVER_SOLVED = frozenset(("httpx__httpx-2610", "pyyaml__pyyaml-702"))
-ENDINGS = ("exit_context", "exit_context", "exit_context", "submitted", "submitted", "exit_cost", "early_exit")
+ENDINGS = (
+    "exit_context",
+    "exit_context",
+    "exit_context",
+    "submitted",
+    "submitted",
+    "exit_cost",
+    "early_exit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,9 @@ def outcomes(count: int) -> Iterator[Outcome]:
         first_by_the_best = number // len(TASKS) == len(SOLVERS) - 1
         solved = task not in NEVER_SOLVED and (first_by_the_best or chance.random() < SOLVERS[solver])
         ending = "submitted" if solved else chance.choice(ENDINGS)
-        yield Outcome(task, solver, solved, ending, chance.randint(4, 12) if solved else chance.randint(8, 30))
+        yield Outcome(
+            task, solver, solved, ending, chance.randint(4, 12) if solved else chance.randint(8, 30)
+        )
 
 
 def _turn(number: int, outcome: Outcome, chance: random.Random) -> list[dict[str, object]]:
@@ -70,8 +80,14 @@ def _turn(number: int, outcome: Outcome, chance: random.Random) -> list[dict[str
                 f"open src/{name}/core.py",
                 f"[File: src/{name}/core.py (240 lines total)]\n1:import os\n2:def load(path):",
             ),
-            (f'search_dir "load" src/{name}', f'Found 3 matches for "load" in src/{name}:\nsrc/{name}/core.py (3)'),
-            ("python -m pytest -q tests", "FAILED tests/test_core.py::test_load - AssertionError\n1 failed, 40 passed"),
+            (
+                f'search_dir "load" src/{name}',
+                f'Found 3 matches for "load" in src/{name}:\nsrc/{name}/core.py (3)',
+            ),
+            (
+                "python -m pytest -q tests",
+                "FAILED tests/test_core.py::test_load - AssertionError\n1 failed, 40 passed",
+            ),
             ("edit 3:4\ndef load(path, strict=False):\n    return read(path)\nend_of_edit", "[File updated]"),
         )
     )
@@ -85,7 +101,10 @@ def make(folder: Path, count: int) -> list[Outcome]:
     for number, outcome in enumerate(known):
         chance = random.Random(number)
         trajectory: list[dict[str, object]] = [
-            {"role": "system", "system_prompt": "SETTING: You work in a command line with a special interface."},
+            {
+                "role": "system",
+                "system_prompt": "SETTING: You work in a command line with a special interface.",
+            },
             {"role": "user", "text": f"Solve the issue of {outcome.task}."},
         ]
         for turn in range(outcome.turns):
@@ -127,7 +146,9 @@ def _told(screen: RunsScreen, heading: Heading, name: str) -> str:
 
 
 def _unsolved(screen: RunsScreen) -> str:
-    none = [found.group for found in _headings(screen) if re.match(r"✔ 0 of", _told(screen, found, "verdict"))]
+    none = [
+        found.group for found in _headings(screen) if re.match(r"✔ 0 of", _told(screen, found, "verdict"))
+    ]
     return " ".join(sorted(none))
 
 
@@ -148,14 +169,22 @@ def questions(known: list[Outcome]) -> list[Question]:
     solved = Counter(outcome.solver for outcome in known if outcome.solved)
     endings = Counter(outcome.ending for outcome in known if not outcome.solved)
     solvable = {outcome.task for outcome in known if outcome.solved}
-    share = {solver: solved[solver] / sum(outcome.solver == solver for outcome in known) for solver in SOLVERS}
+    share = {
+        solver: solved[solver] / sum(outcome.solver == solver for outcome in known) for solver in SOLVERS
+    }
     by_task = ("ampersand", "o")
     by_model = ("ampersand",)
     failed = ("slash", *"unsolved", "enter", "ampersand", "ampersand")
     return [
-        Question("Which tasks did nobody solve?", by_task, _unsolved, " ".join(sorted(set(TASKS) - solvable))),
-        Question("Which solver solved the largest share?", by_model, _best, max(share, key=share.__getitem__)),
-        Question("What did runs that failed most often end with?", failed, _commonest, endings.most_common(1)[0][0]),
+        Question(
+            "Which tasks did nobody solve?", by_task, _unsolved, " ".join(sorted(set(TASKS) - solvable))
+        ),
+        Question(
+            "Which solver solved the largest share?", by_model, _best, max(share, key=share.__getitem__)
+        ),
+        Question(
+            "What did runs that failed most often end with?", failed, _commonest, endings.most_common(1)[0][0]
+        ),
     ]
 
 
@@ -178,7 +207,9 @@ async def diagnose(folder: Path, known: list[Outcome]) -> bool:
 
 async def _read(driver: Reviewing, count: int) -> RunsScreen:
     screen = driver.on(RunsScreen)
-    await driver.until(lambda: len(screen.table.shown) == count and all(row.review for row in screen.table.shown))
+    await driver.until(
+        lambda: len(screen.table.shown) == count and all(row.review for row in screen.table.shown)
+    )
     return screen
 
 

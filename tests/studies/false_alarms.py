@@ -4,12 +4,13 @@ Usage: python tests/studies/false_alarms.py tasks FOLDER…
        python tests/studies/false_alarms.py functions [--most N] FOLDER…
        python tests/studies/false_alarms.py versions [--most N] FOLDER…
 
-`tasks` takes folders of task folders, and hands in the true functions of each as a solver would, one after the other;
-none may be suspicious. `functions` does so for functions of libraries, each corrupted as a task has it, by removal and
-by an operator; what makes no test fail is in it too, as no test runs. `versions` puts functions of one version of a
-library in the place of its namesake in another, as a plausible repair of a task by removal. These two take folders that
-hold one library each, a folder for each version of it below; `functions` takes the version that sorts last. At most N
-functions of each library are tried, chosen by chance (300). Prints counts, and what marks the suspicious ones.
+`tasks` takes folders of task folders, and hands in the true functions of each as a solver would, one after
+the other; none may be suspicious. `functions` does so for functions of libraries, each corrupted as a task
+has it, by removal and by an operator; what makes no test fail is in it too, as no test runs. `versions` puts
+functions of one version of a library in the place of its namesake in another, as a plausible repair of a task
+by removal. These two take folders that hold one library each, a folder for each version of it below;
+`functions` takes the version that sorts last. At most N functions of each library are tried, chosen by chance
+(300). Prints counts, and what marks the suspicious ones.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def of_tasks(folders: list[Path]) -> Found:
 def of_functions(folder: Path, most: int) -> Found:
     """Corrupt functions of a library, and hand in the true ones."""
     library = max(place for place in folder.iterdir() if place.is_dir())
-    indexes = [index for path in sorted(library.rglob("*.py")) if (index := _index(library, path)) is not None]
+    indexes = [
+        index for path in sorted(library.rglob("*.py")) if (index := _index(library, path)) is not None
+    ]
     functions = [
         (index, found)
         for index in indexes
@@ -84,7 +87,9 @@ def of_versions(folder: Path, most: int) -> Found:
         for (ours, theirs), (index, mine, other) in variants[:most]:
             tree = trees[ours]
             try:
-                given = tree.with_files({index.path: replace_definition(index, mine, remove_body(index, mine))})
+                given = tree.with_files(
+                    {index.path: replace_definition(index, mine, remove_body(index, mine))}
+                )
                 submitted = tree.with_files({index.path: replace_definition(index, mine, other.dedented)})
             except CodeError:
                 continue
@@ -103,10 +108,16 @@ def _variants(ours: Path, theirs: Path) -> Iterator[tuple[FileIndex, Definition,
         if index is None or not (theirs / relative).is_file():
             continue
         try:
-            others = {d.qualname: d for d in index_source(index.path, (theirs / relative).read_bytes()).definitions}
+            others = {
+                d.qualname: d for d in index_source(index.path, (theirs / relative).read_bytes()).definitions
+            }
             for mine in index.definitions:
                 other = others.get(mine.qualname)
-                if other is None or DefinitionKind.CLASS in (mine.kind, other.kind) or "<locals>" in mine.qualname:
+                if (
+                    other is None
+                    or DefinitionKind.CLASS in (mine.kind, other.kind)
+                    or "<locals>" in mine.qualname
+                ):
                     continue
                 if not same_program(mine.source, other.source):
                     yield index, mine, other

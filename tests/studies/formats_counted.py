@@ -1,13 +1,17 @@
-"""Counts the turns, calls and results of recorded runs in the raw records, and compares what their readers show.
+"""Counts the turns, calls and results of recorded runs in the raw records, and compares what their readers
+show.
 
-Usage: python tests/studies/formats_counted.py [-v] [--own] [FILE_OR_FOLDER…]    exit code 1 if a figure differs
+Usage: python tests/studies/formats_counted.py [-v] [--own] [FILE_OR_FOLDER…]    exit code 1 if a figure
+differs
 
-With --own the runs that the tests make are among them, a file of every format, and those that come with gistpoint.
+With --own the runs that the tests make are among them, a file of every format, and those that come with
+gistpoint.
 
-A line per file: its format, runs, steps, then turns of the agent, calls, results, texts found, and the verdict or how
-many runs were solved; two figures are what the reader shows and, after a slash, what a direct count gives, with ✘
-where they differ. The direct counts are in `COUNTERS`, a function for each format that uses no reader; texts are those
-of `recorded_runs.raw_texts`. A format without a counter has `?` in place of the second figure. With -v a line per run.
+A line per file: its format, runs, steps, then turns of the agent, calls, results, texts found, and the
+verdict or how many runs were solved; two figures are what the reader shows and, after a slash, what a direct
+count gives, with ✘ where they differ. The direct counts are in `COUNTERS`, a function for each format that
+uses no reader; texts are those of `recorded_runs.raw_texts`. A format without a counter has `?` in place of
+the second figure. With -v a line per run.
 """
 
 from __future__ import annotations
@@ -47,11 +51,19 @@ Runs = list[Any]
 
 
 def _records(run: Any, *keys: str) -> list[Any]:
-    return run if isinstance(run, list) else next((run[key] for key in keys if isinstance(run.get(key), list)), [])
+    return (
+        run
+        if isinstance(run, list)
+        else next((run[key] for key in keys if isinstance(run.get(key), list)), [])
+    )
 
 
 def _of(items: Any, **wanted: str) -> list[Any]:
-    return [i for i in items or [] if isinstance(i, dict) and all(i.get(key) == value for key, value in wanted.items())]
+    return [
+        i
+        for i in items or []
+        if isinstance(i, dict) and all(i.get(key) == value for key, value in wanted.items())
+    ]
 
 
 def _blocks(message: dict[str, Any], ending: str) -> int:
@@ -62,7 +74,9 @@ def _blocks(message: dict[str, Any], ending: str) -> int:
 def api_log(run: Any) -> Count:
     """Counts the replies, their calls, and the results in the last request, which repeats the others."""
     bodies = [(one["request"], one["response"]) for one in run]
-    asked, told = [[side.get("body") or side["parsed_body"] for side in sides] for sides in zip(*bodies, strict=True)]
+    asked, told = [
+        [side.get("body") or side["parsed_body"] for side in sides] for sides in zip(*bodies, strict=True)
+    ]
     results = sum(_blocks(message, "tool_result") for message in asked[-1]["messages"])
     return Count(len(told), sum(_blocks(reply, "tool_use") for reply in told), results)
 
@@ -70,7 +84,9 @@ def api_log(run: Any) -> Count:
 def atif(run: Any) -> Count:
     steps = run["steps"]
     results = sum(len((step.get("observation") or {}).get("results") or []) for step in steps)
-    return Count(len(_of(steps, source="agent")), sum(len(step.get("tool_calls") or []) for step in steps), results)
+    return Count(
+        len(_of(steps, source="agent")), sum(len(step.get("tool_calls") or []) for step in steps), results
+    )
 
 
 def breakpoint_results(run: Any) -> Count:
@@ -83,7 +99,9 @@ def breakpoint_results(run: Any) -> Count:
 def chat(run: Any) -> Count:
     messages = _records(run, "messages", "traj", "data")
     if any("type" in message for message in messages):
-        return _of_items(messages[::-1] if isinstance(run, dict) and run.get("object") == "list" else messages)
+        return _of_items(
+            messages[::-1] if isinstance(run, dict) and run.get("object") == "list" else messages
+        )
     calls = sum(len(message.get("tool_calls") or []) + _blocks(message, "tool_use") for message in messages)
     results = len(_of(messages, role="tool")) + sum(_blocks(message, "tool_result") for message in messages)
     reward = run.get("reward", run.get("resolved")) if isinstance(run, dict) else None
@@ -96,11 +114,15 @@ def claude_code(run: Any) -> Count:
     said = [record["message"] for record in _of(records, type="assistant")]
     told = [record["message"] for record in _of(records, type="user")]
     ids = {message.get("id") or id(message) for message in said}
-    return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
+    return Count(
+        len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told)
+    )
 
 
 def codex(run: Any) -> Count | None:
-    """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two calls."""
+    """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two
+    calls.
+    """
     items = [record.get("payload", record) for record in run if record["type"] == "response_item"]
     ids = [item["call_id"] for item in items if item["type"].endswith("_call") and item.get("call_id")]
     return None if len(set(ids)) < len(ids) else _of_items(items)
@@ -143,10 +165,15 @@ def cline_window(run: Any) -> Count:
     for number, kind in enumerate(kinds):
         if number == 0 or kind in spoken:
             open_reply = False
-        elif kind == "api_req_started" or (not open_reply and kind in ("text", "tool", "command", "completion_result")):
+        elif kind == "api_req_started" or (
+            not open_reply and kind in ("text", "tool", "command", "completion_result")
+        ):
             count.turns, open_reply = count.turns + 1, True
         if kind in ("tool", "command"):
-            count.calls, brought = count.calls + 1, kind == "tool" and run[number]["text"]["tool"].startswith("search")
+            count.calls, brought = (
+                count.calls + 1,
+                kind == "tool" and run[number]["text"]["tool"].startswith("search"),
+            )
             count.results += brought
         if kind == "command_output" and run[number]["text"] and not brought:
             count.results, brought = count.results + 1, True
@@ -154,19 +181,32 @@ def cline_window(run: Any) -> Count:
 
 
 def cline(run: Any) -> Count:
-    """Count calls and results as blocks, and those that are texts: an element of XML, a heading that names the call."""
+    """Count calls and results as blocks, and those that are texts: an element of XML, a heading that names
+    the call.
+    """
     messages = _records(run, "messages")
-    said = [block.get("text") or "" for message in messages for block in message["content"] if isinstance(block, dict)]
-    calls = sum(_blocks(m, "tool_use") for m in messages) + sum(bool(re.search(r"<\w+>\n<\w+>", text)) for text in said)
+    said = [
+        block.get("text") or ""
+        for message in messages
+        for block in message["content"]
+        if isinstance(block, dict)
+    ]
+    calls = sum(_blocks(m, "tool_use") for m in messages) + sum(
+        bool(re.search(r"<\w+>\n<\w+>", text)) for text in said
+    )
     told = sum(bool(re.fullmatch(r"\[\w+ for '.*'\] Result:", text)) for text in said)
-    return Count(len(_of(messages, role="assistant")), calls, sum(_blocks(m, "tool_result") for m in messages) + told)
+    return Count(
+        len(_of(messages, role="assistant")), calls, sum(_blocks(m, "tool_result") for m in messages) + told
+    )
 
 
 def copilot_chat(run: Any) -> Count:
     count = Count()
     for request in run["requests"]:
         metadata = (request.get("result") or {}).get("metadata") or {}
-        rounds = [item for item in metadata.get("toolCallRounds") or [] if item["response"] or item["toolCalls"]]
+        rounds = [
+            item for item in metadata.get("toolCallRounds") or [] if item["response"] or item["toolCalls"]
+        ]
         if rounds:
             count.turns += len(rounds)
             count.calls += sum(len(item["toolCalls"]) for item in rounds)
@@ -200,14 +240,18 @@ def cursor(run: Any) -> Count:
         return Count(len(said), calls, sum(_blocks(m, "tool_result") for m in told))
     tools = _of(run, type="tool_call")
     kinds = [record["type"] for record in run if record["type"] in ("assistant", "thinking", "tool_call")]
-    turns = sum(kind != "tool_call" and before in ("tool_call", "") for before, kind in pairwise(["", *kinds]))
+    turns = sum(
+        kind != "tool_call" and before in ("tool_call", "") for before, kind in pairwise(["", *kinds])
+    )
     return Count(turns, len({record["call_id"] for record in tools}), len(_of(tools, subtype="completed")))
 
 
 def opencode(run: Any) -> Count:
     replies = [message for message in run["messages"] if message["info"]["role"] == "assistant"]
     calls = [part["state"] for message in replies for part in _of(message["parts"], type="tool")]
-    return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
+    return Count(
+        len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error"))
+    )
 
 
 def continue_dev(run: Any) -> Count:
@@ -225,7 +269,9 @@ def dataset_rows(run: Any) -> Count:
     if "from" in (run.get("conversations") or [{}])[0]:
         return Count(len(_of(run["conversations"], **{"from": "gpt"})))
     messages = _records(run, "messages", "trajectory", "conversations")
-    count = Count(verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))])
+    count = Count(
+        verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))]
+    )
     for number, message in enumerate(messages):
         text = message.get("content") or message.get("text") or ""
         if message["role"] not in ("assistant", "ai"):
@@ -244,7 +290,9 @@ def gemini_cli(run: Any) -> Count:
     latest = {record["id"]: record for record in _records(run, "messages") if "id" in record}
     said = [message for message in latest.values() if message["type"] in ("gemini", "model")]
     calls = [call for message in said for call in message.get("toolCalls") or []]
-    return Count(len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"]))
+    return Count(
+        len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"])
+    )
 
 
 def gemini_stream(run: Any) -> Count:
@@ -306,16 +354,22 @@ def mini_swe_agent(run: Any) -> Count:
         if message.get("role") != "assistant":
             continue
         count.turns += 1
-        blocks = re.findall(r"```(?:bash|mswea_bash_command)\s*\n.*?\n```", message.get("content") or "", re.S)
+        blocks = re.findall(
+            r"```(?:bash|mswea_bash_command)\s*\n.*?\n```", message.get("content") or "", re.S
+        )
         count.calls += len(message.get("tool_calls") or []) or len(blocks) == 1
         count.results += number + 1 < len(messages) and messages[number + 1].get("role") in ("user", "tool")
     return count
 
 
 def openhands(run: Any) -> Count:
-    """Count the events of the agent but its system prompt; the oldest files have pairs of action and observation."""
+    """Count the events of the agent but its system prompt; the oldest files have pairs of action and
+    observation.
+    """
     count = Count()
-    events = [one for event in _records(run, "history") for one in (event if isinstance(event, list) else [event])]
+    events = [
+        one for event in _records(run, "history") for one in (event if isinstance(event, list) else [event])
+    ]
     for event in filter(None, events):
         if "kind" in event:
             count.turns += event["source"] == "agent" and event["kind"] != "SystemPromptEvent"
@@ -338,7 +392,9 @@ def pi(run: Any) -> Count:
     messages = [record["message"] for record in _of(run, type="message")]
     run_by_user = len(_of(messages, role="bashExecution"))
     calls = sum(_blocks(message, "toolCall") for message in messages) + run_by_user
-    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")) + run_by_user)
+    return Count(
+        len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")) + run_by_user
+    )
 
 
 def langfuse(run: Any) -> Count:
@@ -370,7 +426,9 @@ def otel(run: Any) -> Count:
         operation = attributes.get("gen_ai", {}).get("operation", {}).get("name", [""])[0]
         count.turns += kind == "LLM" or operation == "chat"
         count.results += kind == "TOOL" or operation == "execute_tool"
-        replied = attributes.get("llm", {}).get("output_messages", {}).get("message", {}).get("tool_calls", {})
+        replied = (
+            attributes.get("llm", {}).get("output_messages", {}).get("message", {}).get("tool_calls", {})
+        )
         count.calls += len(replied.get("tool_call", {}).get("function", {}).get("name", []))
         for message in attributes.get("gen_ai", {}).get("output", {}).get("messages", [[]])[0]:
             count.calls += len(_of(message["parts"], type="tool_call"))
@@ -402,7 +460,9 @@ def tau_bench(run: Any) -> Count:
     messages = _records(run, "traj", "messages")
     count.turns = len(_of(messages, role="assistant"))
     count.calls = sum(len(message.get("tool_calls") or []) for message in messages)
-    count.results = sum(len(message.get("tool_messages") or [message]) for message in _of(messages, role="tool"))
+    count.results = sum(
+        len(message.get("tool_messages") or [message]) for message in _of(messages, role="tool")
+    )
     return count
 
 
@@ -510,7 +570,9 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "terminal-bench": _each(terminal_bench),
     "tau-bench": _each(tau_bench),
 }
-"""A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
+"""A counter for each format, from a file and the format of each of its runs; in the order in which they are
+listed.
+"""
 
 
 @dataclass
@@ -563,18 +625,28 @@ LINE = "{:<58} {:<16} {:>4} {:>5}  {:<12} {:<12} {:<12} {:<14} {}"
 
 def line_of(name: str, rows: list[Row]) -> str:
     """Return the line of a file, or of a run."""
-    cells = [_cell([row.shown.turns for row in rows], [row.direct.turns if row.direct else None for row in rows])]
-    cells.append(_cell([row.shown.calls for row in rows], [row.direct.calls if row.direct else None for row in rows]))
+    cells = [
+        _cell([row.shown.turns for row in rows], [row.direct.turns if row.direct else None for row in rows])
+    ]
     cells.append(
-        _cell([row.shown.results for row in rows], [row.direct.results if row.direct else None for row in rows])
+        _cell([row.shown.calls for row in rows], [row.direct.calls if row.direct else None for row in rows])
+    )
+    cells.append(
+        _cell(
+            [row.shown.results for row in rows], [row.direct.results if row.direct else None for row in rows]
+        )
     )
     cells.append(_cell([(row.texts or 0) - row.lost for row in rows], [row.texts for row in rows]))
     told = [row.direct.verdict if row.direct else None for row in rows]
-    wrong = " ✘" if any(one not in (None, row.shown.verdict) for one, row in zip(told, rows, strict=True)) else ""
+    wrong = (
+        " ✘" if any(one not in (None, row.shown.verdict) for one, row in zip(told, rows, strict=True)) else ""
+    )
     verdicts = [row.shown.verdict or "none" for row in rows]
     verdict = verdicts[0] if len(set(verdicts)) == 1 else f"{verdicts.count('solved')} of {len(rows)} solved"
     formats = "+".join(dict.fromkeys(row.format for row in rows))
-    return LINE.format(name[-58:], formats, len(rows), sum(row.steps for row in rows), *cells, verdict + wrong)
+    return LINE.format(
+        name[-58:], formats, len(rows), sum(row.steps for row in rows), *cells, verdict + wrong
+    )
 
 
 def _cell(shown: list[int], direct: list[int | None]) -> str:
@@ -589,7 +661,9 @@ def files_below(given: Path) -> Iterator[tuple[Path, str]]:
     if given.is_file():
         yield given, given.name
     else:
-        yield from ((path, str(path.relative_to(given))) for path in sorted(given.rglob("*")) if path.is_file())
+        yield from (
+            (path, str(path.relative_to(given))) for path in sorted(given.rglob("*")) if path.is_file()
+        )
 
 
 def own_files(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -613,7 +687,11 @@ def main() -> int:
             rows = [row for row in found if isinstance(row, Row)]
             lines = [f"{name[-58:]:<58} {told}" for told in found if isinstance(told, str)]
             lines += [line_of(name, rows)] if rows else []
-            lines += [line_of(f"  {row.name.rpartition('#')[2]}", [row]) for row in rows if options.v and len(rows) > 1]
+            lines += [
+                line_of(f"  {row.name.rpartition('#')[2]}", [row])
+                for row in rows
+                if options.v and len(rows) > 1
+            ]
             print("\n".join(lines), flush=True)
             differs = differs or any("✘" in line for line in lines)
     return 1 if differs else 0

@@ -1,12 +1,14 @@
 """Sets of tasks of real libraries in the three modes, checked one by one; prints the tables.
 
-Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10] [--workers 2]
+Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10]
+[--workers 2]
        [--seed 0] [--beside FOLDER [--checkout FOLDER]]
 
-LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer. Everything is
-kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing is run. --beside prints
-what another commit gave below its own folder; with --checkout, a checkout of it, that is made now, library by library
-in turns with this one. A set that is made in two sittings has no time of its first task.
+LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer.
+Everything is kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing
+is run. --beside prints what another commit gave below its own folder; with --checkout, a checkout of it, that
+is made now, library by library in turns with this one. A set that is made in two sittings has no time of its
+first task.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def main() -> None:
 KEPT = re.compile(r"  [0-9a-f]{12} ")
 
 
-def gistpoint(folder: Path, *arguments: str, checkout: Path | None = None) -> tuple[int, str, dict[str, float]]:
+def gistpoint(
+    folder: Path, *arguments: str, checkout: Path | None = None
+) -> tuple[int, str, dict[str, float]]:
     """Run the program; return its exit code, its output, and the seconds at which its stages began."""
     environment = {**os.environ, "GISTPOINT_HOME": str(folder / "home")}
     if checkout is not None:
@@ -82,12 +86,25 @@ def gistpoint(folder: Path, *arguments: str, checkout: Path | None = None) -> tu
 
 
 def make(
-    library: dict[str, Any], mode: str, options: argparse.Namespace, folder: Path, checkout: Path | None = None
+    library: dict[str, Any],
+    mode: str,
+    options: argparse.Namespace,
+    folder: Path,
+    checkout: Path | None = None,
 ) -> None:
     place = folder / f"{library['name']}-{mode}.json"
     name, _, version = library["sdist"].rpartition("-")
     started = time.monotonic()
-    arguments = ["task", "generate", f"{name}=={version}", "--mode", mode, "--count", str(options.count), "--json"]
+    arguments = [
+        "task",
+        "generate",
+        f"{name}=={version}",
+        "--mode",
+        mode,
+        "--count",
+        str(options.count),
+        "--json",
+    ]
     arguments += ["--control", str(options.control), "--workers", str(options.workers)]
     arguments += ["--min-failing", str(options.min_failing), "--seed", str(options.seed)]
     arguments += [f"--with={item}" for item in library["extra_requirements"]]
@@ -169,7 +186,9 @@ def row(name: str, mode: str, source: dict[str, Any]) -> str:
     costs, seconds, control = source["costs"], source["seconds"], source["control"]
     dropped = ", ".join(f"{count} {reason}" for reason, count in source["dropped"].items()) or "-"
     share = costs["median_share_of_suite"]
-    agreement = "-" if control["agreement"] is None else f"{100 * control['agreement']:.0f} % of {control['tried']}"
+    agreement = (
+        "-" if control["agreement"] is None else f"{100 * control['agreement']:.0f} % of {control['tried']}"
+    )
     cells = [
         name, mode, source["functions"], source["candidates"], source["tried"], source["kept"], dropped,
         f"{seconds['learning']:.0f} + {seconds['making']:.0f}", f"{costs['probes']} ({costs['warm']} warm)",
@@ -181,7 +200,9 @@ def row(name: str, mode: str, source: dict[str, Any]) -> str:
 def quality(folder: Path, name: str, mode: str, source: dict[str, Any]) -> str:
     parts, failing, distances, original, corrupted, clean, checked = [], [], [], 0, 0, 0, 0
     for id in source["tasks"]:
-        answer = json.loads((folder / "home" / "data" / "tasks" / id / "answer" / "answer.json").read_text("utf-8"))
+        answer = json.loads(
+            (folder / "home" / "data" / "tasks" / id / "answer" / "answer.json").read_text("utf-8")
+        )
         parts += answer["provenance"].get("parts", [])
         baseline = next((folder / "home" / "data" / "tasks" / id / "answer" / "baselines").iterdir())
         values = json.loads(baseline.read_text("utf-8"))

@@ -1,4 +1,6 @@
-"""What the studies of gists share: libraries from their sdists, entrypoints drawn and examined, tasks to judge on."""
+"""What the studies of gists share: libraries from their sdists, entrypoints drawn and examined, tasks to
+judge on.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Library:
 
 LIBRARIES = {
     "flask": Library("flask==3.1.3", ("asgiref", "python-dotenv"), "2026-02-25"),
-    "requests": Library("requests==2.32.5", ("pytest-httpbin==2.1.0", "pytest-mock", "httpbin~=0.10.0", "trustme")),
+    "requests": Library(
+        "requests==2.32.5", ("pytest-httpbin==2.1.0", "pytest-mock", "httpbin~=0.10.0", "trustme")
+    ),
     "seaborn": Library("seaborn==0.13.2", (), "2025-06-01"),
     "pylint": Library("pylint==3.3.7", ("gitpython", "pytest-timeout", "typing-extensions"), "2025-06-01"),
     "boltons": Library("boltons==26.2.0"),
@@ -74,7 +78,8 @@ class Lab:
     ) -> Iterator[GistJudge | tuple[str, NoGistError]]:
         """Yield a judge for each of `count` entrypoints drawn, and each refusal with the command it is about.
 
-        `known` says of entrypoints that were looked at before whether a task came of them: these are not yielded again.
+        `known` says of entrypoints that were looked at before whether a task came of them: these are not
+        yielded again.
         """
         repository = self.repository(library)
         examination = Examination(repository, self.runner)

@@ -1,14 +1,15 @@
-"""What scoring makes of gists of known worth, on entrypoints of real libraries, and which entrypoints are refused.
+"""What scoring makes of gists of known worth, on entrypoints of real libraries, and which entrypoints are
+refused.
 
-    python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out scores.jsonl]
-    python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
+    python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out
+    scores.jsonl] python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
 
-LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty file; the
-test alone; the test file as it is, which imports the package; the same with mocks in place of the imports; the
-reference gist. Then the pasted modules and the reference gist folded onto few lines, the reference gist padded with a
-line that exists and runs, and fakes of it (`gist_tricks`): in one run each. One JSON object a line; `--table` prints
-figures by library and kind, how far padding and folding move the rates, and which faithful fakes bear no flag. What
---out holds is left as it is.
+LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty
+file; the test alone; the test file as it is, which imports the package; the same with mocks in place of the
+imports; the reference gist. Then the pasted modules and the reference gist folded onto few lines, the
+reference gist padded with a line that exists and runs, and fakes of it (`gist_tricks`): in one run each. One
+JSON object a line; `--table` prints figures by library and kind, how far padding and folding move the rates,
+and which faithful fakes bear no flag. What --out holds is left as it is.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def scored(judge: GistJudge, gist: str, *, thorough: bool = True) -> dict[str, A
         "test_score": score.test.recall if score.test else None,
         "error": f"{error.category} {error.kind}".rstrip() if error else "",
         "evidence": error.evidence[:300] if error else "",
-        "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__ if getattr(score.flags, name)},
+        "flags": {
+            name: getattr(score.flags, name) for name in score.flags.__slots__ if getattr(score.flags, name)
+        },
         "flips": judgement.flips,
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -102,9 +105,19 @@ def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
         scores["reference"] = scored(judge, reference.text)
         tricks |= _tricks(judge, reference.text)
     scores |= {kind: scored(judge, gist, thorough=False) for kind, gist in tricks.items()}
-    made = {"faithful": reference.faithful, "how": reference.how, "reason": reference.reason[:600], "runs": runs}
+    made = {
+        "faithful": reference.faithful,
+        "how": reference.how,
+        "reason": reference.reason[:600],
+        "runs": runs,
+    }
     made |= {"seconds": reference.seconds, "text": reference.text}
-    return {"calls": answer.difficulty.calls, "files": answer.difficulty.files, "scores": scores, "reference": made}
+    return {
+        "calls": answer.difficulty.calls,
+        "files": answer.difficulty.files,
+        "scores": scores,
+        "reference": made,
+    }
 
 
 def _tricks(judge: GistJudge, reference: str) -> dict[str, str]:
@@ -120,7 +133,9 @@ def _tricks(judge: GistJudge, reference: str) -> dict[str, str]:
 def _padding(existence: ExistenceReport | None) -> str:
     """An import that stands in the gist and in the codebase."""
     lines = (one.line.text for one in (existence.lines if existence else ()) if one.exists and not one.block)
-    return next((text for text in lines if text.startswith(("import ", "from ")) and "__future__" not in text), "1")
+    return next(
+        (text for text in lines if text.startswith(("import ", "from ")) and "__future__" not in text), "1"
+    )
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -145,17 +160,24 @@ def table(paths: list[Path]) -> None:
             if pairs:
                 print(f"  {kind:<14} {_moved(pairs)}")
         tricked = [
-            (kind, score) for row in made for kind, score in row["scores"].items() if kind.startswith("fake by ")
+            (kind, score)
+            for row in made
+            for kind, score in row["scores"].items()
+            if kind.startswith("fake by ")
         ]
         for kind in dict.fromkeys(kind for kind, _ in tricked):
             faithful = [score for name, score in tricked if name == kind and score["fidelity"]]
             print(
-                f"  {kind:<18} faithful {len(faithful)}, no flag {sum(not s['flags'].get('mocked') for s in faithful)}"
+                f"  {kind:<18} faithful {len(faithful)}, no flag"
+                f" {sum(not s['flags'].get('mocked') for s in faithful)}"
             )
         references = [row["reference"] for row in made]
         if references:
             times = statistics.median(one["seconds"] for one in references)
-            print(f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median {times:.0f} s")
+            print(
+                f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median"
+                f" {times:.0f} s"
+            )
 
 
 def _moved(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> str:
@@ -165,7 +187,9 @@ def _moved(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> str:
         moved = [one - other for one, other in rates if one is not None and other is not None]
         return f"{max(moved):+.1f}" if moved else "-"
 
-    own = ", ".join(f"{key} {most([(a[key], b[key]) for a, b in pairs])}" for key in ("execution", "existence"))
+    own = ", ".join(
+        f"{key} {most([(a[key], b[key]) for a, b in pairs])}" for key in ("execution", "existence")
+    )
     paper = ", ".join(most([(a["paper"][n], b["paper"][n]) for a, b in pairs]) for n in (0, 1))
     return f"n {len(pairs)}, moves {own}; as the paper counts {paper}"
 
@@ -178,10 +202,10 @@ def _figures(scores: list[dict[str, Any]]) -> str:
     errors = Counter(score["error"] for score in scores if score["error"])
     flags = Counter(name for score in scores for name in score["flags"])
     return (
-        f"n {len(scores)}, fidelity {sum(score['fidelity'] for score in scores)}, "
-        f"self-contained {sum(score['self_contained'] for score in scores)}, execution {median('execution')}, "
-        f"existence {median('existence')} (without test {median('existence_without_test')}), "
-        f"test {median('test_score')}, errors {dict(errors)}, flags {dict(flags)}"
+        f"n {len(scores)}, fidelity {sum(score['fidelity'] for score in scores)}, self-contained"
+        f" {sum(score['self_contained'] for score in scores)}, execution {median('execution')}, existence"
+        f" {median('existence')} (without test {median('existence_without_test')}), test"
+        f" {median('test_score')}, errors {dict(errors)}, flags {dict(flags)}"
     )
 
 
@@ -200,15 +224,28 @@ def main() -> None:
         return
     lab = Lab(options.lab.resolve())
     for name in options.libraries or LIBRARIES:
-        known = {row["entrypoint"]: "refused" not in row for row in rows_of(options.out) if row["library"] == name}
+        known = {
+            row["entrypoint"]: "refused" not in row for row in rows_of(options.out) if row["library"] == name
+        }
         for found in lab.tasks(LIBRARIES[name], options.count, options.seed, known=known):
             if isinstance(found, GistJudge):
-                row = {"library": name, "entrypoint": entrypoint_of(found.task), **study(found, options.seconds)}
-                told = {kind: (s["fidelity"], s["error"], s["existence"]) for kind, s in row["scores"].items()}
+                row = {
+                    "library": name,
+                    "entrypoint": entrypoint_of(found.task),
+                    **study(found, options.seconds),
+                }
+                told = {
+                    kind: (s["fidelity"], s["error"], s["existence"]) for kind, s in row["scores"].items()
+                }
             else:
                 command, refusal = found
                 assert isinstance(refusal, NoGistError)
-                row = {"library": name, "entrypoint": command, "refused": refusal.reason, "why": str(refusal)[:600]}
+                row = {
+                    "library": name,
+                    "entrypoint": command,
+                    "refused": refusal.reason,
+                    "why": str(refusal)[:600],
+                }
                 told = {"refused": refusal.reason}
             with options.out.open("a") as out:
                 out.write(json.dumps(row) + "\n")

@@ -1,9 +1,10 @@
 """Fits the glance score to what blind readers saw, and judges it on libraries that were left out.
 
 Usage: python tests/studies/glance_score.py FOLDER [--truth TRUTH.jsonl] [--write]
-FOLDER keeps the sdists, which are fetched if they are not there. Prints the area under the curve (AUC) for "at a
-glance" with every library left out once, its bootstrap interval, the mean AUC where a third of the libraries is left
-out, and of those with the lowest scores how many are good and not at a glance. `--write` stores weights and threshold.
+FOLDER keeps the sdists, which are fetched if they are not there. Prints the area under the curve (AUC) for
+"at a glance" with every library left out once, its bootstrap interval, the mean AUC where a third of the
+libraries is left out, and of those with the lowest scores how many are good and not at a glance. `--write`
+stores weights and threshold.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ DIRECTIONS = {
 PENALTY = 8.0
 """Of the squares of the differences between standardised weights and `EXPECTED`."""
 EXPECTED = 0.15
-"""The size of a weight of which the readings say nothing: what contradicts, repeats or is found by a linter shows."""
+"""The size of a weight of which the readings say nothing: what contradicts, repeats or is found by a linter
+shows.
+"""
 DRAWN = 4.0
 """Readings of the mean kind that are added to those of each family."""
 LEAST = 0.05
@@ -89,7 +92,9 @@ def tree_of(source: str, folder: Path) -> SourceTree:
 
 
 def verdict_of(readings: Sequence[Mapping[str, Any]]) -> GlanceVerdict:
-    """The verdict of most readers; between equals the one that comes first in the order good, borderline, seen."""
+    """The verdict of most readers; between equals the one that comes first in the order good, borderline,
+    seen.
+    """
     counts = Counter(GlanceVerdict(item["verdict"]) for item in readings)
     return max(GlanceVerdict, key=lambda verdict: counts[verdict])
 
@@ -126,7 +131,9 @@ def odds(share: float) -> float:
 
 
 def fit(readings: Sequence[Reading]) -> Fit:
-    """Fit on readings; the feature of a reading's family comes from the other libraries, as it does when it is used."""
+    """Fit on readings; the feature of a reading's family comes from the other libraries, as it does when it
+    is used.
+    """
     columns: list[list[float]] = []
     others = {
         library: family_odds([item for item in readings if item.library != library])
@@ -134,7 +141,9 @@ def fit(readings: Sequence[Reading]) -> Fit:
     }
     for item in readings:
         known = Fit(others[item.library]).model()
-        columns.append([{**item.features, "family": known.of_family(item.families)}[name] for name in DIRECTIONS])
+        columns.append(
+            [{**item.features, "family": known.of_family(item.families)}[name] for name in DIRECTIONS]
+        )
     values = np.array(columns)
     mean, spread = values.mean(0), values.std(0)
     spread[spread < 1e-9] = 1.0
@@ -146,7 +155,9 @@ def fit(readings: Sequence[Reading]) -> Fit:
         total = weights[0] + standard @ weights[1:]
         wrong = 1 / (1 + np.exp(-total)) - seen
         value = (
-            np.logaddexp(0, total).sum() - (seen * total).sum() + PENALTY / 2 * ((weights[1:] - expected) ** 2).sum()
+            np.logaddexp(0, total).sum()
+            - (seen * total).sum()
+            + PENALTY / 2 * ((weights[1:] - expected) ** 2).sum()
         )
         return value, np.r_[wrong.sum(), standard.T @ wrong + PENALTY * (weights[1:] - expected)]
 
@@ -201,21 +212,29 @@ def thirds(readings: Sequence[Reading]) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--truth", type=Path, default=ROOT / "tests/data/glance/truth.jsonl")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     readings = read(options.truth, options.folder)
     seen = [item.seen for item in readings]
-    print(f"{len(readings)} readings of {len({item.library for item in readings})} libraries, {sum(seen)} at a glance")
+    print(
+        f"{len(readings)} readings of {len({item.library for item in readings})} libraries, {sum(seen)} at a"
+        " glance"
+    )
     scores = left_out(readings)
     low, high = interval(scores, seen)
     good = [item.verdict is GlanceVerdict.GOOD for item in readings]
     print(f"AUC, each library left out: {auc(scores, seen):.3f} ({low:.3f} to {high:.3f})")
     print(f"AUC of good against all others: {auc(scores, [not item for item in good]):.3f}")
     print(f"AUC on a third of the libraries left out, mean of {SPLITS}: {np.nanmean(thirds(readings)):.3f}")
-    print(f"AUC on the readings it was fitted on: {auc([fit(readings).score(item) for item in readings], seen):.3f}")
+    print(
+        "AUC on the readings it was fitted on:"
+        f" {auc([fit(readings).score(item) for item in readings], seen):.3f}"
+    )
     order = sorted(range(len(readings)), key=lambda n: scores[n])
     for share in (0.05, 0.1, 0.15, QUANTILE, 0.25, 0.3, 0.5):
         lowest = order[: max(round(share * len(order)), 1)]

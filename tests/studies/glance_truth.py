@@ -1,15 +1,17 @@
-"""The truth about what readers see at a glance: draws corruptions, makes blind packets of them, joins what was read.
+"""The truth about what readers see at a glance: draws corruptions, makes blind packets of them, joins what
+was read.
 
     python tests/studies/glance_truth.py draw POOL.jsonl --home HOME --only NAME ... [--each 8] [--seed 1]
-    python tests/studies/glance_truth.py packet POOL.jsonl PACKET --home HOME [--seed 1] [--originals 40] [--most N]
-    python tests/studies/glance_truth.py reveal PACKET BLIND.jsonl
-    python tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl
-    python tests/studies/glance_truth.py table TRUTH.jsonl
+    python tests/studies/glance_truth.py packet POOL.jsonl PACKET --home HOME [--seed 1] [--originals 40]
+    [--most N] python tests/studies/glance_truth.py reveal PACKET BLIND.jsonl python
+    tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl python
+    tests/studies/glance_truth.py table TRUTH.jsonl
 
-HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet holds numbered functions,
-corrupted and untouched ones in one random order; which is which stands in a file of its own, for `reveal` and `join`.
-A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words": "..."}. A verdict line, given after
-the differences were revealed, is {"n": 3, "verdict": "good", "words": "..."}, the verdict one of `GlanceVerdict`.
+HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet holds numbered
+functions, corrupted and untouched ones in one random order; which is which stands in a file of its own, for
+`reveal` and `join`. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
+"..."}. A verdict line, given after the differences were revealed, is {"n": 3, "verdict": "good", "words":
+"..."}, the verdict one of `GlanceVerdict`.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ TRIES = 5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True)
     for name, call, places in (
         ("draw", draw, ("pool",)),
@@ -130,8 +134,12 @@ def draw(options: argparse.Namespace) -> None:
             if kept == options.each:
                 break
             definition = functions[name]
-            index = index_source(definition.ref.path, library.intake.repository.tree.read(definition.ref.path))
-            choices = _fitting(enumerate_corruptions(index, definition, library.vocabulary).kept, options.families)
+            index = index_source(
+                definition.ref.path, library.intake.repository.tree.read(definition.ref.path)
+            )
+            choices = _fitting(
+                enumerate_corruptions(index, definition, library.vocabulary).kept, options.families
+            )
             if not choices:
                 continue
             item = _by_family(choices, chance)
@@ -140,7 +148,9 @@ def draw(options: argparse.Namespace) -> None:
                 continue
             kept += 1
             with options.pool.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"source": source, "record": record_of(item), "failing": len(report.failed)}))
+                file.write(
+                    json.dumps({"source": source, "record": record_of(item), "failing": len(report.failed)})
+                )
                 file.write("\n")
         context.prober.close()
         print(f"{source}: {kept} drawn of {len(names)} functions", file=sys.stderr, flush=True)
@@ -156,7 +166,9 @@ def _by_family(found: Sequence[Corruption], chance: random.Random) -> Corruption
     by_family: dict[tuple[str, ...], list[Corruption]] = defaultdict(list)
     for item in found:
         by_family[item.families].append(item)
-    family = chance.choices(sorted(by_family), [max(by_family[key][0].prior, 0.02) for key in sorted(by_family)])[0]
+    family = chance.choices(
+        sorted(by_family), [max(by_family[key][0].prior, 0.02) for key in sorted(by_family)]
+    )[0]
     return chance.choice(by_family[family])
 
 
@@ -193,9 +205,14 @@ def packet(options: argparse.Namespace) -> None:
         (options.packet / "key.jsonl").open("w", encoding="utf-8") as key,
     ):
         for n, (entry, target) in enumerate(items, start=1):
-            numbered = "\n".join(f"{i:3} {line}" for i, line in enumerate(target.corrupted.split("\n"), start=1))
+            numbered = "\n".join(
+                f"{i:3} {line}" for i, line in enumerate(target.corrupted.split("\n"), start=1)
+            )
             text.write(f"## {n}\n{entry['source']} {target.name}\n```\n{numbered}\n```\n\n")
-            key.write(json.dumps({"n": n, **entry, "original": target.original, "corrupted": target.corrupted}) + "\n")
+            key.write(
+                json.dumps({"n": n, **entry, "original": target.original, "corrupted": target.corrupted})
+                + "\n"
+            )
 
 
 def changed(original: str, corrupted: str) -> set[int]:
@@ -214,9 +231,14 @@ def reveal(options: argparse.Namespace) -> None:
     for item in lines_of(options.packet / "key.jsonl"):
         if "record" in item:
             said = blind.get(item["n"], {})
-            print(f"## {item['n']}\nblind: {said.get('blind')} line {said.get('line')}: {said.get('words')}\n```diff")
+            print(
+                f"## {item['n']}\nblind: {said.get('blind')} line {said.get('line')}:"
+                f" {said.get('words')}\n```diff"
+            )
             sides = item["original"].split("\n"), item["corrupted"].split("\n")
-            print("\n".join(list(difflib.unified_diff(*sides, "original", "corrupted", lineterm="", n=4))[2:]))
+            print(
+                "\n".join(list(difflib.unified_diff(*sides, "original", "corrupted", lineterm="", n=4))[2:])
+            )
             print("```\n")
 
 
@@ -274,14 +296,17 @@ def table(options: argparse.Namespace) -> None:
                 counts[name][entry["readings"][0]["verdict"]] += 1
         print(f"| {title} | n | {' | '.join(names)} |\n{'|---' * (len(names) + 2)}|")
         for name, found in sorted(counts.items(), key=lambda item: (-sum(item[1].values()), item[0])):
-            print(f"| {name} | {sum(found.values())} | {' | '.join(str(found[verdict]) for verdict in names)} |")
+            print(
+                f"| {name} | {sum(found.values())} | {' | '.join(str(found[verdict]) for verdict in names)} |"
+            )
         print()
     twice = [entry["readings"] for entry in truth if len(entry["readings"]) > 1]
     if twice:
         full = [(readings[0]["verdict"], readings[1]["verdict"]) for readings in twice]
         seen = [(str(one == "at a glance"), str(two == "at a glance")) for one, two in full]
         print(
-            f"read twice: {len(twice)}; kappa of four verdicts {kappa(full):.2f}, at a glance or not {kappa(seen):.2f}"
+            f"read twice: {len(twice)}; kappa of four verdicts {kappa(full):.2f}, at a glance or not"
+            f" {kappa(seen):.2f}"
         )
         print(Counter(full).most_common())
 

@@ -1,10 +1,11 @@
 """Whether the corruptions of tasks are good, told anew from the stored tasks by other means than made them.
 
-Each library gets a virtual environment of its own and plain pytest below bubblewrap; `good_again_plugin.py` takes down
-who raised what through which frames, and which functions each test enters while the corruption stands. Good is 5 to 40
-newly failing tests (or 2 to 15), at least half of them by assertion, at most half of the tracebacks through the
-corrupted function; its place is Ochiai's over the functions of the library. Functions with the same suspiciousness
-share the mean of their places. Of a task with several corruptions each is told alone, the others repaired.
+Each library gets a virtual environment of its own and plain pytest below bubblewrap; `good_again_plugin.py`
+takes down who raised what through which frames, and which functions each test enters while the corruption
+stands. Good is 5 to 40 newly failing tests (or 2 to 15), at least half of them by assertion, at most half of
+the tracebacks through the corrupted function; its place is Ochiai's over the functions of the library.
+Functions with the same suspiciousness share the mean of their places. Of a task with several corruptions each
+is told alone, the others repaired.
 
 Usage: good_again.py TASKS LAB [--draw N] [--seed S]    TASKS is the folder of a set's tasks, LAB is kept
 """
@@ -65,7 +66,9 @@ def main() -> None:
     options.lab.mkdir(parents=True, exist_ok=True)
     options.lab = options.lab.resolve()
     found = [
-        stored for stored in map(load, sorted(options.tasks.iterdir())) if stored.answer["provenance"].get("parts")
+        stored
+        for stored in map(load, sorted(options.tasks.iterdir()))
+        if stored.answer["provenance"].get("parts")
     ]
     if options.draw:
         found = random.Random(options.seed).sample(found, min(options.draw, len(found)))
@@ -73,7 +76,11 @@ def main() -> None:
     for number, stored in enumerate(found, 1):
         for told in tell(stored, options.lab):
             rows[stored.task["source"]["name"], stored.mode].append(told)
-        print(f"{number} of {len(found)} {stored.task['source']['name']} {stored.mode}", file=sys.stderr, flush=True)
+        print(
+            f"{number} of {len(found)} {stored.task['source']['name']} {stored.mode}",
+            file=sys.stderr,
+            flush=True,
+        )
     print_table(rows)
 
 
@@ -107,14 +114,18 @@ def original(stored: Stored, lab: Path) -> list[str]:
     if not place.is_file():
         place.parent.mkdir(exist_ok=True)
         seen = run(stored, stored.answer["targets"], lab, lab / "run")
-        place.write_text(json.dumps(sorted(id for id, test in seen["tests"].items() if test["passed"])), "utf-8")
+        place.write_text(
+            json.dumps(sorted(id for id, test in seen["tests"].items() if test["passed"])), "utf-8"
+        )
     return list(json.loads(place.read_text("utf-8")))
 
 
 def run(stored: Stored, repaired: list[dict[str, Any]], lab: Path, place: Path) -> dict[str, Any]:
     """Run the suite of a task with some targets repaired; return what the plugin took down."""
     shutil.rmtree(place, ignore_errors=True)
-    targets = tuple(Target(item["path"], item["qualname"], item["original"], item["corrupted"]) for item in repaired)
+    targets = tuple(
+        Target(item["path"], item["qualname"], item["original"], item["corrupted"]) for item in repaired
+    )
     tree = SourceTree.open(stored.tree)
     lay_out(repaired_tree(tree, targets) if targets else tree, place / "tree")
     shutil.copy(PLUGIN, place / PLUGIN.name)
@@ -127,7 +138,12 @@ def run(stored: Stored, repaired: list[dict[str, Any]], lab: Path, place: Path) 
     command += [str(python), "-m", "pytest", "-q", "-p", PLUGIN.stem, "-p", "no:cacheprovider"]
     command += [*pins["pytest_args"], *(f"--deselect={id}" for id in stored.task["suite"]["deselected"])]
     values = {"PYTHONPATH": os.pathsep.join([*roots, str(place)]), "PYTHONHASHSEED": "0", "HOME": "/tmp"}
-    values |= {"PYTHONDONTWRITEBYTECODE": "1", "TAKEN_DOWN": str(place / "seen.json"), "PATH": os.defpath, "TZ": "UTC"}
+    values |= {
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TAKEN_DOWN": str(place / "seen.json"),
+        "PATH": os.defpath,
+        "TZ": "UTC",
+    }
     subprocess.run(command, env=values, stdout=subprocess.DEVNULL, timeout=ALLOWED_S, check=False)
     return dict(json.loads((place / "seen.json").read_text("utf-8")))
 
@@ -154,7 +170,12 @@ def compare(
     failing = [id for id in passed if id in tests and not tests[id]["passed"]]
     functions = functions_of(stored.tree, {path for path, _ in map(split, seen["entered"])})
     own = next(
-        (place for place, name in functions.items() if place[0] == target["path"] and name == target["qualname"]), None
+        (
+            place
+            for place, name in functions.items()
+            if place[0] == target["path"] and name == target["qualname"]
+        ),
+        None,
     )
     span = None if own is None else (own[0], own[1], own[1] + target["corrupted"].count("\n"))
     through = sum(any(within(frame, span) for frame in tests[id]["frames"]) for id in failing) if span else 0
@@ -190,7 +211,11 @@ def functions_of(tree: Path, paths: set[str]) -> dict[tuple[str, int], str]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                 line = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
                 name = f"{prefix}{child.name}"
-                others = [place for place, known in found.items() if place[0] == path and known.split("#")[0] == name]
+                others = [
+                    place
+                    for place, known in found.items()
+                    if place[0] == path and known.split("#")[0] == name
+                ]
                 found[path, line] = f"{name}#{len(others) + 1}" if others else name
                 visit(child, path, f"{prefix}{child.name}.<locals>.")
             elif isinstance(child, ast.ClassDef):
@@ -201,7 +226,11 @@ def functions_of(tree: Path, paths: set[str]) -> dict[tuple[str, int], str]:
     with tarfile.open(tree) as tar:
         for path in sorted(paths & set(tar.getnames())):  # what a doctest compiles has a file name of its own
             name = Path(path).name
-            if name.startswith("test") or name == "conftest.py" or {"tests", "test", "testing"} & set(Path(path).parts):
+            if (
+                name.startswith("test")
+                or name == "conftest.py"
+                or {"tests", "test", "testing"} & set(Path(path).parts)
+            ):
                 continue
             file = tar.extractfile(path)
             assert file is not None
@@ -215,7 +244,9 @@ def rank(
     functions: dict[tuple[str, int], str],
     entered: dict[str, list[str]],
 ) -> float | None:
-    """Return the place of `own` by Ochiai among the functions that a test entered; None where no failing one did."""
+    """Return the place of `own` by Ochiai among the functions that a test entered; None where no failing one
+    did.
+    """
     values = {}
     for place in functions:
         tests = frozenset(entered.get(f"{place[0]}:{place[1]}", ()))
@@ -229,13 +260,16 @@ def rank(
 
 def is_good(told: dict[str, Any], band: tuple[int, int]) -> bool:
     failing = told["failing"]
-    return band[0] <= failing <= band[1] and 2 * told["assertion"] >= failing and 2 * told["through"] <= failing
+    return (
+        band[0] <= failing <= band[1] and 2 * told["assertion"] >= failing and 2 * told["through"] <= failing
+    )
 
 
 def print_table(rows: Rows) -> None:
     every = [told for group in rows.values() for told in group]
     print(
-        "| library | mode | corruptions | good, 5 to 40 | good, 2 to 15 | rank, median | above 5 | stated otherwise |"
+        "| library | mode | corruptions | good, 5 to 40 | good, 2 to 15 | rank, median | above 5 | stated"
+        " otherwise |"
     )
     print("|---" * 8 + "|")
     for name, group in [*sorted(rows.items()), *totals(rows), (("all", ""), every)]:
@@ -250,7 +284,8 @@ def print_table(rows: Rows) -> None:
 def totals(rows: Rows) -> list[tuple[tuple[str, str], list[dict[str, Any]]]]:
     modes = sorted({mode for _, mode in rows})
     return [
-        (("all", mode), [told for key, group in rows.items() if key[1] == mode for told in group]) for mode in modes
+        (("all", mode), [told for key, group in rows.items() if key[1] == mode for told in group])
+        for mode in modes
     ]
 
 

@@ -69,7 +69,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     ):
         test["passed"] = False
     if report.outcome == "failed" and call.excinfo is not None and not test["raised"]:
-        test["raised"] = "AssertionError" if call.excinfo.errisinstance(AssertionError) else call.excinfo.typename
+        test["raised"] = (
+            "AssertionError" if call.excinfo.errisinstance(AssertionError) else call.excinfo.typename
+        )
         test["frames"] = list(frames_of(call.excinfo.value))
 
 

@@ -2,10 +2,10 @@
 
 Usage: PYTHON tests/studies/harbor_lint.py HARBOR TASK…
 
-HARBOR is a folder with Harbor's package, as unpacked from its wheel, and PYTHON an interpreter that has what it
-imports. Harbor asks for Python 3.12: under 3.11 the two names that it lacks are put in. TASK are folders as `gistpoint
-task export --to harbor` writes them. Prints each finding, and how many are of the rules that `harbor lint` applies by
-default.
+HARBOR is a folder with Harbor's package, as unpacked from its wheel, and PYTHON an interpreter that has what
+it imports. Harbor asks for Python 3.12: under 3.11 the two names that it lacks are put in. TASK are folders
+as `gistpoint task export --to harbor` writes them. Prints each finding, and how many are of the rules that
+`harbor lint` applies by default.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def main(harbor: str, *tasks: str) -> int:
         for finding in lint.lint_task(Path(task)):
             default = finding.rule in models.DEFAULT_RULES
             counted += default
-            print(f"{Path(task).name}: {finding.rule}{'' if default else ' (not by default)'}: {finding.message}")
+            print(
+                f"{Path(task).name}: {finding.rule}{'' if default else ' (not by default)'}:"
+                f" {finding.message}"
+            )
     print(f"{len(tasks)} tasks, {counted} findings of the default rules")
     return int(counted > 0)
 

@@ -1,10 +1,11 @@
 """Gist tasks of Docker images in two layouts, end to end: made, proven, and their reference gists scored.
 
-    .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5] [--seed 0]
+    .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5]
+    [--seed 0]
 
-LAB is a folder for what is fetched and built. The images are imported from this machine's own files, so no registry is
-needed: one has a conda environment `testbed` with Python 3.8, where this machine has it, and `/testbed`; the other the
-system's Python and `/repo`.
+LAB is a folder for what is fetched and built. The images are imported from this machine's own files, so no
+registry is needed: one has a conda environment `testbed` with Python 3.8, where this machine has it, and
+`/testbed`; the other the system's Python and `/repo`.
 """
 
 from __future__ import annotations
@@ -70,18 +71,27 @@ def imported(case: Case, lab: Path, environments: EnvironmentStore, backend: Doc
     project = read_project(folder)
     environment = environments.get(pins, backend)
     name, root = project.name, project.import_roots[0]
-    return import_image(connect(), case.layout, environment, folder, project=name, package=case.package, root=root)
+    return import_image(
+        connect(), case.layout, environment, folder, project=name, package=case.package, root=root
+    )
 
 
 def study(case: Case, lab: Path, count: int, seed: int, seconds: float) -> tuple[int, int]:
-    """Print what becomes of each entrypoint; return how many references are faithful, and how many tasks there are."""
+    """Print what becomes of each entrypoint; return how many references are faithful, and how many tasks
+    there are.
+    """
     environments, backend = EnvironmentStore(lab / "cache"), DockerBackend()
     reference = imported(case, lab, environments, backend)
     spec = ImageSpec(reference, case.layout.workdir)
-    fetched = fetch_image(spec, Path(tempfile.mkdtemp(dir=lab)), run=RunContext(progress=lambda at: print(at.step)))
+    fetched = fetch_image(
+        spec, Path(tempfile.mkdtemp(dir=lab)), run=RunContext(progress=lambda at: print(at.step))
+    )
     pins = fetched.repository.environment
     assert pins.image is not None
-    print(f"{case.layout.name}: Python {fetched.record['python']}, {pins.image.python}, roots {pins.import_roots}")
+    print(
+        f"{case.layout.name}: Python {fetched.record['python']}, {pins.image.python}, roots"
+        f" {pins.import_roots}"
+    )
     print(f"  removed: {', '.join(fetched.record['removed'])}")
     runner = GistRunner(backend, environments)
     examination = Examination(fetched.repository, runner)
@@ -96,7 +106,11 @@ def study(case: Case, lab: Path, count: int, seed: int, seconds: float) -> tuple
             continue
         made += 1
         task = write_gist_task(
-            fetched.repository, candidate.entrypoint, answer, lab / "tasks", provenance={"image": fetched.record}
+            fetched.repository,
+            candidate.entrypoint,
+            answer,
+            lab / "tasks",
+            provenance={"image": fetched.record},
         )
         judge = GistJudge(task, answer, runner)
         found, runs = made_reference(judge, seconds)
@@ -128,7 +142,9 @@ def main() -> None:
     options = parser.parse_args()
     options.lab.mkdir(parents=True, exist_ok=True)
     for name in options.cases:
-        faithful, made = study(CASES[name], options.lab.resolve(), options.count, options.seed, options.seconds)
+        faithful, made = study(
+            CASES[name], options.lab.resolve(), options.count, options.seed, options.seconds
+        )
         print(f"{name}: {faithful} of {made} reference gists are faithful", flush=True)
 
 

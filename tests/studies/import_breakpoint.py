@@ -1,9 +1,11 @@
-"""Ten records in the form of the public data set, for real libraries: imported, checked, solved by their originals.
+"""Ten records in the form of the public data set, for real libraries: imported, checked, solved by their
+originals.
 
     python tests/studies/import_breakpoint.py LAB [--damage-only]
 
-Fetches the sdists, builds five remove and five discovery records from them, runs `gistpoint task import breakpoint` and
-`gistpoint task check`, submits each task's original, then imports the same records damaged in every way of a list.
+Fetches the sdists, builds five remove and five discovery records from them, runs `gistpoint task import
+breakpoint` and `gistpoint task check`, submits each task's original, then imports the same records damaged in
+every way of a list.
 """
 
 from __future__ import annotations
@@ -49,13 +51,23 @@ class Library:
 LIBRARIES = {
     "toolz": Library("https://github.com/pytoolz/toolz", "a" * 40, "toolz==1.2.0", ("toolz",)),
     "itsdangerous": Library(
-        "https://github.com/pallets/itsdangerous.git", "b" * 40, "itsdangerous==2.2.0", ("tests",), ("freezegun",)
+        "https://github.com/pallets/itsdangerous.git",
+        "b" * 40,
+        "itsdangerous==2.2.0",
+        ("tests",),
+        ("freezegun",),
     ),
     "tabulate": Library(
-        "https://github.com/astanin/python-tabulate.git", "c" * 40, "tabulate==0.10.0", ("test",), ("wcwidth",)
+        "https://github.com/astanin/python-tabulate.git",
+        "c" * 40,
+        "tabulate==0.10.0",
+        ("test",),
+        ("wcwidth",),
     ),
     "boltons": Library("https://github.com/mahmoud/boltons.git", "d" * 40, "boltons==26.2.0", ("tests",)),
-    "jinja2": Library("https://github.com/pallets/jinja.git", "e" * 40, "jinja2==3.1.6", ("tests",), ("trio",)),
+    "jinja2": Library(
+        "https://github.com/pallets/jinja.git", "e" * 40, "jinja2==3.1.6", ("tests",), ("trio",)
+    ),
 }
 WIDEST = "max(_flat_list(s_widths))"
 RECORDS: tuple[tuple[str, str, str, tuple[str, str] | None], ...] = (
@@ -117,9 +129,9 @@ DAMAGES: tuple[tuple[str, int, Callable[[dict[str, Any]], Any]], ...] = (
     (
         "a comment that tells",
         1,
-        lambda record: edited(corruption__code=record["corruption"]["code"].replace("rv = {}", "rv = {}  # corrupted"))(
-            record
-        ),
+        lambda record: edited(
+            corruption__code=record["corruption"]["code"].replace("rv = {}", "rv = {}  # corrupted")
+        )(record),
     ),
     (
         "code that changes nothing",
@@ -153,7 +165,9 @@ def main() -> None:
     damaged(lab, environment, records)
 
 
-def record_in(lab: Path, name: str, path: str, function: str, change: tuple[str, str] | None) -> dict[str, Any]:
+def record_in(
+    lab: Path, name: str, path: str, function: str, change: tuple[str, str] | None
+) -> dict[str, Any]:
     library = LIBRARIES[name]
     folder = next((lab / name / "source").glob("*"), None) or Fetcher().fetch(library.source, lab / name)[1]
     return record_of(
@@ -177,7 +191,10 @@ def imported(lab: Path, environment: Mapping[str, str]) -> None:
         if row["task"]:
             clean = gistpoint(environment, "task", "check", row["task"])[1]
             task = read_task(lab / "home" / "data" / "tasks" / row["task"])
-            print(f"      check {'clean' if clean['passed'] else 'NOT CLEAN'}; {solved(task, lab)}; {marks(task)}")
+            print(
+                f"      check {'clean' if clean['passed'] else 'NOT CLEAN'}; {solved(task, lab)};"
+                f" {marks(task)}"
+            )
     again = gistpoint(environment, "task", "import", "breakpoint", str(lab / "records.json"), *sources)
     print(f"again: exit code {again[0]}, {[row['outcome'] for row in again[1]['records']]}")
 
@@ -211,11 +228,16 @@ def damaged(lab: Path, environment: Mapping[str, str], records: list[dict[str, A
     lines.append(lines[0][:-40])
     (lab / "damaged.jsonl").write_text("\n".join(lines) + "\n" + json.dumps(records[4]) + "\n")
     sources = ["--sources", str(lab / "sources.toml")]
-    code, answer = gistpoint(environment, "task", "import", "breakpoint", str(lab / "damaged.jsonl"), *sources)
+    code, answer = gistpoint(
+        environment, "task", "import", "breakpoint", str(lab / "damaged.jsonl"), *sources
+    )
     names = [name for name, _, _ in DAMAGES] + ["a line cut short", "sound"]
     print(f"damaged: exit code {code}")
     for row in answer["records"]:
-        print(f"{row['line']:>5} {names[row['line'] - 1]:32} {row['outcome']:12} {row['reason']:34} {row['detail']}")
+        print(
+            f"{row['line']:>5} {names[row['line'] - 1]:32} {row['outcome']:12} {row['reason']:34}"
+            f" {row['detail']}"
+        )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 Usage: PYTHON tests/studies/inspect_scores.py FOLDER
 
 PYTHON has inspect-ai and gistpoint, GISTPOINT_HOME has the tasks of the demo, and FOLDER was written with
-`gistpoint task export SET --to inspect -o FOLDER` of them. Half of the tasks are solved by the recorded answer, the
-others get a wrong submission. Prints for each task Inspect's score and that of the journal beside the log.
+`gistpoint task export SET --to inspect -o FOLDER` of them. Half of the tasks are solved by the recorded
+answer, the others get a wrong submission. Prints for each task Inspect's score and that of the journal beside
+the log.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def main(folder: str) -> int:
         events = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
         scored = [event for event in events if event.get("type") == "score"]
         ours = bool(scored and scored[-1]["data"]["solved"])
-        print(f"{row['name']}: Inspect {score.value}, journal {ours}, deserved {right}, {len(made)} calls scripted")
+        print(
+            f"{row['name']}: Inspect {score.value}, journal {ours}, deserved {right}, {len(made)} calls"
+            " scripted"
+        )
         wrong += not (bool(score.value) == ours == right)
     print(f"{len(program.ROWS)} tasks, {wrong} scores differ")
     return int(wrong > 0)

@@ -2,9 +2,9 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/interval_coverage.py
 
-Success is logistic with standard deviations .8 of persons and 1.2 of tasks unless said otherwise. Printed: the share of
-draws whose 95 % interval holds the truth, of the two-way jackknife and as if attempts were independent, and the mean
-half-width.
+Success is logistic with standard deviations .8 of persons and 1.2 of tasks unless said otherwise. Printed:
+the share of draws whose 95 % interval holds the truth, of the two-way jackknife and as if attempts were
+independent, and the mean half-width.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def difference_coverage(
 ) -> Coverage:
     """Of people minus a model on the same tasks: what is hard for one is in part hard for the other."""
     own = 0.7
-    truth = true_rate(middle, float(np.hypot(PERSON_SD, TASK_SD))) - true_rate(0.0, float(np.hypot(TASK_SD, own)))
+    truth = true_rate(middle, float(np.hypot(PERSON_SD, TASK_SD))) - true_rate(
+        0.0, float(np.hypot(TASK_SD, own))
+    )
     held = np.zeros((seeds, 2), dtype=bool)
     half = np.zeros(seeds)
     for seed in range(seeds):
@@ -86,7 +88,9 @@ def difference_coverage(
         again = np.repeat(np.arange(tasks), runs)
         by_model = draw.random(len(again)) < expit(ease[again] + draw.normal(0, own, tasks)[again])
         y = np.concatenate([solved, by_model]).astype(float)
-        units = Units(np.concatenate([persons, np.full(len(again), NO_PERSON)]), np.concatenate([given, again]))
+        units = Units(
+            np.concatenate([persons, np.full(len(again), NO_PERSON)]), np.concatenate([given, again])
+        )
 
         def estimate(kept: NDArray[np.bool_], units: Units = units, y: NDArray[np.float64] = y) -> float:
             return float(np.nanmean(differences(units, y, units.persons != NO_PERSON, kept)))

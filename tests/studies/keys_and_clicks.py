@@ -1,8 +1,8 @@
 """Counts keys and clicks of who solves a task by reading: once by keys alone, once by mouse alone.
 
-The real screens and the real isolation are driven: home, brief, files, a test that fails, a search or a definition, the
-place of the fault, the repair, the result, home. With the mouse alone nothing is typed but the text of the repair. The
-demo's tasks are solved, and the tasks of the folders that are named.
+The real screens and the real isolation are driven: home, brief, files, a test that fails, a search or a
+definition, the place of the fault, the repair, the result, home. With the mouse alone nothing is typed but
+the text of the repair. The demo's tasks are solved, and the tasks of the folders that are named.
 
 usage: python tests/studies/keys_and_clicks.py [TASK_FOLDER...] [--size COLUMNSxROWS] [--only TITLE]
 """
@@ -63,7 +63,9 @@ FORMER = {
     "pages of the result": "1 each",
     "leave": "1",
 }
-"""Keys of the screens as they were before frames, hits and one table of keys; n for letters or steps of the cursor."""
+"""Keys of the screens as they were before frames, hits and one table of keys; n for letters or steps of the
+cursor.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class Fault:
 
 
 def faults_of(task: Task) -> list[Fault]:
-    """What is wrong, by the answer of the task; the last change comes first, so that the lines before it stay."""
+    """What is wrong, by the answer of the task; the last change comes first, so that the lines before it
+    stay.
+    """
     found = []
     for target in read_answer(task).targets:
         before, after = target.corrupted.splitlines(), target.original.splitlines()
@@ -206,20 +210,29 @@ class Person:
 
     async def at_work(self) -> None:
         """Wait for the attempt."""
-        await self.until(lambda: isinstance(self.app.screen, SolveScreen) and self.app.screen.focused is not None)
+        await self.until(
+            lambda: isinstance(self.app.screen, SolveScreen) and self.app.screen.focused is not None
+        )
 
     async def editing(self, fault: Fault) -> None:
         """Wait for the function in the editor."""
 
         def open_there() -> bool:
             found = self.solve.query(FunctionEditor)
-            return bool(found) and found.first().has_focus and self.solve.kind.editor.buffer.endswith(fault.qualname)
+            return (
+                bool(found)
+                and found.first().has_focus
+                and self.solve.kind.editor.buffer.endswith(fault.qualname)
+            )
 
         await self.until(open_there)
 
     def check(self, fault: Fault) -> None:
         """The editor must hold the function as it should be."""
-        written, right = at_left_margin(self.solve.query_one(FunctionEditor).text), at_left_margin(fault.original)
+        written, right = (
+            at_left_margin(self.solve.query_one(FunctionEditor).text),
+            at_left_margin(fault.original),
+        )
         assert written.rstrip() == right.rstrip(), f"{written}\n---\n{right}"
 
     async def write(self, change: Change) -> None:
@@ -237,7 +250,9 @@ class Person:
 
     async def solved(self) -> None:
         """Wait for the result."""
-        await self.until(lambda: isinstance(self.app.screen, SummaryScreen) and "✔ solved" in text_of(self.app))
+        await self.until(
+            lambda: isinstance(self.app.screen, SummaryScreen) and "✔ solved" in text_of(self.app)
+        )
 
     async def call(self, pressed: Awaitable[None]) -> None:
         """Wait for the answer of the call that is made by pressing or clicking."""
@@ -278,7 +293,9 @@ class Person:
         for _ in range(400):
             if seen():
                 return
-            await self.pilot._post_mouse_events([events.MouseScrollDown], None, (int(x), int(y)))  # Pilot has no wheel
+            await self.pilot._post_mouse_events(
+                [events.MouseScrollDown], None, (int(x), int(y))
+            )  # Pilot has no wheel
             await self.pilot.pause()
             self.counts.add(action, "wheel")
         raise AssertionError(f"never came in sight:\n{text_of(self.app)}")
@@ -355,7 +372,9 @@ class ByKeys:
         await person.until(lambda: person.solve.focused is person.view)
 
     async def go_to(self, fault: Fault) -> None:
-        """Search for a name that was read, open its definition, go down to the line that is wrong, and edit there."""
+        """Search for a name that was read, open its definition, go down to the line that is wrong, and edit
+        there.
+        """
         person, press = self.person, self.person.press
         await press("search the repository", "S")
         await person.type("search the repository", f"def {fault.name}")
@@ -427,7 +446,9 @@ class ByMouse:
             await person.until(lambda: "Hand in" in text_of(person.app))
             await person.click_button("submit", "Submit")
         await person.solved()
-        await click("pages of the result", "True function" if self.task.mode is not Mode.GIST else "What was missing")
+        await click(
+            "pages of the result", "True function" if self.task.mode is not Mode.GIST else "What was missing"
+        )
         await click("leave", "Home", person.footer)
 
     async def open_file(self, path: str) -> None:
@@ -504,7 +525,9 @@ def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
     return services, tasks
 
 
-async def solved(way: type[ByKeys | ByMouse], folders: list[Path], number: int, size: tuple[int, int]) -> Counter:
+async def solved(
+    way: type[ByKeys | ByMouse], folders: list[Path], number: int, size: tuple[int, int]
+) -> Counter:
     """Solve one of the tasks in a home of its own; return what was counted."""
     with tempfile.TemporaryDirectory() as own:
         os.environ["GISTPOINT_HOME"] = own
@@ -535,7 +558,9 @@ def table(columns: dict[str, Counter]) -> str:
         rows.append([action, FORMER.get(action, ""), *cells])
     rows.append(["keys, clicks", "", *(str(c.total("keys") + c.total("clicks")) for c in columns.values())])
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+    )
 
 
 def words_of(counts: dict[str, int]) -> str:

@@ -3,10 +3,11 @@
     npm install @anthropic-ai/claude-code @openai/codex @modelcontextprotocol/inspector
     uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|inspector ...] [--http]
 
-Each client is given what `gistpoint mcp --print` prints, and a home of its own. The script reads the brief, looks at
-two things at once, errs once, and submits the right code; printed are the client's version, the reason of the attempt's
-end, its calls, and what the journal knows of the client. The inspector makes one call, and sends no token over HTTP.
-Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
+Each client is given what `gistpoint mcp --print` prints, and a home of its own. The script reads the brief,
+looks at two things at once, errs once, and submits the right code; printed are the client's version, the
+reason of the attempt's end, its calls, and what the journal knows of the client. The inspector makes one
+call, and sends no token over HTTP. Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector
+0.15.0.
 """
 
 from __future__ import annotations
@@ -108,10 +109,16 @@ class Vendor:
         self.seen.update(spelled)
         given = [item for item in body["input"] if isinstance(item, dict)]
         used = [item for item in given if item.get("type") == "function_call"]
-        self.told[:] = [json.dumps(item.get("output")) for item in given if item.get("type") == "function_call_output"]
+        self.told[:] = [
+            json.dumps(item.get("output")) for item in given if item.get("type") == "function_call_output"
+        ]
         items: list[dict[str, Any]] = []
         for number, (name, arguments) in enumerate(self._next(len(used))):
-            call = {"type": "function_call", "id": f"fc_{len(used)}_{number}", "call_id": f"call_{len(used)}_{number}"}
+            call = {
+                "type": "function_call",
+                "id": f"fc_{len(used)}_{number}",
+                "call_id": f"call_{len(used)}_{number}",
+            }
             items.append({**call, **spelled.get(name, {"name": name}), "arguments": json.dumps(arguments)})
         if not items:
             text = {"type": "output_text", "text": "Done.", "annotations": []}
@@ -120,7 +127,10 @@ class Vendor:
                  "total_tokens": 18}  # fmt: skip
         return [
             {"type": "response.created", "response": {"id": "resp_1"}},
-            *({"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)),
+            *(
+                {"type": "response.output_item.done", "output_index": n, "item": item}
+                for n, item in enumerate(items)
+            ),
             {"type": "response.completed", "response": {"id": "resp_1", "output": items, "usage": usage}},
         ]
 
@@ -209,7 +219,9 @@ def printed(client: str, task: Task, environment: Mapping[str, str], address: st
     return subprocess.run(words, env=dict(environment), capture_output=True, text=True, check=True).stdout
 
 
-def run_claude(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+def run_claude(
+    modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
+) -> str:
     """Run Claude Code with its own tools off."""
     told = printed("claude", task, environment, address)
     config = home / "gistpoint.mcp.json"
@@ -218,11 +230,20 @@ def run_claude(modules: Path, task: Task, home: Path, url: str, environment: dic
         "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "scripted", "CLAUDE_CONFIG_DIR": str(home / "claude"),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "MCP_TIMEOUT": "60000", "MCP_TOOL_TIMEOUT": "300000",
     }  # fmt: skip
-    words = [str(modules / ".bin" / "claude"), "-p", PROMPT, "--tools", "WaitForMcpServers", "--strict-mcp-config"]
+    words = [
+        str(modules / ".bin" / "claude"),
+        "-p",
+        PROMPT,
+        "--tools",
+        "WaitForMcpServers",
+        "--strict-mcp-config",
+    ]
     return _run([*words, "--mcp-config", str(config), "--allowedTools", "mcp__gistpoint"], home, environment)
 
 
-def run_codex(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+def run_codex(
+    modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
+) -> str:
     """Run Codex."""
     provider = f'model = "scripted-1"\nmodel_provider = "scripted"\napproval_policy = "never"\n' \
                f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\n' \
@@ -239,7 +260,9 @@ def run_codex(modules: Path, task: Task, home: Path, url: str, environment: dict
     return _run([*words, PROMPT], home, environment)
 
 
-def run_inspector(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+def run_inspector(
+    modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
+) -> str:
     """Call one tool with the inspector's command line."""
     program = [
         str(modules / ".bin" / "mcp-inspector"),
@@ -323,7 +346,9 @@ def main() -> int:
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    for client in options.clients if not options.http else [name for name in options.clients if name != "inspector"]:
+    for client in (
+        options.clients if not options.http else [name for name in options.clients if name != "inspector"]
+    ):
         package = json.loads((options.modules / VERSIONS[client] / "package.json").read_text())
         summary, vendor, said = attempt_by(client, options.modules.absolute(), options.http)
         state = summary.state

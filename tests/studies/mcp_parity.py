@@ -1,10 +1,11 @@
-"""The same calls of one task by lines, by the engine, over MCP's two transports and in a replay: answers byte for byte.
+"""The same calls of one task by lines, by the engine, over MCP's two transports and in a replay: answers byte
+for byte.
 
     uv run python tests/studies/mcp_parity.py
 
-Each way is a process of the real program, with the real sandbox; compared are the answers in the journals, with
-what is left after each. 50 calls are sound or refused; 10 more can't be carried out, and are made by all ways but
-lines, where a person would be asked what was meant.
+Each way is a process of the real program, with the real sandbox; compared are the answers in the journals,
+with what is left after each. 50 calls are sound or refused; 10 more can't be carried out, and are made by all
+ways but lines, where a person would be asked what was meant.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def calls_of(path: str, qualname: str, code: str) -> list[Call]:
         ("search_code", {"pattern": "("}), ("search_code", {"pattern": "å|\u2028|\x1b"}),
         ("replace_function", {"func_code": "def broken(", **place}), ("search_code", {"pattern": r"^def \w+"}),
     ]  # fmt: skip
-    wrong = ("replace_function", {"func_code": re.sub(r"\n( +)return .*$", r"\n\1return None", code), **place})
+    wrong = (
+        "replace_function",
+        {"func_code": re.sub(r"\n( +)return .*$", r"\n\1return None", code), **place},
+    )
     return [*looks, *looks, wrong, *looks, ("replace_function", {"func_code": code, **place})]
 
 
@@ -103,7 +107,9 @@ def answers(home: Path) -> list[tuple[Any, ...]]:
     (journal,) = home.glob("data/attempts/*/journal.jsonl")
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     found = [
-        (e["data"]["text"], e["data"]["refused"], e["data"]["budget"]) for e in events if e["type"] == "tool_result"
+        (e["data"]["text"], e["data"]["refused"], e["data"]["budget"])
+        for e in events
+        if e["type"] == "tool_result"
     ]
     return [*found, *((e["data"]["reason"],) for e in events if e["type"] == "attempt_ended")]
 
@@ -136,9 +142,13 @@ def main() -> int:
         print("stdio and http alike:", found["stdio"] == found["http"])
         (journal,) = (Path(folder) / "stdio").glob("data/attempts/*/journal.jsonl")
         environment = {**os.environ, "GISTPOINT_HOME": str(Path(folder) / "stdio")}
-        done = subprocess.run([*PROGRAM, "replay", str(journal)], env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [*PROGRAM, "replay", str(journal)], env=environment, capture_output=True, text=True
+        )
         print("replay:", done.returncode, *done.stdout.splitlines()[-3:], sep="\n  ")
-        return int(found["lines"] != found["stdio, the same"] or found["stdio"] != found["http"] or done.returncode)
+        return int(
+            found["lines"] != found["stdio, the same"] or found["stdio"] != found["http"] or done.returncode
+        )
 
 
 if __name__ == "__main__":

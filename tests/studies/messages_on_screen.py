@@ -1,8 +1,8 @@
 """Every message of recorded runs through the review screen, with notifications and tooltips on.
 
-Each step is gone to, unfolded, and scrolled through row by row; what the rows show must be the step's texts, control
-characters as glyphs. Prints a line per file with the steps and texts compared; stops at the first that differs.
-usage: python tests/studies/messages_on_screen.py FILE_OR_FOLDER...
+Each step is gone to, unfolded, and scrolled through row by row; what the rows show must be the step's texts,
+control characters as glyphs. Prints a line per file with the steps and texts compared; stops at the first
+that differs. usage: python tests/studies/messages_on_screen.py FILE_OR_FOLDER...
 """
 
 from __future__ import annotations

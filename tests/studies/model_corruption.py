@@ -1,12 +1,15 @@
-"""A function of a real library corrupted by the loop, the model being a script on loopback: no endpoint is needed.
+"""A function of a real library corrupted by the loop, the model being a script on loopback: no endpoint is
+needed.
 
-    python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS] [--kinds …]]
+    python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS]
+    [--kinds …]]
 
-With `--campaign`, `gistpoint task generate` asks scripts: one that makes one small edit after the other, alone and in
-groups, and ones that send the same text again, only talk, break too much, refuse and are slow. Printed is what each
-came to, the requests that reached the endpoint, and the seconds. Else the script browses, sends what is refused, hits a
-rate limit and an error of the server, submits corruptions of `toolz.groupby` and
-stops; printed is what `gistpoint task new` and `gistpoint task check` said, and what was recorded.
+With `--campaign`, `gistpoint task generate` asks scripts: one that makes one small edit after the other,
+alone and in groups, and ones that send the same text again, only talk, break too much, refuse and are slow.
+Printed is what each came to, the requests that reached the endpoint, and the seconds. Else the script
+browses, sends what is refused, hits a rate limit and an error of the server, submits corruptions of
+`toolz.groupby` and stops; printed is what `gistpoint task new` and `gistpoint task check` said, and what was
+recorded.
 """
 
 from __future__ import annotations
@@ -120,7 +123,16 @@ def campaign(lab: Path, options: argparse.Namespace) -> None:
             config.parent.mkdir(parents=True, exist_ok=True)
             config.write_text("[llm]\ntimeout_s = 2\n" if kind == "slow" else "")
             command = [sys.executable, "-m", "gistpoint", "task", "generate", options.source]
-            command += ["--pytest-args", options.pytest_args, "--mode", mode, "--model", kind, "--workers", "2"]
+            command += [
+                "--pytest-args",
+                options.pytest_args,
+                "--mode",
+                mode,
+                "--model",
+                kind,
+                "--workers",
+                "2",
+            ]
             command += ["--count", str(options.campaign), "--min-failing", "2", "--json"]
             started = time.monotonic()
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -185,9 +197,18 @@ def one_task(lab: Path) -> None:
     loop = part["record"]["loop"]
     for item in loop["rounds"]:
         print({key: value for key, value in item.items() if key != "code"})
-    print({key: loop[key] for key in ("end", "kept", "tool_calls", "requests", "retried", "usage", "template_sha256")})
+    print(
+        {
+            key: loop[key]
+            for key in ("end", "kept", "tool_calls", "requests", "retried", "usage", "template_sha256")
+        }
+    )
     print(part["subtlety"])
-    holding = [path for path in (lab / "home").rglob("*") if path.is_file() and b"sk-of-the-study" in path.read_bytes()]
+    holding = [
+        path
+        for path in (lab / "home").rglob("*")
+        if path.is_file() and b"sk-of-the-study" in path.read_bytes()
+    ]
     print(f"{len(holding)} files hold the key")
 
 

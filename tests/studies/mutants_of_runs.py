@@ -25,7 +25,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         files = [made.path for made in make_all(Path(root)) if made.path.is_file()]
         for given in map(Path, sys.argv[2:]):
-            files += [path for path in sorted(given.rglob("*")) if path.is_file()] if given.is_dir() else [given]
+            files += (
+                [path for path in sorted(given.rglob("*")) if path.is_file()] if given.is_dir() else [given]
+            )
         sources = [path.read_bytes() for path in files]
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         path = Path(root) / "mutant"

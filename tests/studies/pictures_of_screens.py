@@ -1,9 +1,12 @@
-"""Takes a picture of every screen at 80x24 and 160x48, dark and light and three without colour, and measures contrast.
+"""Takes a picture of every screen at 80x24 and 160x48, dark and light and three without colour, and measures
+contrast.
 
-Prints a line a picture: the poorest contrast of its text and of its frames and bars in each theme, with what is below
-WCAG 2.2, level AA (4.5, and 3 for frames and bars), and the least of each theme at the end. To be looked at afterwards.
+Prints a line a picture: the poorest contrast of its text and of its frames and bars in each theme, with what
+is below WCAG 2.2, level AA (4.5, and 3 for frames and bars), and the least of each theme at the end. To be
+looked at afterwards.
 
-usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]    parts: the functions below, by name; default all
+usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]    parts: the functions below, by name;
+default all
 """
 
 from __future__ import annotations
@@ -75,7 +78,9 @@ class Measured:
 class ThemesCamera(documented.Camera):
     """Takes each picture in both themes of our own, or, where colour is off, as it is."""
 
-    def __init__(self, folder: Path, size: tuple[int, int], measured: list[Measured], *, colour: bool = True) -> None:
+    def __init__(
+        self, folder: Path, size: tuple[int, int], measured: list[Measured], *, colour: bool = True
+    ) -> None:
         super().__init__(folder, size)
         self.measured, self.colour = measured, colour
 
@@ -89,7 +94,9 @@ class ThemesCamera(documented.Camera):
                 pilot.app.theme = theme
                 await pilot.pause(0.1)
             svg = pilot.app.export_screenshot(title="gistpoint")
-            (self.folder / f"{named}-{theme.removeprefix('gistpoint-')}.svg").write_text(svg, encoding="utf-8")
+            (self.folder / f"{named}-{theme.removeprefix('gistpoint-')}.svg").write_text(
+                svg, encoding="utf-8"
+            )
             if self.colour:
                 self.measured.append(one := Measured.of(named, theme, _without_what_is_behind(pilot)))
                 poor = ", ".join(f"{p.ratio:.2f} {p.ink} on {p.ground} {p.text[:30]!r}" for p in one.poor[:4])
@@ -230,7 +237,9 @@ async def making(camera: ThemesCamera) -> None:
             work.run.progress(RunProgress(step="reading the source"))
             work.run.progress(RunProgress("running", 3, 416, step="running the suite"))
             await camera.take(pilot, "making-stages")
-            trial = TrialProgress("1", "shop/prices.py::discount", 4, "lost_case", "too_few_tests_fail", 312, 7.0)
+            trial = TrialProgress(
+                "1", "shop/prices.py::discount", 4, "lost_case", "too_few_tests_fail", 312, 7.0
+            )
             other = replace(trial, worker="2", attempt=0, latest="", function="shop/stock/shelf.py::capacity")
             kept = KeptTask("1a1ec2b7ab6b" + "0" * 52, ("shop/prices.py::discount",), 4, 0.12)
             work.run.progress(replace(REPORT, source="shop==1.0", trials=(trial, other), kept=(kept,)))
@@ -247,12 +256,18 @@ async def glance(camera: ThemesCamera) -> None:
     code = documented.original()
     versions = {"<=": "<", "weight": "kilos", "Whether": "Tells whether"}
     items = [
-        BlindItem(f"{number:064}", "orchard", Target(documented.FILE, documented.FUNCTION, code, code.replace(*change)))
+        BlindItem(
+            f"{number:064}",
+            "orchard",
+            Target(documented.FILE, documented.FUNCTION, code, code.replace(*change)),
+        )
         for number, change in enumerate(versions.items())
     ]
     with tempfile.TemporaryDirectory() as root:
         reader = GlanceReader(GlanceStore(Path(root), services.clock), "ada")
-        app = OneScreenApp(services.locations, "screens/glance/glance.tcss", lambda: GlanceScreen(items, reader))
+        app = OneScreenApp(
+            services.locations, "screens/glance/glance.tcss", lambda: GlanceScreen(items, reader)
+        )
         async with app.run_test(size=camera.size, notifications=True) as pilot:
             await keys(pilot, "down", "m")
             await camera.take(pilot, "glance")
@@ -267,7 +282,9 @@ async def glance(camera: ThemesCamera) -> None:
 async def watch(camera: ThemesCamera) -> None:
     """A model at work: its run, and one attempt of it."""
     own = Home(Locations.of_user().data)
-    model = Held(*[reply(LOOK, content="First I look around.")] * 2, *[reply(RIGHT, content="That must be it.")] * 2)
+    model = Held(
+        *[reply(LOOK, content="First I look around.")] * 2, *[reply(RIGHT, content="That must be it.")] * 2
+    )
     own.model_of = lambda settings: model
     run = own.run(own.task(1), own.task(2))
     thread = threading.Thread(target=AgentRunner(run, own.ports).work, daemon=True)
@@ -323,7 +340,10 @@ def main(folder: Path, wanted: list[str]) -> None:
         own = [one for one in measured if one.theme == theme.name]
         text, drawn = min(one.text for one in own), min(one.drawn for one in own)
         poor = sum(bool(one.poor) for one in own)
-        print(f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor} below AA")
+        print(
+            f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor}"
+            " below AA"
+        )
     rows = [[one.name, one.theme, round(one.text, 2), round(one.drawn, 2)] for one in measured]
     (folder / "contrast.json").write_text(json.dumps(rows), encoding="utf-8")
 

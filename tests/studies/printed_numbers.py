@@ -2,9 +2,9 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/printed_numbers.py [--data FOLDER]
 
-From closed forms on other printed numbers, and, with `--data`, from the public Breakpoint data set: FOLDER holds its
-`remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint). Without it those rows say so. Exit code 1
-if a row that should agree does not.
+From closed forms on other printed numbers, and, with `--data`, from the public Breakpoint data set: FOLDER
+holds its `remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint). Without it those rows
+say so. Exit code 1 if a row that should agree does not.
 """
 
 from __future__ import annotations
@@ -76,9 +76,11 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
             f"McFadden R2, {name}",
             f"{r_squared:.3f}",
             f"{ours:.4f}",
-            f"{AGREES}: from AIC {aic} and the null log-likelihood {null:.1f} that the three fits share"
-            if same
-            else "the three fits do not share a null log-likelihood",
+            (
+                f"{AGREES}: from AIC {aic} and the null log-likelihood {null:.1f} that the three fits share"
+                if same
+                else "the three fits do not share a null log-likelihood"
+            ),
         )
     spread = max(nulls) - min(nulls)
     told = ", ".join(f"{value:.1f}" for value in nulls)
@@ -97,7 +99,11 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
             f"p of {term} beside the other",
             "< 1e-4 (Wald)",
             f"LR {ratio:.1f}, z {sqrt(ratio):.2f}, p {p:.1e}",
-            f"{AGREES}; as if a task's attempts by several models were independent" if p < 1e-4 else "p is not small",
+            (
+                f"{AGREES}; as if a task's attempts by several models were independent"
+                if p < 1e-4
+                else "p is not small"
+            ),
         )
     for term, share, ratio in (("code lines", 0.55, 201.5), ("harmonic", 0.20, 23.7)):
         b = log(1 - share)
@@ -121,7 +127,8 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
         "solved by people",
         "8 of 8, no interval",
         f"{low:.3f} to {high:.0f} (Wilson {wilson(8, 8)[0]:.3f})",
-        "eight tasks by the authors: at least 63 % if attempts are independent; of how many persons is not said",
+        "eight tasks by the authors: at least 63 % if attempts are independent; of how many persons is not"
+        " said",
     )
     bounds = ", ".join(f"{clopper_pearson(0, n)[1]:.3f} of {n}" for n in (10, 20, 50))
     yield PrintedNumber(
@@ -138,7 +145,12 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
     names = ("remove-data.json", "discovery-data.json")
     files = [folder / name for name in names] if folder else []
     here = [path for path in files if path.is_file()]
-    records = [item for path in here for item in read_records(path.read_bytes()) if isinstance(item, BreakpointRecord)]
+    records = [
+        item
+        for path in here
+        for item in read_records(path.read_bytes())
+        if isinstance(item, BreakpointRecord)
+    ]
     yield PrintedNumber(
         "Breakpoint 1",
         "tasks",
@@ -155,9 +167,11 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
             f"r of {one} and {other}",
             f"{printed:.3f}",
             NOT_HERE if r is None else f"{r:.3f} on {len(values)}",
-            "767 of the paper's 930 tasks are public: closeness is expected, not equality"
-            if r is None or near
-            else f"differs by more than {CLOSE}",
+            (
+                "767 of the paper's 930 tasks are public: closeness is expected, not equality"
+                if r is None or near
+                else f"differs by more than {CLOSE}"
+            ),
         )
 
 
@@ -232,9 +246,14 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
                 f"fidelity {setting} execution, {name}",
                 f"{printed:.1f}",
                 f"{count} of 150 = {100 * count / 150:.1f}" if count is not None else "no count of 150",
-                f"{AGREES} with six repositories of 25 tests; the text says five"
-                if count is not None
-                else f"not a part of 150; of the most tests it can be: {', '.join(map(str, wholes(printed, 150)[:3]))}",
+                (
+                    f"{AGREES} with six repositories of 25 tests; the text says five"
+                    if count is not None
+                    else (
+                        "not a part of 150; of the most tests it can be:"
+                        f" {', '.join(map(str, wholes(printed, 150)[:3]))}"
+                    )
+                ),
             )
     of_125 = sum(part_of(value, 125) is not None for row in TABLE_1.values() for value in row[:2])
     yield PrintedNumber(
@@ -247,7 +266,9 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
     yield from _table_1_claims()
     for model, cells in TABLE_2.items():
         # The row's total is the one of which most of its cells are parts.
-        total = max(range(1, 201), key=lambda n, row=cells: (sum(round(100 * c / n, 1) == p for p, c in row), -n))
+        total = max(
+            range(1, 201), key=lambda n, row=cells: (sum(round(100 * c / n, 1) == p for p, c in row), -n)
+        )
         for error, (printed, count) in zip(ERRORS, cells, strict=True):
             share = round(100 * count / total, 1)
             yield PrintedNumber(
@@ -255,10 +276,14 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
                 f"{error}, {model}",
                 f"{printed:.1f} ({count})",
                 f"{share:.1f} of {total}",
-                AGREES
-                if share == printed
-                else f"{printed} % of {total} are {part_of(printed, total)}, and with {count} the row sums to "
-                f"{sum(c for _, c in cells)}: the count is a slip",
+                (
+                    AGREES
+                    if share == printed
+                    else (
+                        f"{printed} % of {total} are {part_of(printed, total)}, and with {count} the row sums"
+                        f" to {sum(c for _, c in cells)}: the count is a slip"
+                    )
+                ),
             )
     for name, (faithful, limit) in TABLE_3.items():
         for what, printed in (("fidelity", faithful), ("limit of steps reached", limit)):
@@ -304,7 +329,10 @@ def _table_1_claims() -> Iterator[PrintedNumber]:
     )
     claude = [row for name, row in TABLE_1.items() if "Claude" in name]
     gpt = [row for name, row in TABLE_1.items() if "GPT" in name]
-    for place, metric_name, printed in ((2, "line existence", "GPT higher"), (3, "line execution", "Claude higher")):
+    for place, metric_name, printed in (
+        (2, "line existence", "GPT higher"),
+        (3, "line execution", "Claude higher"),
+    ):
         ours = fmean(row[place] for row in gpt), fmean(row[place] for row in claude)
         higher = "GPT" if ours[0] > ours[1] else "Claude"
         yield PrintedNumber(
@@ -336,14 +364,20 @@ def printed_numbers(folder: Path | None = None) -> list[PrintedNumber]:
 
 def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, help="the folder of the public Breakpoint data set")
     rows = printed_numbers(parser.parse_args().data)
     headings = ("paper", "number", "printed", "ours", "why")
     cells = [headings, *((row.where, row.what, row.printed, row.ours, row.why) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(4)]
     for row in cells:
-        print("  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)), row[4], sep="  ")
+        print(
+            "  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)),
+            row[4],
+            sep="  ",
+        )
     agree = sum(row.why.startswith(AGREES) for row in rows)
     missing = sum(row.ours == NOT_HERE for row in rows)
     rest = len(rows) - agree - missing

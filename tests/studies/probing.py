@@ -1,10 +1,12 @@
-"""Tries corrupted functions of real libraries by probing and by the whole suite, and compares verdicts and times.
+"""Tries corrupted functions of real libraries by probing and by the whole suite, and compares verdicts and
+times.
 
-A corrupted function returns None at once, or has its first comparison turned around. The verdict is the set of tests
-that pass on the original and do not pass any more. Prints each disagreement and a row for each library; 1 if there was
-any disagreement.
+A corrupted function returns None at once, or has its first comparison turned around. The verdict is the set
+of tests that pass on the original and do not pass any more. Prints each disagreement and a row for each
+library; 1 if there was any disagreement.
 
-usage: python tests/studies/probing.py [--count 30] [--seed 0] [--sandbox NAME] [NAME==VERSION|PYTEST ARGS|EXTRAS]...
+usage: python tests/studies/probing.py [--count 30] [--seed 0] [--sandbox NAME] [NAME==VERSION|PYTEST
+ARGS|EXTRAS]...
 """
 
 from __future__ import annotations
@@ -120,8 +122,12 @@ def verdict(status: RunStatus, broken: frozenset[str]) -> object:
 def told(target: Target, report: ProbeReport, status: RunStatus, broken: frozenset[str]) -> None:
     """Print a disagreement."""
     found = frozenset(report.failed)
-    print(f"  DISAGREE {target.name}: {report.how} {report.status} {len(found)}, suite {status} {len(broken)}")
-    print(f"    only by probing: {sorted(found - broken)[:3]}; only by the suite: {sorted(broken - found)[:3]}")
+    print(
+        f"  DISAGREE {target.name}: {report.how} {report.status} {len(found)}, suite {status} {len(broken)}"
+    )
+    print(
+        f"    only by probing: {sorted(found - broken)[:3]}; only by the suite: {sorted(broken - found)[:3]}"
+    )
 
 
 def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Path) -> Intake:
@@ -148,7 +154,13 @@ def compare(
     random.Random(seed).shuffle(names)
     runner = SuiteRunner(backend, store)
     prober = SuiteProber(
-        backend, store, repository.tree, repository.environment, test_map, intake.passed, seconds=intake.seconds
+        backend,
+        store,
+        repository.tree,
+        repository.environment,
+        test_map,
+        intake.passed,
+        seconds=intake.seconds,
     )
     for target in targets(repository.tree, names[: 2 * count])[:count]:
         report = prober.decide((target,))
@@ -169,24 +181,27 @@ def compare(
     prober.close()
     median, suite = statistics.median(tried.seconds), statistics.median(tried.suites)
     print(
-        f"  {tried.agree} of {len(tried.seconds)} verdicts agree; median {median * 1000:.0f} ms of {suite:.2f} s, "
-        f"1/{suite / median:.0f}; mean {statistics.mean(tried.seconds) * 1000:.0f} ms; {dict(tried.how)}; "
-        f"suite: {dict(tried.statuses)}",
+        f"  {tried.agree} of {len(tried.seconds)} verdicts agree; median {median * 1000:.0f} ms of"
+        f" {suite:.2f} s, 1/{suite / median:.0f}; mean {statistics.mean(tried.seconds) * 1000:.0f} ms;"
+        f" {dict(tried.how)}; suite: {dict(tried.statuses)}",
         flush=True,
     )
     return tried.agree == len(tried.seconds)
 
 
-def study(library: str, count: int, seed: int, backend: Backend, store: EnvironmentStore, place: Path) -> bool:
+def study(
+    library: str, count: int, seed: int, backend: Backend, store: EnvironmentStore, place: Path
+) -> bool:
     """Record a library and try `count` of its functions; return whether all verdicts agree."""
     intake = taken_in(library, backend, store, place)
     repository = intake.repository
     mapper = SuiteTestMapper(backend, store)
     test_map, calls = mapper.record(repository.tree, repository.environment, intake.collected)
     print(
-        f"{library}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in {test_map.seconds:.1f} s: "
-        f"{len(test_map.entered)} functions, {len(test_map.at_import)} at import, {len(test_map.opaque)} opaque tests, "
-        f"{len(calls)} calls, {len(json.dumps(test_map.to_json())) >> 10} KiB",
+        f"{library}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in"
+        f" {test_map.seconds:.1f} s: {len(test_map.entered)} functions, {len(test_map.at_import)} at import,"
+        f" {len(test_map.opaque)} opaque tests, {len(calls)} calls,"
+        f" {len(json.dumps(test_map.to_json())) >> 10} KiB",
         flush=True,
     )
     return compare(intake, test_map, count, seed, backend, store)

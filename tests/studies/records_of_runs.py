@@ -58,7 +58,9 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def main() -> int:
     wrong = 0
-    print(f"{'file':<62} {'format':<16} {'version':<14} {'runs':>4} {'steps':>6} {'records':>8} {'direct':>7}")
+    print(
+        f"{'file':<62} {'format':<16} {'version':<14} {'runs':>4} {'steps':>6} {'records':>8} {'direct':>7}"
+    )
     for given in map(Path, sys.argv[1:]):
         for path in [given] if given.is_file() else sorted(p for p in given.rglob("*") if p.is_file()):
             runs, steps, records, names = 0, 0, [], set()

@@ -1,12 +1,13 @@
-"""Reference gists of libraries, made and tried where gists are scored: how many hold, what they reach and cost.
+"""Reference gists of libraries, made and tried where gists are scored: how many hold, what they reach and
+cost.
 
-    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60] [--each N]
-    python tests/studies/reference_gists.py --table FOLDER
+    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60]
+    [--each N] python tests/studies/reference_gists.py --table FOLDER
 
-`gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference of each
-task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`, `references.jsonl`): the
-same command goes on where it was stopped. `--each` bounds the references that are made of a library in one go;
-`--again` makes those anew that are not faithful.
+`gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference
+of each task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`,
+`references.jsonl`): the same command goes on where it was stopped. `--each` bounds the references that are
+made of a library in one go; `--again` makes those anew that are not faithful.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def table(folder: Path) -> None:
     known = rows(folder)
     everything: list[dict[str, Any]] = []
     refused: Counter[str] = Counter()
-    print("library          made  tried  faithful  execution (median, quartiles, least)  existence  seconds  runs")
+    print(
+        "library          made  tried  faithful  execution (median, quartiles, least)  existence  seconds "
+        " runs"
+    )
     for library in LIBRARIES:
         kept = folder / f"drawn-{library}.json"
         if not kept.is_file():
@@ -118,7 +122,8 @@ def table(folder: Path) -> None:
 def _figures(tried: Sequence[dict[str, Any]]) -> str:
     held = [row for row in tried if row["faithful"]]
     spread = [
-        _spread([row[name] for row in held if row[name] is not None]) for name in ("line_execution", "line_existence")
+        _spread([row[name] for row in held if row[name] is not None])
+        for name in ("line_execution", "line_existence")
     ]
     seconds, runs = (_spread([row[name] for row in held]) for name in ("seconds", "runs"))
     return f"{len(tried):>5}  {len(held):>8}  {'  '.join([*spread, seconds, runs])}"

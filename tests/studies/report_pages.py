@@ -1,8 +1,10 @@
-"""Opens reports in Chromium with the network off: `report_pages.py REPORT.html… [--shots FOLDER] [--chromium PROGRAM]`.
+"""Opens reports in Chromium with the network off: `report_pages.py REPORT.html… [--shots FOLDER] [--chromium
+PROGRAM]`.
 
-Prints for each page and width how many requests it made, how many console errors it had, whether the page is wider
-than the window, and how many labels of figures leave their figure; exit code 1 if any of these is not 0. Tables that
-have to be scrolled are counted too. Chromium is driven by its own protocol over two pipes, so nothing else is needed.
+Prints for each page and width how many requests it made, how many console errors it had, whether the page is
+wider than the window, and how many labels of figures leave their figure; exit code 1 if any of these is not
+0. Tables that have to be scrolled are counted too. Chromium is driven by its own protocol over two pipes, so
+nothing else is needed.
 """
 
 from __future__ import annotations
@@ -106,10 +108,20 @@ def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[s
     for domain in ("Network", "Page", "Runtime", "Log"):
         browser.call(f"{domain}.enable", session)
     browser.call(
-        "Network.emulateNetworkConditions", session, offline=True, latency=0, downloadThroughput=0, uploadThroughput=0
+        "Network.emulateNetworkConditions",
+        session,
+        offline=True,
+        latency=0,
+        downloadThroughput=0,
+        uploadThroughput=0,
     )
     browser.call(
-        "Emulation.setDeviceMetricsOverride", session, width=width, height=900, deviceScaleFactor=1, mobile=False
+        "Emulation.setDeviceMetricsOverride",
+        session,
+        width=width,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=False,
     )
     browser.events.clear()
     address = path.resolve().as_uri()
@@ -117,7 +129,9 @@ def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[s
     browser.wait("Page.loadEventFired")
     found = browser.call("Runtime.evaluate", session, expression=LOOK, returnByValue=True)["result"]["value"]
     of = [event for event in browser.events if event.get("method")]
-    sent = [event["params"]["request"]["url"] for event in of if event["method"] == "Network.requestWillBeSent"]
+    sent = [
+        event["params"]["request"]["url"] for event in of if event["method"] == "Network.requestWillBeSent"
+    ]
     wrong = [
         event["params"]
         for event in of
@@ -140,7 +154,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--shots", type=Path, help="a folder for screenshots and the printed page")
-    parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("chromium-browser") or "chrome")
+    parser.add_argument(
+        "--chromium", default=shutil.which("chromium") or shutil.which("chromium-browser") or "chrome"
+    )
     options = parser.parse_args()
     if options.shots is not None:
         options.shots.mkdir(parents=True, exist_ok=True)
@@ -157,9 +173,16 @@ def main() -> int:
                     f"{found['wide']} pixels too wide, {len(found['scrolled'])} tables to be scrolled, "
                     f"{len(found['out'])} labels outside of their figure"
                 )
-                for line in (*found["requests"], *map(str, found["console"]), *found["out"], *found["scrolled"]):
+                for line in (
+                    *found["requests"],
+                    *map(str, found["console"]),
+                    *found["out"],
+                    *found["scrolled"],
+                ):
                     print(f"    {line}")
-                bad += len(found["requests"]) + len(found["console"]) + len(found["out"]) + max(0, found["wide"])
+                bad += (
+                    len(found["requests"]) + len(found["console"]) + len(found["out"]) + max(0, found["wide"])
+                )
         browser.close()
     return 1 if bad else 0
 

@@ -1,7 +1,7 @@
 """Counts keys of who reviews many runs: open, read the last error, see the final diff, give a verdict, next.
 
-The real screens are driven through a folder of made runs. At every run it is checked that the step in sight is the last
-error, that the diff is the final one, and that the verdict was kept for that run.
+The real screens are driven through a folder of made runs. At every run it is checked that the step in sight
+is the last error, that the diff is the final one, and that the verdict was kept for that run.
 
 usage: python tests/studies/reviewing_keys.py [RUNS] [--size COLUMNSxROWS]
 """
@@ -30,7 +30,9 @@ from gistpoint.tui.screens.review.screen import ReviewScreen  # noqa: E402
 
 WAIT_S = 120.0
 FORMER = {"open": 1, "read the last error": 2, "see the final diff": 2, "give a verdict": 9, "next": 2}
-"""Keys of the screens before runs could be gone through: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc, Down."""
+"""Keys of the screens before runs could be gone through: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc,
+Down.
+"""
 
 
 def make(folder: Path, count: int) -> None:
@@ -76,7 +78,9 @@ async def review_one(counted: Counted, number: int) -> None:
 
 
 async def go_through(folder: Path, count: int, size: tuple[int, int]) -> tuple[Counter[str], list[float]]:
-    """Review every run of a folder; return the keys by purpose, and the seconds until the next run was in sight."""
+    """Review every run of a folder; return the keys by purpose, and the seconds until the next run was in
+    sight.
+    """
     async with reviewing(folder, size=size) as driver:
         counted, seconds = Counted(driver), []
         await counted.until(lambda: driver.on(RunsScreen).table.count == count)
@@ -112,7 +116,10 @@ def main() -> None:
         print(f"{purpose:28} {before:6} {keys[purpose] / options.runs:6.2f}")
     print(f"{'keys per run':28} {sum(FORMER.values()):6} {sum(keys.values()) / options.runs:6.2f}")
     if seconds:
-        print(f"\nnext run in sight: median {1000 * statistics.median(seconds):.0f} ms of this driver and machine")
+        print(
+            f"\nnext run in sight: median {1000 * statistics.median(seconds):.0f} ms of this driver and"
+            " machine"
+        )
 
 
 if __name__ == "__main__":

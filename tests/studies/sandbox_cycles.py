@@ -1,7 +1,7 @@
 """Runs a small suite over and over on one backend, kills every tenth run, and looks for what was left behind.
 
-Left may be nothing: no container, mount, process or temporary folder. Prints what it found; 1 if there was anything.
-usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
+Left may be nothing: no container, mount, process or temporary folder. Prints what it found; 1 if there was
+anything. usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def main(name: str, runs: int) -> int:
             "containers": sorted(set(containers()) - set(before)) if name == "docker" else [],
             "processes": processes_with(mark),
             "folders": [path.name for path in temporary.iterdir()],
-            "mounts": sorted(set(Path("/proc/self/mountinfo").read_text().splitlines()) - set(mounts.splitlines())),
+            "mounts": sorted(
+                set(Path("/proc/self/mountinfo").read_text().splitlines()) - set(mounts.splitlines())
+            ),
         }
         tempfile.tempdir = None
     print(f"{name}: {runs} runs in {seconds:.0f} s ({seconds / runs * 1000:.0f} ms each): {dict(statuses)}")

@@ -1,4 +1,5 @@
-"""Counts the tokens of this interpreter's standard library, for core/corruption/appearance/standard_library.json.
+"""Counts the tokens of this interpreter's standard library, for
+core/corruption/appearance/standard_library.json.
 
 Usage: python tests/studies/standard_library_counts.py > core/corruption/appearance/standard_library.json
 """
@@ -14,7 +15,17 @@ import msgspec
 from gistpoint.core.corruption.appearance.naturalness import pruned
 
 LEFT_OUT = frozenset(
-    {"test", "tests", "idle_test", "idlelib", "lib2to3", "site-packages", "encodings", "turtledemo", "pydoc_data"}
+    {
+        "test",
+        "tests",
+        "idle_test",
+        "idlelib",
+        "lib2to3",
+        "site-packages",
+        "encodings",
+        "turtledemo",
+        "pydoc_data",
+    }
 )
 LEAST = 20
 

@@ -1,4 +1,5 @@
-"""Two machines on one study, 40 people, merges in any order: the same ledger and a clean audit, over many seeds.
+"""Two machines on one study, 40 people, merges in any order: the same ledger and a clean audit, over many
+seeds.
 
 PYTHONPATH=src:tests uv run python tests/studies/study_merges.py [SEEDS]
 """
@@ -22,7 +23,10 @@ def main(seeds: int) -> None:
             merge_two(base, seed, (0.01, 0.03, 0.1, 0.4)[seed % 4])
         finally:
             shutil.rmtree(base)
-    print(f"{seeds} seeds, 40 people on two machines: the same ledger, audit clean, {time.monotonic() - started:.0f} s")
+    print(
+        f"{seeds} seeds, 40 people on two machines: the same ledger, audit clean,"
+        f" {time.monotonic() - started:.0f} s"
+    )
 
 
 if __name__ == "__main__":

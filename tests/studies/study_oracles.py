@@ -2,9 +2,10 @@
 
     PYTHONPATH=src:tests uv run python tests/studies/study_oracles.py [STUDY] [--environments FOLDER]
 
-Without a study one is held: people, a model's run, a corrected and an excluded attempt, answers with hostile texts.
-The oracles' requirements contradict ours, so uv makes each environment below the folder (default: a temporary one; one
-that is kept makes the next run faster). Exit code 1 if an oracle refuses an export, or takes a damaged one.
+Without a study one is held: people, a model's run, a corrected and an excluded attempt, answers with hostile
+texts. The oracles' requirements contradict ours, so uv makes each environment below the folder (default: a
+temporary one; one that is kept makes the next run faster). Exit code 1 if an oracle refuses an export, or
+takes a damaged one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ from hostile import HOSTILE
 from study_folders import Machine
 
 from gistpoint.core.attempts.identity import SIMULATED
-from gistpoint.core.study.operations import Answers, Excluded, RelabelledSpan, StudyOperationKind, TimesCorrected
+from gistpoint.core.study.operations import (
+    Answers,
+    Excluded,
+    RelabelledSpan,
+    StudyOperationKind,
+    TimesCorrected,
+)
 from gistpoint.sessions.exports.study.columns import TABLES
 from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
@@ -41,7 +48,9 @@ def a_held_study(place: Path, *, simulated: bool = False) -> StudyFolder:
     """Hold a small study with everything in it that a table can hold."""
     held = Held.at(place, solver=[SOLVER], simulated=simulated)
     actor = SIMULATED if simulated else "person"
-    attempts = [held.attempt(code, task, actor=actor) for code in ("P01", "P02", "P03") for task in held.tasks]
+    attempts = [
+        held.attempt(code, task, actor=actor) for code in ("P01", "P02", "P03") for task in held.tasks
+    ]
     held.model_run(held.tasks[1], "runs/x", actor=SIMULATED if simulated else "model")
     spans = (RelabelledSpan(1_000, 11_000, "paused"), RelabelledSpan(30_000, 31_500, "idle"))
     why = " ".join(HOSTILE)
@@ -88,7 +97,11 @@ def frictionless(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tu
 
 def _asked(python: Path, folder: Path) -> dict[str, Any]:
     done = subprocess.run(
-        [python, "-c", _VALIDATE, folder / DATAPACKAGE], capture_output=True, text=True, check=True, cwd=folder
+        [python, "-c", _VALIDATE, folder / DATAPACKAGE],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
     )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -171,7 +184,9 @@ def inspect(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tuple[s
         for sample in samples:
             row = rows[sample["attempt"]]
             seen.add(row.attempt)
-            right &= (sample["score"] == "C") == row.solved and sample["working_time"] == row.primary_s == sample["row"]
+            right &= (sample["score"] == "C") == row.solved and sample[
+                "working_time"
+            ] == row.primary_s == sample["row"]
             right &= sample["events"].count("tool") == len(row.calls)
         solved = sum(sample["score"] == "C" for sample in samples)
         right &= abs(found["accuracy"] - solved / len(samples)) < 1e-9
@@ -197,7 +212,9 @@ print(json.dumps({"runs": len(runs), "aliases": sorted(runs.alias.unique()), "wo
 
 
 def metr(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tuple[str, bool]]:
-    """Yield how far the weights are from METR's formulas, written again with pandas as their `compute_task_weights`."""
+    """Yield how far the weights are from METR's formulas, written again with pandas as their
+    `compute_task_weights`.
+    """
     (path,) = _written(_export(study), "metr", scratch)
     found = _answer(python, _WEIGHTS, path)
     yield f"{path.name}: {found}", found["runs"] > 0 and found["worst"] < 1e-9 and found["missing"] == 0
@@ -218,7 +235,9 @@ def _written(export: StudyExport, name: str, scratch: Path) -> list[Path]:
 
 
 def _answer(python: Path, program: str, path: Path) -> dict[str, Any]:
-    done = subprocess.run([python, "-c", program, path], capture_output=True, text=True, check=True, cwd=path.parent)
+    done = subprocess.run(
+        [python, "-c", program, path], capture_output=True, text=True, check=True, cwd=path.parent
+    )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -239,13 +258,17 @@ def environment(folder: Path, requirement: str) -> Path:
     if not python.exists():
         quiet = {**os.environ, "UV_NO_PROGRESS": "1"}
         subprocess.run(["uv", "venv", "-q", "-p", "3.11", place], check=True, env=quiet)
-        subprocess.run(["uv", "pip", "install", "--no-config", "-q", "-p", python, requirement], check=True, env=quiet)
+        subprocess.run(
+            ["uv", "pip", "install", "--no-config", "-q", "-p", python, requirement], check=True, env=quiet
+        )
     return python
 
 
 def main() -> int:
     """Ask every oracle; print a line for each answer."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("study", nargs="?", type=Path)
     parser.add_argument("--environments", type=Path)
     options = parser.parse_args()

@@ -1,13 +1,16 @@
-"""Whether estimates find the parameters that a study was simulated with, and how often their intervals hold them.
+"""Whether estimates find the parameters that a study was simulated with, and how often their intervals hold
+them.
 
-    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/study_recovery.py [SEEDS] [--engine]
+    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/study_recovery.py [SEEDS]
+    [--engine]
 
-First 40 people and 60 tasks, everybody every task: each estimate beside the truth, with its distance in standard errors
-(of the interval). Then SEEDS (100) studies of 16 people who attempt 6 of 24 tasks: the share of the 95 % intervals that
-hold the truth. With `--engine` also 40 people and 64 tasks through the real engine, in a folder that is thrown away.
+First 40 people and 60 tasks, everybody every task: each estimate beside the truth, with its distance in
+standard errors (of the interval). Then SEEDS (100) studies of 16 people who attempt 6 of 24 tasks: the share
+of the 95 % intervals that hold the truth. With `--engine` also 40 people and 64 tasks through the real
+engine, in a folder that is thrown away.
 
-The truth of a rate or a slope is that of all people and tasks that could have been drawn, by quadrature; rates and
-slopes are marginal, so that slopes are nearer to zero than for one person and one task.
+The truth of a rate or a slope is that of all people and tasks that could have been drawn, by quadrature;
+rates and slopes are marginal, so that slopes are nearer to zero than for one person and one task.
 """
 
 from __future__ import annotations
@@ -49,7 +52,10 @@ from gistpoint.core.study.simulating import (
 
 ALONE = Condition(id="alone", time_limit_s=3600)
 ASSISTED = Condition(
-    id="assisted", time_limit_s=3600, assistance=Assistance.CHAT, chat=ChatSettings(model="simulated-assistant")
+    id="assisted",
+    time_limit_s=3600,
+    assistance=Assistance.CHAT,
+    chat=ChatSettings(model="simulated-assistant"),
 )
 ALLOWED = Allowance(16, 4, 3600.0)
 METRICS = ("code_lines", "harmonic_out")
@@ -179,7 +185,9 @@ def true_slopes(behaviour: Behaviour) -> dict[str, float]:
     x, at = np.column_stack([np.ones_like(_NODES), _NODES]), np.zeros(2)
     for _ in range(50):
         fitted = expit(x @ at)
-        at = at + np.linalg.solve((x.T * (_WEIGHTS * fitted * (1 - fitted))) @ x, x.T @ (_WEIGHTS * (chance - fitted)))
+        at = at + np.linalg.solve(
+            (x.T * (_WEIGHTS * fitted * (1 - fitted))) @ x, x.T @ (_WEIGHTS * (chance - fitted))
+        )
     return {metric: float(at[1]) * behaviour.slopes[metric] / explained for metric in METRICS}
 
 
@@ -225,7 +233,9 @@ def recovered(data: StudyData, behaviour: Behaviour, *, everything: bool = True)
             yield Recovered(f"slope of {metric}", slopes[SLOPES[metric]], truth)
     if everything:
         yield Recovered("sigma of log time", sigma_of(data), true_sigma(behaviour), Scale.LOG)
-        yield Recovered("horizon, minutes", horizons(data).numbers[HORIZON], true_horizon(behaviour), Scale.LOG)
+        yield Recovered(
+            "horizon, minutes", horizons(data).numbers[HORIZON], true_horizon(behaviour), Scale.LOG
+        )
 
 
 def coverage(
@@ -252,12 +262,16 @@ def through_the_engine(behaviour: Behaviour) -> None:
         root = Path(name) / "recovery"
         list(write_simulated_tasks(root / "tasks", Locations.of_user().demo))
         text = (
-            (Path(__file__).parents[2] / "core" / "demo" / "study.toml").read_text("utf-8").partition("[[solver]]")[0]
+            (Path(__file__).parents[2] / "core" / "demo" / "study.toml")
+            .read_text("utf-8")
+            .partition("[[solver]]")[0]
         )
         (root / "study.toml").write_text(text, "utf-8")
         count = fill(root, Locations.of_user(), behaviour, 40, 1)
         data = load_study(open_study(str(root))).data
-        print(f"through the engine: {count.attempts} attempts of {count.people} people, {len(data.rows)} rows")
+        print(
+            f"through the engine: {count.attempts} attempts of {count.people} people, {len(data.rows)} rows"
+        )
         numbers = {**time_ratios(data).numbers, **solve_rates(data).numbers}
         for key, truth in ((RATIO, behaviour.assist_ratio), (RATE, true_rate(behaviour))):
             number = numbers[key]

@@ -3,9 +3,10 @@
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_growth.py FOLDER [TASKS ATTEMPTS PERCENT...]
        PYTHONPATH=src:tests uv run python tests/studies/team_growth.py study FOLDER [PEOPLE...]
 
-At each percentage a home and a database of their own are made in bulk below FOLDER, measured and deleted. Journals are
-those of five acted attempts, written again with other ids, people and times and chained anew. `study` measures the
-report of simulated studies. Times are those of whole commands, start included, on the machine as it is.
+At each percentage a home and a database of their own are made in bulk below FOLDER, measured and deleted.
+Journals are those of five acted attempts, written again with other ids, people and times and chained anew.
+`study` measures the report of simulated studies. Times are those of whole commands, start included, on the
+machine as it is.
 """
 
 from __future__ import annotations
@@ -103,12 +104,18 @@ class Pattern:
         return found
 
 
-def acted(folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str) -> Path:
-    """Act an attempt of so many calls and edits, which ends with a submission, or is given up without a `repair`."""
+def acted(
+    folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
+) -> Path:
+    """Act an attempt of so many calls and edits, which ends with a submission, or is given up without a
+    `repair`.
+    """
     clock = FakeClock()
     name = f"acted-{name}"  # copies replace it wherever it occurs, so it must be no word of a journal
     writer = JournalWriter(folder / name, clock)
-    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1")
+    attempt = Attempt(
+        task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1"
+    )
     attempt.start(who, attempt_id=name)
     for number in range(calls):
         clock.advance(9_000)
@@ -128,7 +135,10 @@ def acted(folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, ed
 
 def patterns(folder: Path, task: Task) -> list[Pattern]:
     """The attempts that all others repeat: of people who solve it, are wrong, or give up, and of a model."""
-    person, model = Enrolment(participant="P00"), Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1"})
+    person, model = (
+        Enrolment(participant="P00"),
+        Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1"}),
+    )
     wrong = REPAIR.replace("100", "99")
     made = [
         acted(folder, task, "solved", person, calls=4, edits=5, repair=REPAIR),
@@ -208,12 +218,20 @@ class Growth:
         root = self.machine.locations.attempts
         (root / name).mkdir()
         (root / name / JOURNAL).write_bytes(b"".join(line + b"\n" for line, _ in lines))
-        head = {"format": "gistpoint.head", "version": 1, "since": 1, "seq": len(lines), "sha256": lines[-1][1]}
+        head = {
+            "format": "gistpoint.head",
+            "version": 1,
+            "since": 1,
+            "seq": len(lines),
+            "sha256": lines[-1][1],
+        }
         (root / HEADS / name).write_text(json.dumps(head))
 
     def _copy(self, kept: list[tuple[str, str, str, Pattern, int, list[tuple[bytes, str]]]]) -> None:
         with self.connected() as connection, connection.cursor() as cursor:
-            columns = "id, task, actor, participant, started_utc_ms, ended, seq, head, holder, lease_until, fence"
+            columns = (
+                "id, task, actor, participant, started_utc_ms, ended, seq, head, holder, lease_until, fence"
+            )
             with cursor.copy(f"COPY attempts ({columns}) FROM STDIN") as copy:
                 for name, task, person, pattern, began, lines in kept:
                     row = (name, task, pattern.actor, person, began, True, len(lines), lines[-1][1], MACHINE)
@@ -239,12 +257,22 @@ class Growth:
             tables = ("lines_of_attempts", "attempts", "tasks", "blobs")
             asked |= {name: f"pg_total_relation_size('{name}')" for name in tables}
             asked["index of lines"] = "pg_indexes_size('lines_of_attempts')"
-            sizes = {name: connection.execute(f"SELECT {what}".encode()).fetchone() for name, what in asked.items()}
-            counted = connection.execute("SELECT count(*), sum(length(line)) FROM lines_of_attempts").fetchone()
+            sizes = {
+                name: connection.execute(f"SELECT {what}".encode()).fetchone() for name, what in asked.items()
+            }
+            counted = connection.execute(
+                "SELECT count(*), sum(length(line)) FROM lines_of_attempts"
+            ).fetchone()
         assert counted is not None
-        files = sum(path.stat().st_size for path in self.machine.locations.attempts.rglob("*") if path.is_file())
+        files = sum(
+            path.stat().st_size for path in self.machine.locations.attempts.rglob("*") if path.is_file()
+        )
         rows = {name: row[0] / 1e6 for name, row in sizes.items() if row is not None}
-        more = {"lines": counted[0], "bytes of lines": float(counted[1]) / 1e6, "files of attempts": files / 1e6}
+        more = {
+            "lines": counted[0],
+            "bytes of lines": float(counted[1]) / 1e6,
+            "files of attempts": files / 1e6,
+        }
         return {**rows, **more}
 
     def measure(self) -> None:
@@ -278,7 +306,11 @@ print(json.dumps([done.returncode, spent, used.ru_utime + used.ru_stime, used.ru
 
 def command(home: Path, *words: str) -> str:
     """Run a command in a home; return its time, that of the processor, its memory, and what it says last."""
-    program = [sys.executable, "-m", "gistpoint", *words] if words != ("home",) else [sys.executable, __file__, "home"]
+    program = (
+        [sys.executable, "-m", "gistpoint", *words]
+        if words != ("home",)
+        else [sys.executable, __file__, "home"]
+    )
     text = subprocess.run(
         ["nice", "-n", "10", sys.executable, "-c", MEASURING, *program],
         env={**os.environ, "GISTPOINT_HOME": str(home), "COLUMNS": "200"}, check=True, capture_output=True,
@@ -357,7 +389,10 @@ def main() -> None:
             make_schema(server)
             machine = TeamMachine(place / "home", server.url)
             growth = Growth(machine, server, round(tasks * percent / 100), round(attempts * percent / 100))
-            print(f"{percent:g} %: {growth.tasks} tasks, {growth.attempts} attempts, {PEOPLE} people", flush=True)
+            print(
+                f"{percent:g} %: {growth.tasks} tasks, {growth.attempts} attempts, {PEOPLE} people",
+                flush=True,
+            )
             began = time.monotonic()
             growth.make()
             print(f"  made in {time.monotonic() - began:.0f} s", flush=True)

@@ -1,4 +1,5 @@
-"""Eight machines write attempts that are mirrored, while their server is killed twice and stopped for a minute.
+"""Eight machines write attempts that are mirrored, while their server is killed twice and stopped for a
+minute.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_mirror.py [ATTEMPTS [SECONDS OF THE STOP]]
 """
@@ -59,7 +60,9 @@ def run(root: Path, server: PostgresServer, attempts: int, stop_s: float) -> boo
     make_schema(server)
     homes = [root / f"machine-{number}" for number in range(MACHINES)]
     words = [sys.executable, __file__, "child"]
-    children = [subprocess.Popen([*words, str(home), server.url, str(attempts // MACHINES)]) for home in homes]
+    children = [
+        subprocess.Popen([*words, str(home), server.url, str(attempts // MACHINES)]) for home in homes
+    ]
     spans: list[tuple[float, float]] = []
     for _ in range(2):
         time.sleep(stop_s / 4)
@@ -81,7 +84,9 @@ def run(root: Path, server: PostgresServer, attempts: int, stop_s: float) -> boo
     left = sum(found.lines_sent for found in done)
     again = [machine.sync() for machine in machines]
     last = [machine.sync() for machine in machines]
-    print(f"left to send after the programs' end: {left} lines; three rounds: {time.monotonic() - begun:.0f} s")
+    print(
+        f"left to send after the programs' end: {left} lines; three rounds: {time.monotonic() - begun:.0f} s"
+    )
     alarms = [str(alarm) for found in (*done, *again, *last) for alarm in found.alarms]
     journals = [journals_of(machine) for machine in machines]
     equal = all(first == second for first, second in pairwise(journals))

@@ -1,9 +1,11 @@
-"""Eight machines, 40 simulated participants and two browsers in one study of a team; the server is killed twice.
+"""Eight machines, 40 simulated participants and two browsers in one study of a team; the server is killed
+twice.
 
-usage: python tests/studies/team_study.py [--machines 8] [--people 40] [--kills 2] [--browsers 2] [--no-report]
+usage: python tests/studies/team_study.py [--machines 8] [--people 40] [--kills 2] [--browsers 2]
+[--no-report]
 
-Nobody meets a task twice, nothing acknowledged is lost, every machine's folder is the same, their audits are clean, and
-the reports of two machines and of a plain copy of the folder are equal byte for byte.
+Nobody meets a task twice, nothing acknowledged is lost, every machine's folder is the same, their audits are
+clean, and the reports of two machines and of a plain copy of the folder are equal byte for byte.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
 
 
 async def guests(crowd: Crowd, pictures: Path) -> list[str]:
-    """Let the guests take part by links that the organiser's machine serves; return what each saw last, if not all."""
+    """Let the guests take part by links that the organiser's machine serves; return what each saw last, if
+    not all.
+    """
     seen: dict[str, list[str]] = {code: [] for code in crowd.guests}
     people = len(crowd.codes) + len(crowd.guests)
     async with AsyncExitStack() as stack:
@@ -140,7 +144,10 @@ def main() -> int:
             pages = {who: report(*place, base / f"report-{who}") for who, place in places.items()}
             equal = pages["organiser"] == pages["machine-0"] == pages["folder"] and len(pages["folder"]) > 2
             sizes = {file: len(data) for file, data in pages["folder"].items()}
-            print(f"reports of {', '.join(places)} equal: {equal}; {sizes} bytes; {time.monotonic() - began:.0f} s")
+            print(
+                f"reports of {', '.join(places)} equal: {equal}; {sizes} bytes;"
+                f" {time.monotonic() - began:.0f} s"
+            )
             return int(bool(found.faults or stuck) or not equal)
         return int(bool(found.faults or stuck))
 

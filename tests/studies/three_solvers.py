@@ -1,13 +1,14 @@
-"""The same attempt by keys, by a model and over MCP: the answers byte for byte, and both sides in review's pictures.
+"""The same attempt by keys, by a model and over MCP: the answers byte for byte, and both sides in review's
+pictures.
 
 Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER [--claude NODE_MODULES]
 
-Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by keys in a
-terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp` with the SDK's client,
-or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint is a script on loopback. Prints
-for each pair whether brief, answers and budgets are equal, replays all three, looks for the key, and writes pictures of
-each attempt and of two in compare. Exit code 1 if anything differs or holds the key. Last tried with Claude Code
-2.1.197.
+Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by
+keys in a terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp`
+with the SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint
+is a script on loopback. Prints for each pair whether brief, answers and budgets are equal, replays all three,
+looks for the key, and writes pictures of each attempt and of two in compare. Exit code 1 if anything differs
+or holds the key. Last tried with Claude Code 2.1.197.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def by_model(task: str, environment: Mapping[str, str]) -> None:
     replies = []
     for number, (thought, calls) in enumerate(STEPS):
         used = {"prompt_tokens": 1_200 + 400 * number, "completion_tokens": 60}
-        replies.append(completion(thought, *calls, usage=used, reasoning_content=f"{thought} I look.".strip()))
+        replies.append(
+            completion(thought, *calls, usage=used, reasoning_content=f"{thought} I look.".strip())
+        )
     with endpoint(*replies) as served:
         command = ["agent", "run", task, "--model", "scripted", "--base-url", served.url, "--price", "2/8"]
         _program([*command, "--name", "three"], environment)
@@ -114,12 +117,16 @@ async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
 
 
 def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, str]) -> list[str]:
-    """Let Claude Code, in a home of its own, make the calls of its vendor's endpoint; return what it sent there."""
+    """Let Claude Code, in a home of its own, make the calls of its vendor's endpoint; return what it sent
+    there.
+    """
     own.mkdir()
     vendor = Vendor([[("read_brief", {})], *(list(calls) for _, calls in STEPS)])
     with serving(vendor) as url:
         run_claude(modules, task, own, url, {**environment, "HOME": str(own)}, "")
-    version = json.loads((modules / VERSIONS["claude"] / "package.json").read_text(encoding="utf-8"))["version"]
+    version = json.loads((modules / VERSIONS["claude"] / "package.json").read_text(encoding="utf-8"))[
+        "version"
+    ]
     print(f"Claude Code {version}: {len(vendor.requests)} requests, tools offered: {sorted(vendor.seen)}")
     contents = [json.loads(told) for told in vendor.told]
     return [told if isinstance(told, str) else "".join(part["text"] for part in told) for told in contents]
@@ -127,7 +134,9 @@ def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, st
 
 def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     command = [sys.executable, "-m", "gistpoint", *arguments]
-    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=False, timeout=600
+    )
     print(f"$ gistpoint {' '.join(arguments)}  (exit {done.returncode})\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -166,14 +175,18 @@ async def pictures(attempts: Mapping[str, Path], locations: Locations, into: Pat
             print(picture.name)
 
         for way, path in attempts.items():
-            app = ReviewApp(locations, lambda path=path: first_screen([str(path)], locations, "reviewer", blind=False))  # type: ignore[misc]
+            app = ReviewApp(
+                locations, lambda path=path: first_screen([str(path)], locations, "reviewer", blind=False)
+            )  # type: ignore[misc]
             async with app.run_test(size=size, notifications=True) as pilot:
                 await take(pilot, f"{way}-begin")
                 await pilot.press("j", "j", "j")
                 await take(pilot, f"{way}-step")
         for left in range(len(runs)):
             pair = [run for number, run in enumerate(runs) if number != left]
-            app = ReviewApp(locations, lambda pair=pair: first_screen(pair, locations, "reviewer", blind=False))  # type: ignore[misc]
+            app = ReviewApp(
+                locations, lambda pair=pair: first_screen(pair, locations, "reviewer", blind=False)
+            )  # type: ignore[misc]
             async with app.run_test(size=size, notifications=True) as pilot:
                 await settled(pilot)
                 if not left:
@@ -193,7 +206,11 @@ def main(folder: Path, modules: Path | None) -> int:
     made = demo_task(TASK, locations.demo)
     task = made.short_id
     environment = {
-        **{name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "GISTPOINT_HOME") if name in os.environ},
+        **{
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "PYTHONPATH", "GISTPOINT_HOME")
+            if name in os.environ
+        },
         "LANG": "C.UTF-8",
         "TEXTUAL_ANIMATIONS": "none",
         "OPENAI_API_KEY": KEY,

@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_recovery.py [DRAWS]
 
-Persons and tasks are drawn at random; times are log-normal, cut at a cap. Printed are mean estimates beside the truth,
-and how often 95 % intervals hold it.
+Persons and tasks are drawn at random; times are log-normal, cut at a cap. Printed are mean estimates beside
+the truth, and how often 95 % intervals hold it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ from gistpoint.core.analysis.timeratios import condition_ratio, people, solved_o
 from gistpoint.core.study.rows import AttemptRow
 
 WORLD = World(
-    people=20, tasks=24, per_person=8, effect=-0.511, assisted=True, cap=45, person_sd=0.4, task_sd=0.6, sigma=0.6
+    people=20,
+    tasks=24,
+    per_person=8,
+    effect=-0.511,
+    assisted=True,
+    cap=45,
+    person_sd=0.4,
+    task_sd=0.6,
+    sigma=0.6,
 )
 
 
@@ -87,7 +95,9 @@ def hazards(draws: int) -> None:
                 minutes = float(draw.exponential(1 / rate))
                 name = ("alone", "assisted")[place % 2]
                 rows.append(
-                    attempt_row(f"P{person}", f"t{task}", minutes < 60, minutes=min(minutes, 60), condition=name)
+                    attempt_row(
+                        f"P{person}", f"t{task}", minutes < 60, minutes=min(minutes, 60), condition=name
+                    )
                 )
         number = hazard_ratio(rows, "assisted", "alone")
         assert isinstance(number, tuple)
@@ -103,8 +113,8 @@ def spreads(draws: int) -> None:
     sds = np.mean([(fit.person_sd, fit.task_sd, fit.sigma) for fit in known], axis=0)
     effect = np.mean([fit.effects["assisted"][0] for fit in known])
     print(
-        f"mixed: sd of persons .4 tasks .6 rest .6: {sds[0]:.2f} {sds[1]:.2f} {sds[2]:.2f}; effect -.5: {effect:.3f}; "
-        f"{len(known)} of {draws} fits"
+        f"mixed: sd of persons .4 tasks .6 rest .6: {sds[0]:.2f} {sds[1]:.2f} {sds[2]:.2f}; effect -.5:"
+        f" {effect:.3f}; {len(known)} of {draws} fits"
     )
 
 
@@ -122,8 +132,8 @@ def medians(draws: int) -> None:
         curves.append(median_time(np.minimum(true, 40), solved.astype(np.int64)))
     reached = np.where(np.isnan(curves), np.inf, curves)
     print(
-        f"12 attempts, median 30: median of fits {np.median(fits):.1f}, Wald holds it {100 * np.mean(inside):.1f} %, "
-        f"median of Kaplan-Meier's {np.median(reached):.1f}"
+        f"12 attempts, median 30: median of fits {np.median(fits):.1f}, Wald holds it"
+        f" {100 * np.mean(inside):.1f} %, median of Kaplan-Meier's {np.median(reached):.1f}"
     )
 
 

@@ -1,10 +1,11 @@
-"""What it costs to know the executed lines of one gist: CPU time of each way of tracing over the bare command.
+"""What it costs to know the executed lines of one gist: CPU time of each way of tracing over the bare
+command.
 
     python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
 
-PYTHON is an interpreter with pytest, coverage and, where it is to be compared, slipcover. Each GIST is a test file. One
-that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches, observer,
-sentinels. Rounds are interleaved; the least CPU time (user and system) counts.
+PYTHON is an interpreter with pytest, coverage and, where it is to be compared, slipcover. Each GIST is a test
+file. One that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches,
+observer, sentinels. Rounds are interleaved; the least CPU time (user and system) counts.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ pytest.main(sys.argv[2:])
 
 
 def seconds(command: list[str], cwd: Path, **variables: str) -> float:
-    environment = {"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     with Path(os.devnull).open("wb") as nothing:
         environment |= {"GISTPOINT_RESULTS": str(nothing.fileno()), "GISTPOINT_ROOT": str(cwd)}
         with handed_over(NOTHING_SECRET.order()) as order:

@@ -2,9 +2,9 @@
 
 Usage: python tests/studies/verdicts_elsewhere.py [--trees 200] [--gists 100] [--python PYTHON] [--seed N]
 
-Trees and gists of the demo's tasks, each judged twice. PYTHON is an interpreter that has pytest and that every user may
-run: the tested code then is another user, as in a container; without it the code is the user who runs the study. Prints
-each difference, and counts.
+Trees and gists of the demo's tasks, each judged twice. PYTHON is an interpreter that has pytest and that
+every user may run: the tested code then is another user, as in a container; without it the code is the user
+who runs the study. Prints each difference, and counts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def main() -> int:
     return int(any(word.endswith("differ") for word in counts))
 
 
-def note(counts: Counter[str], what: str, kind: str, ours: tuple[bool, float], theirs: dict[str, object]) -> None:
+def note(
+    counts: Counter[str], what: str, kind: str, ours: tuple[bool, float], theirs: dict[str, object]
+) -> None:
     """Count one pair of verdicts, and print it if they differ."""
     same = ours == (bool(theirs["solved"]), theirs["score"])
     counts[f"{what}s"] += 1

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Print what the program answers to wrong calls: `uv run python tests/studies/wrong_calls.py`, a table in Markdown."""
+"""Print what the program answers to wrong calls: `uv run python tests/studies/wrong_calls.py`, a table in
+Markdown.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Wrong repairs that pass their suites, and how many are found: `wrong_repairs.py TASKS [MOST]`.
 
-The repairs are single corruptions of the true functions of the tasks whose suites pass with them. Some are no fault
-at all; a person has to say which. Found is what is contradicted, or has a smallest input on which it differs. Prints a
-line for each with its change, and the counts.
+The repairs are single corruptions of the true functions of the tasks whose suites pass with them. Some are no
+fault at all; a person has to say which. Found is what is contradicted, or has a smallest input on which it
+differs. Prints a line for each with its change, and the counts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def main() -> int:
     """Find wrong repairs that pass, and confirm them."""
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 60
     backend, environments = choose(None, consented=True), EnvironmentStore(Locations.of_user().cache)
-    confirmer = SandboxConfirmer(backend, environments, beyond=SandboxEquivalenceTester(backend, environments))
+    confirmer = SandboxConfirmer(
+        backend, environments, beyond=SandboxEquivalenceTester(backend, environments)
+    )
     runner = SuiteRunner(backend, environments)
     counts: Counter[str] = Counter()
     for task in tasks_in(Path(sys.argv[1])):
@@ -56,7 +58,9 @@ def main() -> int:
         original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
         judge, target = RepairJudge(task, answer, runner), answer.targets[0]
         index = index_source(target.path, original.read(target.path))
-        found = enumerate_corruptions(index, index.get(target.qualname), vocabulary_of([index]), composed=False)
+        found = enumerate_corruptions(
+            index, index.get(target.qualname), vocabulary_of([index]), composed=False
+        )
         for corruption in found.kept[-_TRIED:]:
             try:
                 tree = with_definition(original, target.path, target.qualname, corruption.target.corrupted)

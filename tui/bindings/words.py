@@ -41,10 +41,14 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("right_parenthesis left_parenthesis", "next and previous run", "go.next_run go.previous_run"),
     KeyWord("at", "the milestone at which runs open", "go.opens_at"),
     KeyWord(
-        "circumflex_accent dollar_sign number_sign", "first, last, by number", "go.first go.last go.number code.line"
+        "circumflex_accent dollar_sign number_sign",
+        "first, last, by number",
+        "go.first go.last go.number code.line",
     ),
     KeyWord("semicolon comma", "next and previous turn of the solver", "go.next_turn go.previous_turn"),
-    KeyWord("e E", "edit: edit it, next and previous edit", "files.edit code.edit go.next_edit go.previous_edit"),
+    KeyWord(
+        "e E", "edit: edit it, next and previous edit", "files.edit code.edit go.next_edit go.previous_edit"
+    ),
     KeyWord("x X", "next and previous error", "go.next_error go.previous_error"),
     KeyWord("p P", "next and previous submission (patch)", "go.next_submission go.previous_submission"),
     KeyWord(
@@ -52,8 +56,14 @@ WORDS: tuple[KeyWord, ...] = (
         "run: resume, run, run five times, next and previous test run",
         "home.resume trial.corrupted trial.corrupted_5 go.next_test go.previous_test",
     ),
-    KeyWord("O alt+o", "the original: run it, five times, show it", "trial.original trial.original_5 gist.original"),
-    KeyWord("b B", "next and previous milestone", "go.next_mark go.previous_mark compare.milestone compare.back"),
+    KeyWord(
+        "O alt+o",
+        "the original: run it, five times, show it",
+        "trial.original trial.original_5 gist.original",
+    ),
+    KeyWord(
+        "b B", "next and previous milestone", "go.next_mark go.previous_mark compare.milestone compare.back"
+    ),
     KeyWord(
         "m M",
         "mark: a suspect, a line, next and previous mark of a person",
@@ -66,16 +76,24 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord("full_stop", "read again", "home.reload runs.reload code.again"),
     KeyWord("d D", "diff, diff so far", "page.diff compare.diffs about.diff page.so_far"),
-    KeyWord("f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"),
-    KeyWord("v", "view: the record, the files, the source", "home.review page.files about.source markdown.source"),
-    KeyWord("i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"),
+    KeyWord(
+        "f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"
+    ),
+    KeyWord(
+        "v", "view: the record, the files, the source", "home.review page.files about.source markdown.source"
+    ),
+    KeyWord(
+        "i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"
+    ),
     KeyWord("c", "comment", "review.comment judge.comment"),
     KeyWord("C", "compare", "runs.compare review.compare"),
     KeyWord("L", "label", "review.label"),
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
-    KeyWord("s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"),
+    KeyWord(
+        "s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"
+    ),
     KeyWord("ampersand", "group", "runs.group"),
     KeyWord("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
     KeyWord("equals_sign", "the other side", "places.side"),
@@ -96,18 +114,18 @@ WORDS: tuple[KeyWord, ...] = (
         "1 2 3 4 5 6 7 8 9",
         "the answer with that number",
         "blind.merge blind.after blind.reject glance.fault glance.doubtful glance.nothing verdict.good"
-        " verdict.borderline verdict.glance verdict.none judge.accept judge.unsolvable judge.unspecified judge.unfair"
-        " judge.leak judge.flaky judge.easy judge.duplicate judge.discuss",
+        " verdict.borderline verdict.glance verdict.none judge.accept judge.unsolvable judge.unspecified"
+        " judge.unfair judge.leak judge.flaky judge.easy judge.duplicate judge.discuss",
     ),
     KeyWord("backspace", "take back", "glance.undo verdict.undo review.undo judge.undo"),
     KeyWord(
         "f2 f3 f4 f5 f6 f7 f8 f11 f12 alt+1 alt+2 alt+3 alt+4 alt+5 alt+6 alt+7 alt+8 alt+9",
         "the page or pane of that name",
-        "home.tasks home.attempts"
-        " pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
-        " pane.trace watch.brief watch.files watch.code watch.model watch.results page.step page.diff page.so_far"
-        " page.tests page.raw page.files page.hits page.gist page.profile runs.profile compare.diffs about.overview"
-        " about.brief about.diff about.tests about.runs about.code about.fix",
+        "home.tasks home.attempts pane.brief pane.files pane.code pane.console pane.editor pane.results"
+        " pane.notes pane.assist pane.gist_help pane.trace watch.brief watch.files watch.code watch.model"
+        " watch.results page.step page.diff page.so_far page.tests page.raw page.files page.hits page.gist"
+        " page.profile runs.profile compare.diffs about.overview about.brief about.diff about.tests"
+        " about.runs about.code about.fix",
     ),
     KeyWord(
         "f9 ctrl+r",
@@ -118,10 +136,10 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what is running",
-        "home.leave tour.leave"
-        " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
-        " verdict.leave watch.leave runs.back runs.leave hits.leave review.back review.leave compare.leave"
-        " validate.back validate.leave profiles.leave search.close campaign.leave campaign.stop console.back_out",
+        "home.leave tour.leave dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end"
+        " blind.leave glance.leave verdict.leave watch.leave runs.back runs.leave hits.leave review.back"
+        " review.leave compare.leave validate.back validate.leave profiles.leave search.close campaign.leave"
+        " campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),

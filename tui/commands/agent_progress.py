@@ -48,8 +48,8 @@ class JobDisplay(Protocol):
         ...
 
     def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
-        """Take the states of the attempts, by the keys of their jobs, on the main thread; `sent` are the keys of jobs
-        that workers of a cluster have.
+        """Take the states of the attempts, by the keys of their jobs, on the main thread; `sent` are the keys
+        of jobs that workers of a cluster have.
         """
         ...
 
@@ -83,7 +83,9 @@ class JobLines:
             self._reported[job.job.key] = job.status
             row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
             print(
-                f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}", file=sys.stderr, flush=True
+                f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}",
+                file=sys.stderr,
+                flush=True,
             )
 
     def tell(self, sentence: str) -> None:
@@ -152,7 +154,9 @@ class JobTable:
         words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
         return f"{duration(1000 * passed, rounded=True)}{words}."
 
-    def _table(self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()) -> Table:
+    def _table(
+        self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()
+    ) -> Table:
         from rich import box
         from rich.table import Table
         from rich.text import Text
@@ -173,8 +177,10 @@ class JobTable:
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
-            title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. {self._times(ended, len(jobs))} "
-            "Ctrl+C stops; finished work is kept.",
+            title=(
+                f"{ended} of {len(jobs)} ended, {solved} solved since this start."
+                f" {self._times(ended, len(jobs))} Ctrl+C stops; finished work is kept."
+            ),
             title_justify="left",
         )
         columns = _fitting(width)

@@ -87,7 +87,9 @@ def run(wanted: AgentRunRequest) -> int:
     plan = plan_run(services, wanted.begin, wanted.price, _left_out)
     if wanted.dry_run:
         return _dry_run(services, plan, json=wanted.carry.json)
-    return _carry_out(wanted.carry, *begin_run(services, plan, wanted.carry.pace), wanted.begin.model.base_url)
+    return _carry_out(
+        wanted.carry, *begin_run(services, plan, wanted.carry.pace), wanted.begin.model.base_url
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,9 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
         found.limit_cost(wanted.pace.max_cost)
     if not wanted.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
-    display = JobTable(found) if sys.stdout.isatty() and not wanted.json else JobLines(found, quiet=wanted.json)
+    display = (
+        JobTable(found) if sys.stdout.isatty() and not wanted.json else JobLines(found, quiet=wanted.json)
+    )
     runner: AgentRunner | ClusterRunner
     if address := wanted.pace.cluster:
         runner = _on_cluster(wanted, address, found, ports, display, base_url)
@@ -133,7 +137,11 @@ def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url
 
 def _here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
     runner = AgentRunner(
-        found, ports, at_once=pace.at_once or _AT_ONCE, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
+        found,
+        ports,
+        at_once=pace.at_once or _AT_ONCE,
+        max_cost_usd=found.document.max_cost_usd,
+        on_job=display.changed,
     )
     with display:
         runner.work(tick=lambda: display.draw(runner.states))
@@ -246,13 +254,23 @@ def listing(wanted: ListAgentRuns) -> int:
 
 
 def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"run": name, "model": "", "host": "", "jobs": 0, "ended": 0, "state": "", "begun": ""}
+    row: dict[str, Any] = {
+        "run": name,
+        "model": "",
+        "host": "",
+        "jobs": 0,
+        "ended": 0,
+        "state": "",
+        "begun": "",
+    }
     try:
         found = store.open(name)
     except UserError as error:
         return row | {"state": f"! {error}"}
     halted = sum(state.status is JobStatus.HALTED for state in found.jobs.values())
-    state = "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
+    state = (
+        "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
+    )
     return row | {
         "model": found.settings.model,
         "host": found.settings.host,
@@ -286,10 +304,17 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         return
     print_records(_ATTEMPTS, figures.attempts)
     settings = found.settings
-    about = {"run": found.name, "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip()}
+    about = {
+        "run": found.name,
+        "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip(),
+    }
     messages = Counter(row.message for row in figures.attempts if row.message)
-    message_rows = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
-    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *message_rows])
+    message_rows = [
+        ["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)
+    ]
+    print_table(
+        ["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *message_rows]
+    )
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:
@@ -315,7 +340,10 @@ def stop(wanted: StopAgentRun) -> int:
     """Ask the process that works on a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
-        print(f"No process is working on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} left.")
+        print(
+            f"No process is working on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')}"
+            " left."
+        )
         return NEGATIVE
     found.ask_to_stop()
     print(f"Asked {found.name} to stop. Jobs under way have {GRACE_S:.0f} s to finish.")
@@ -354,7 +382,9 @@ def _budgets(text: str) -> Budgets:
     try:
         return Budgets.of(_count(uses), _count(submissions) if submissions else None)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not tool uses and submissions, such as 16/4") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not tool uses and submissions, such as 16/4"
+        ) from error
 
 
 def _price(text: str) -> TokenPrice:
@@ -373,8 +403,12 @@ _CARRY = Words(
     {
         "pace": Words(
             {
-                "at_once": option("attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"),
-                "tests_at_once": option("test runs at once on a machine (default: one for each core)", metavar="M"),
+                "at_once": option(
+                    "attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"
+                ),
+                "tests_at_once": option(
+                    "test runs at once on a machine (default: one for each core)", metavar="M"
+                ),
                 "cluster": option(
                     "make the attempts on the Dask cluster with this scheduler instead", metavar="ADDRESS"
                 ),
@@ -402,9 +436,12 @@ _MODEL = Words(
 _CONDITION = Words(
     {
         "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
-        "budgets": option("tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets),
+        "budgets": option(
+            "tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets
+        ),
         "tools": option(
-            "of gists: what the task offers, or besides reading and writing tools none, bash, or edit_and_execute",
+            "of gists: what the task offers, or besides reading and writing tools none, bash, or"
+            " edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings of gists, as for `gistpoint solve`", metavar="FILE"),
@@ -434,9 +471,11 @@ RUN = Face(
         ),
         "dry_run": option("show the jobs and the first request; send nothing"),
     },
-    about="Has a model attempt tasks with the tools, budgets and judge of a person. The server is named by "
-    "OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] in config.toml. Repeating the command does only "
-    "what is missing. The exit code is 0 when every job has ended, 1 when some are left.",
+    about=(
+        "Has a model attempt tasks with the tools, budgets and judge of a person. The server is named by"
+        " OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] in config.toml. Repeating the command"
+        " does only what is missing. The exit code is 0 when every job has ended, 1 when some are left."
+    ),
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
 RESUME = Face(
@@ -467,5 +506,8 @@ STOP = Face(StopAgentRun, stop, {"name": _RUN})
 WATCH = Face(
     WatchAgent,
     watch,
-    {"what": argument("RUN|ATTEMPT", f"{_RUN.help}, or an attempt's id or its beginning"), "isolation": ISOLATION},
+    {
+        "what": argument("RUN|ATTEMPT", f"{_RUN.help}, or an attempt's id or its beginning"),
+        "isolation": ISOLATION,
+    },
 )

@@ -24,7 +24,9 @@ def backend_name(text: str) -> str:
     known = [*builtin_backends(), *installed_backends()]
     if text in known:
         return text
-    raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
+    raise argparse.ArgumentTypeError(
+        f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}"
+    )
 
 
 def sandbox_word(help: str = SANDBOX_HELP) -> Word:
@@ -69,7 +71,9 @@ SUITE = Words(
         "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
         "build_steps": option("before every test run", "--build-step", metavar="COMMAND"),
         "exclude_newer": option("exclude packages newer than this", metavar="DATE"),
-        "max_suite_seconds": option("the longest acceptable run of the suite (default: {default})", metavar="S"),
+        "max_suite_seconds": option(
+            "the longest acceptable run of the suite (default: {default})", metavar="S"
+        ),
     }
 )
 """The options for what a library's suite needs."""
@@ -87,9 +91,15 @@ def settled_source(source: str, called: Sequence[str]) -> str:
         return source
     newest = newest_version(source)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        print(f"{source} is given without a version. The newest is {newest}. Take it? [Y/n] ", end="", file=sys.stderr)
+        print(
+            f"{source} is given without a version. The newest is {newest}. Take it? [Y/n] ",
+            end="",
+            file=sys.stderr,
+        )
         sys.stderr.flush()
         if input().strip().lower() in ("", "y", "yes"):
             return newest
     words = [newest if word == source else word for word in called]
-    raise SourceError(f"{source} needs a version; the newest is {newest}.", hint=shlex.join(["gistpoint", *words]))
+    raise SourceError(
+        f"{source} needs a version; the newest is {newest}.", hint=shlex.join(["gistpoint", *words])
+    )

@@ -95,7 +95,10 @@ def show(wanted: ShowAttempt) -> int:
     print_table(["what", "value"], _attempt_rows(summary, reviews))
     print_table(
         ["call", "tool", "refused", "answer begins"],
-        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in calls],
+        [
+            [c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]]
+            for c in calls
+        ],
     )
     return NEGATIVE if summary.problem else DONE
 
@@ -103,7 +106,13 @@ def show(wanted: ShowAttempt) -> int:
 def _attempt_values(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> dict[str, Any]:
     state = summary.state
     calls = [
-        {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
+        {
+            "call_id": c.call_id,
+            "tool": c.tool,
+            "arguments": dict(c.arguments),
+            "refused": c.refused,
+            "text": c.text,
+        }
         for c in state.calls
     ]
     review_rows = [
@@ -130,7 +139,11 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
     return [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        *([["branch", f"of {summary.branch}: another machine continued the attempt"]] if summary.branch else []),
+        *(
+            [["branch", f"of {summary.branch}: another machine continued the attempt"]]
+            if summary.branch
+            else []
+        ),
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
@@ -147,7 +160,10 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", _score(state.last)],
         ["best score", _score(state.best)],
-        *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.extra.get("gist_settings", {}).items()],
+        *[
+            [f"gist: {key}", json.dumps(value)]
+            for key, value in state.header.extra.get("gist_settings", {}).items()
+        ],
     ]
 
 
@@ -301,9 +317,14 @@ _SETTLED = Words(
 )
 LIST = Face(ListAttempts, listing, {"json": JSON})
 SHOW = Face(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
-ACCEPT = Face(AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned.")
+ACCEPT = Face(
+    AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned."
+)
 REJECT = Face(
-    RejectPass, reject, _SETTLED, about="Writes a review: the attempt's pass was read and does not count as solved."
+    RejectPass,
+    reject,
+    _SETTLED,
+    about="Writes a review: the attempt's pass was read and does not count as solved.",
 )
 EXPORT = Face(
     ExportAttempts,
@@ -313,6 +334,8 @@ EXPORT = Face(
         "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
         "output": option("the file to write", "-o", "--output", metavar="PATH"),
     },
-    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is still "
-    "written.",
+    about=(
+        "Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is still"
+        " written."
+    ),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from gistpoint.core.generation.choice import PLANE
 from gistpoint.tui.commands.options import Words, option
 
-CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
+CONDITION_HELP = (
+    "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
+)
 CHOICE = Words(
     {
         "where": option(CONDITION_HELP, metavar="CONDITION"),
@@ -13,7 +15,9 @@ CHOICE = Words(
         "hard": option("only functions high in cyclomatic and in degree"),
         "hard_by": option("high, or low, in these instead, such as cyclomatic,degree:low", metavar="METRICS"),
         "percentile": option("of --hard among the candidates (default: 90)", metavar="P"),
-        "spread": option(f"tasks evenly over the quantiles of two, such as {','.join(PLANE)}", metavar="METRICS"),
+        "spread": option(
+            f"tasks evenly over the quantiles of two, such as {','.join(PLANE)}", metavar="METRICS"
+        ),
         "bins": option("quantiles of each of the two (default: 4)", metavar="N"),
         "quadrants": option("two quantiles of each (or of code_lines,harmonic_out), equal numbers"),
     },

@@ -94,7 +94,11 @@ def _measured(
         graph = build_call_graph(files)
         return graph, measure_functions(graph, files), None
     graph = library.call_graph(tests=tests)
-    known = "" if library.observed is not None else ", by an earlier version: which of the static ones ran is not known"
+    known = (
+        ""
+        if library.observed is not None
+        else ", by an earlier version: which of the static ones ran is not known"
+    )
     progress.line(f"learned: calls of its suite are joined{known}")
     if not tests:
         return graph, list(library.rows), library
@@ -102,12 +106,17 @@ def _measured(
 
 
 def _print(graph: CallGraph, rows: list[FunctionMetrics], most: int, library: SourceLibrary | None) -> None:
-    observed, least = _observed_degrees(graph), "≥" if library is not None and library.observed is None else ""
+    observed, least = (
+        _observed_degrees(graph),
+        "≥" if library is not None and library.observed is None else "",
+    )
     headings = SHOWN if library is None else (*SHOWN, "observed")
     table = []
     for row in rows[:most]:
         cells = [spelled(row.cell(column)) for column in SHOWN]
-        table.append(cells if library is None else [*cells, f"{least}{observed[row.function]}/{row.centrality.degree}"])
+        table.append(
+            cells if library is None else [*cells, f"{least}{observed[row.function]}/{row.centrality.degree}"]
+        )
     print_table(headings, table)
     if len(rows) > most:
         print(f"... {len(rows) - most} more; --most N shows more, --csv all")
@@ -115,7 +124,8 @@ def _print(graph: CallGraph, rows: list[FunctionMetrics], most: int, library: So
         ways = Counter((edge.observed, len(edge.found) > 1) for edge in _between_functions(graph))
         total, both, only = sum(ways.values()), ways[True, True], ways[True, False]
         print(
-            f"{plural(total, 'call')}: {total - both - only} static, {both} static and observed, {only} only observed."
+            f"{plural(total, 'call')}: {total - both - only} static, {both} static and observed, {only} only"
+            " observed."
         )
 
 
@@ -133,7 +143,9 @@ def _document(graph: CallGraph, rows: list[FunctionMetrics], *, learned: bool) -
 
 
 def _between_functions(graph: CallGraph) -> list[CallEdge]:
-    return [edge for edge in graph.edges if not (graph.nodes[edge.caller].is_module or edge.caller == edge.callee)]
+    return [
+        edge for edge in graph.edges if not (graph.nodes[edge.caller].is_module or edge.caller == edge.callee)
+    ]
 
 
 def _observed_degrees(graph: CallGraph) -> Counter[str]:
@@ -152,7 +164,9 @@ def _named(graph: CallGraph, name: str) -> str:
     if len(found) == 1:
         return found[0]
     listed = f": {', '.join(found[:10])}" if found else ""
-    raise UserError(f"{name} names {plural(len(found), 'function')}{listed}.", hint="Name one as path::qualname.")
+    raise UserError(
+        f"{name} names {plural(len(found), 'function')}{listed}.", hint="Name one as path::qualname."
+    )
 
 
 CODE = Face(
@@ -175,6 +189,8 @@ CODE = Face(
         },
         one_of=(("csv", "json", "names", "around"),),
     ),
-    about="Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
-    "was learned, which `gistpoint task generate` does first.",
+    about=(
+        "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the"
+        " library was learned, which `gistpoint task generate` does first."
+    ),
 )

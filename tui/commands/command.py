@@ -91,7 +91,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def command(self, name: str) -> CommandParser | None:
         """Return the parser of one of its commands; None if there is none with this name."""
-        found = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        found = next(
+            (action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None
+        )
         return None if found is None else found.choices.get(name)
 
     def error(self, message: str) -> NoReturn:
@@ -106,7 +108,8 @@ class CommandParser(argparse.ArgumentParser):
         what = "its commands" if self.names else "its options"
         first = f"{self.prog}: {readable(message[:1].upper() + message[1:])}".rstrip(".")
         print(
-            f"{first}{'' if first.endswith('?') else '.'}\n{usage.format_help().strip()}; --help tells {what}",
+            f"{first}{'' if first.endswith('?') else '.'}\n{usage.format_help().strip()}; --help tells"
+            f" {what}",
             file=sys.stderr,
         )
         raise SystemExit(MISTAKE)

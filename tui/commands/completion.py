@@ -113,6 +113,8 @@ SCRIPT = Face(
     PrintScript,
     script,
     {"shell": argument("", "the shell", choices=(*_SHELLS,))},
-    about="Prints the script that completes commands, options, their values, and ids of tasks, attempts and runs. "
-    f"To have it always: {'; '.join(_SHELLS.values())}.",
+    about=(
+        "Prints the script that completes commands, options, their values, and ids of tasks, attempts and"
+        f" runs. To have it always: {'; '.join(_SHELLS.values())}."
+    ),
 )

@@ -48,11 +48,17 @@ class ConfirmPasses(Request):
 def confirm(wanted: ConfirmPasses) -> int:
     """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked."""
     if wanted.all == bool(wanted.attempts):
-        raise UserError("No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about.")
+        raise UserError(
+            "No attempt is named.", hint="Name attempts, or --all for every pass that nobody asked about."
+        )
     services = build_services(wanted.isolation)
-    names = [summary.attempt_id for summary in not_asked(services.attempts)] if wanted.all else wanted.attempts
+    names = (
+        [summary.attempt_id for summary in not_asked(services.attempts)] if wanted.all else wanted.attempts
+    )
     found: list[AskedPass] = []
-    with long_work(quiet=wanted.json, kept="Confirmations so far are in the journals; --all continues.") as work:
+    with long_work(
+        quiet=wanted.json, kept="Confirmations so far are in the journals; --all continues."
+    ) as work:
         for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
             found.append(asked)
             if not wanted.json:
@@ -87,7 +93,10 @@ def objection(wanted: ObjectToVerdict) -> int:
     """Write an objection for reviewers to read."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
-    print(f"{summary.attempt_id}: reviewers see what you wrote; it counts once one of them has accepted the pass.")
+    print(
+        f"{summary.attempt_id}: reviewers see what you wrote; it counts once one of them has accepted the"
+        " pass."
+    )
     return DONE
 
 
@@ -115,7 +124,9 @@ def control(wanted: ControlTasks) -> int:
             confirmer = services.confirmer_for(task)
             if confirmer is None:
                 raise UserError(NO_ENGINE)
-            made = confirmer.control(task, read_answer(task), run=work.run.step(f"controls of {task.short_id}"))
+            made = confirmer.control(
+                task, read_answer(task), run=work.run.step(f"controls of {task.short_id}")
+            )
             write_controls(task.folder, made, CANARY)
             rows.append({"task_id": task.id, **msgspec.to_builtins(made)})
             if not wanted.json:
@@ -134,8 +145,11 @@ CONFIRM = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Runs the suite again with the submitted functions in a separate process, which contains no test, and "
-    "writes the result to the journal. The exit code is 1 if a pass is contradicted or could not be checked.",
+    about=(
+        "Runs the suite again with the submitted functions in a separate process, which contains no test, and"
+        " writes the result to the journal. The exit code is 1 if a pass is contradicted or could not be"
+        " checked."
+    ),
 )
 OBJECT = Face(
     ObjectToVerdict,
@@ -143,7 +157,9 @@ OBJECT = Face(
     {
         "attempt": argument("ATTEMPT", "id or its beginning"),
         "why": option("why the pass was earned", metavar="TEXT"),
-        "reviewer": option("who objects (default: the attempt's participant, else the login)", metavar="NAME"),
+        "reviewer": option(
+            "who objects (default: the attempt's participant, else the login)", metavar="NAME"
+        ),
     },
     about="Writes a comment where reviewers read it. It decides nothing on its own: `attempt accept` does.",
 )
@@ -151,6 +167,9 @@ CONTROL = Face(
     ControlTasks,
     control,
     {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},
-    about="Puts the true function, the corrupted one and one that returns nothing to the suite, in a process that has "
-    "no test, and keeps the results next to the answer. The exit code is 1 if passes of a task can't be confirmed.",
+    about=(
+        "Puts the true function, the corrupted one and one that returns nothing to the suite, in a process"
+        " that has no test, and keeps the results next to the answer. The exit code is 1 if passes of a task"
+        " can't be confirmed."
+    ),
 )

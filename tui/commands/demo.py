@@ -64,7 +64,10 @@ def demo(wanted: DemoRequest) -> int:
         ["name", "what", "mode", "failing", "id"],
         [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
-    print(f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play` shows how.")
+    print(
+        f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
+        " shows how."
+    )
     return DONE
 
 
@@ -96,7 +99,10 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     opened = services.start(task, replay=True)
     try:
         backend = opened.attempt.backend
-        print(f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in {backend.name}.\n")
+        print(
+            f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in"
+            f" {backend.name}.\n"
+        )
         for step, result in play(opened.attempt, steps, time.sleep, speed=speed):
             _print_step(step, result)
         state = opened.attempt.state
@@ -104,7 +110,9 @@ def _play(services: Services, wanted: str, speed: float) -> int:
         opened.close()
     ending = state.ending.reason if state.ending else "unfinished"
     print(
-        f"\n{ending}: {plural(len(state.calls), 'tool use')}, {plural(len(state.submissions), 'submission')}, ", end=""
+        f"\n{ending}: {plural(len(state.calls), 'tool use')},"
+        f" {plural(len(state.submissions), 'submission')}, ",
+        end="",
     )
     print(f"{duration(state.clock.active, rounded=True)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE

@@ -37,7 +37,8 @@ from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
 _CONSENTED = (
-    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` withdraws that."
+    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent`"
+    " withdraws that."
 )
 _NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
 _Tried = tuple[Attack, Mapping[str, AttackFinding]]
@@ -190,19 +191,27 @@ def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, wished: str 
     if wished is not None and not any(d.name == wished for d in found):
         known = ", ".join(d.name for d in found)
         print(
-            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is requested.")
+            visible(
+                f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is"
+                " requested."
+            )
         )
     elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
         print(visible(f"\n{wished} is requested and does not work here: nothing runs until it does."))
     elif chosen is None:
-        print("\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own rights.")
+        print(
+            "\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own"
+            " rights."
+        )
     else:
         why = "as requested" if wished else "the strongest that works"
         print(visible(f"\nTests run in {chosen}, {why}."))
 
 
 def _plugins() -> list[EntryPoint]:
-    return sorted((entry for group in GROUPS for entry in declared(group)), key=lambda entry: (entry.group, entry.name))
+    return sorted(
+        (entry for group in GROUPS for entry in declared(group)), key=lambda entry: (entry.group, entry.name)
+    )
 
 
 def _why_not(plugin: EntryPoint) -> str:
@@ -257,6 +266,8 @@ DOCTOR = Face(
         "sandbox": sandbox_word("as if requested"),
         "json": JSON,
     },
-    about="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also 1 if an "
-    "attack had another outcome than promised.",
+    about=(
+        "Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also"
+        " 1 if an attack had another outcome than promised."
+    ),
 )

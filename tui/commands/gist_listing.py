@@ -1,4 +1,6 @@
-"""`gistpoint gist list` and `conditions`: gist tasks by difficulty and reference, and the settings to compare."""
+"""`gistpoint gist list` and `conditions`: gist tasks by difficulty and reference, and the settings to
+compare.
+"""
 
 from __future__ import annotations
 
@@ -97,16 +99,24 @@ def listing(wanted: ListGists) -> int:
     ]
     shown = [row for row in rows if row.hard or not wanted.hard]
     if wanted.json:
-        subset = {"of": len(rows), "calls": len(by_calls), "files": len(by_files), "both": len(by_calls & by_files)}
+        subset = {
+            "of": len(rows),
+            "calls": len(by_calls),
+            "files": len(by_files),
+            "both": len(by_calls & by_files),
+        }
         print_json("gistpoint.gist-list/1", {"gists": [_record(row) for row in shown], "hard_subset": subset})
         return DONE
     if not rows:
-        print("There are no gist tasks with an answer yet. `gistpoint gist new SOURCE --sample 10` makes some.")
+        print(
+            "There are no gist tasks with an answer yet. `gistpoint gist new SOURCE --sample 10` makes some."
+        )
         return DONE
     print_records(COLUMNS, shown)
     if wanted.hard:
         print(
-            f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and by files."
+            f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and"
+            " by files."
         )
     return DONE
 
@@ -142,7 +152,9 @@ def find_gist(name: str) -> Task:
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
-        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
+        raise UserError(
+            f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are."
+        )
     return task
 
 
@@ -156,7 +168,9 @@ def conditions(wanted: WriteConditions) -> int:
         path = folder / f"{name}.toml"
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:
-            raise UserError(f"{path} already exists, with other settings.", hint="Name another folder, or move it.")
+            raise UserError(
+                f"{path} already exists, with other settings.", hint="Name another folder, or move it."
+            )
     for path, text in texts.items():
         write_whole(path, [text], named=False)
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
@@ -174,13 +188,18 @@ LIST = Face(
         ),
         "json": JSON,
     },
-    about="Calls, functions, files, depth and lines of each gist task, the result of its reference gist, and the hard "
-    "subset: the tasks with the most calls and those that touch the most files, ranked over all tasks here.",
+    about=(
+        "Calls, functions, files, depth and lines of each gist task, the result of its reference gist, and"
+        " the hard subset: the tasks with the most calls and those that touch the most files, ranked over all"
+        " tasks here."
+    ),
 )
 WRITE_CONDITIONS = Face(
     WriteConditions,
     conditions,
     {"task": TASK, "output": option("the folder to write", "-o", "--output", metavar="FOLDER")},
-    about="Writes a file of settings for each condition that Gistify compares (table 3), for "
-    "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home.",
+    about=(
+        "Writes a file of settings for each condition that Gistify compares (table 3), for `gistpoint solve"
+        " TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home."
+    ),
 )

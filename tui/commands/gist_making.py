@@ -59,16 +59,22 @@ class ImageChoice(Request):
             if self.workdir or self.python or self.pull:
                 raise UserError("--workdir, --python and --pull need an image.", hint="Name it with --image.")
             if not source:
-                raise UserError("There is no source.", hint="Name one, or an image with --image and --workdir.")
+                raise UserError(
+                    "There is no source.", hint="Name one, or an image with --image and --workdir."
+                )
             return None
         if not self.workdir:
-            raise UserError("The folder of the repository in the image is missing.", hint="Add `--workdir /testbed`.")
+            raise UserError(
+                "The folder of the repository in the image is missing.", hint="Add `--workdir /testbed`."
+            )
         if suite.extra_requirements or suite.exclude_newer:
             raise UserError(
                 "An image is the whole environment: --with and --exclude-newer can't add to it.",
                 hint="Leave them out, or install what is missing in the image and name the new digest.",
             )
-        return ImageSpec(self.image, self.workdir, self.python, self.pull, suite.pytest_args, suite.build_steps)
+        return ImageSpec(
+            self.image, self.workdir, self.python, self.pull, suite.pytest_args, suite.build_steps
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +198,8 @@ _IMAGE = Words(
         "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
         "workdir": option("the folder of the repository in it", metavar="PATH"),
         "python": option(
-            "its interpreter (default: of the conda environment testbed, else python on its PATH)", metavar="PATH"
+            "its interpreter (default: of the conda environment testbed, else python on its PATH)",
+            metavar="PATH",
         ),
         "pull": option("pull the image if it is not on the engine"),
     },
@@ -201,7 +208,8 @@ _IMAGE = Words(
 _DRAW = Words(
     {
         "sample": option(
-            "draw N tests of every difficulty; one that is refused is replaced by another, until none is left",
+            "draw N tests of every difficulty; one that is refused is replaced by another, until none is"
+            " left",
             metavar="N",
         ),
         "hard": option(
@@ -228,15 +236,17 @@ _TERMS = Words(
 _REFERENCE = Words(
     {
         "no_reference": option("don't try to make one"),
-        "seconds": option("for reducing it (default: {default}); `gist reference` continues with more", metavar="S"),
+        "seconds": option(
+            "for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
+        ),
     },
     title="the reference gist, by which a task is known to have a solution",
 )
 _GISTS = Words(
     {
         "entrypoints": option(
-            "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a console "
-            "script of the package; several times for several tasks",
+            "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a"
+            " console script of the package; several times for several tasks",
             "--entrypoint",
             metavar="COMMAND",
         ),
@@ -244,7 +254,9 @@ _GISTS = Words(
         "env": option("a variable for the commands named; they get no other of yours", metavar="NAME=VALUE"),
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
-        "compared": option("a file written by the command that must be the same", "--compare-file", metavar="PATH"),
+        "compared": option(
+            "a file written by the command that must be the same", "--compare-file", metavar="PATH"
+        ),
         "terms": _TERMS,
         "reference": _REFERENCE,
     }
@@ -253,7 +265,9 @@ _SUITE = SUITE.with_words(
     pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
     build_steps=option("before each original", "--build-step", metavar="COMMAND"),
     max_suite_seconds=option(
-        "the longest acceptable command on the original (default: {default})", "--max-suite-seconds", metavar="S"
+        "the longest acceptable command on the original (default: {default})",
+        "--max-suite-seconds",
+        metavar="S",
     ),
 )
 NEW = Face(
@@ -269,6 +283,8 @@ NEW = Face(
         "isolation": ISOLATION,
         "called": CALLED,
     },
-    about="Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
-    "task from it or reports why not. Exit code 1 if no task was made.",
+    about=(
+        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
+        "task from it or reports why not. Exit code 1 if no task was made."
+    ),
 )

@@ -91,15 +91,21 @@ def score(wanted: ScoreGist) -> int:
     try:
         gist = Path(wanted.file).read_text("utf-8")
     except OSError as error:
-        raise UserError(f"{wanted.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
+        raise UserError(
+            f"{wanted.file} can't be read: {error.strerror}.", hint="Name the file of a gist."
+        ) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{wanted.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
+        raise UserError(
+            f"{wanted.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8."
+        ) from error
     with long_work(quiet=wanted.json, kept="Nothing was scored.") as work:
         judgement = judge.judge(gist, run=RunContext(work.cancel, lambda at: work.progress.stage(at.phase)))
     lines = line_evidence(judgement.score, judgement.spliced)
     if wanted.json:
         record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}
-        print_json("gistpoint.gist-score/1", {"id": judge.task.id, "backend": judge.runner.backend.name, **record})
+        print_json(
+            "gistpoint.gist-score/1", {"id": judge.task.id, "backend": judge.runner.backend.name, **record}
+        )
     else:
         print_score(judgement)
         if wanted.lines:
@@ -132,7 +138,9 @@ def print_score(judgement: GistJudgement) -> None:
         rows.append(["test score", f"{score.test.recall:.1f}", f"F1 {score.test.f1:.1f}"])
     if score.error is not None:
         category = f"{score.error.category} {score.error.kind}".rstrip()
-        rows.append(["error", category, score.error.evidence.splitlines()[0][:300] if score.error.evidence else ""])
+        rows.append(
+            ["error", category, score.error.evidence.splitlines()[0][:300] if score.error.evidence else ""]
+        )
     flags = {name: getattr(score.flags, name) for name in score.flags.__slots__}
     rows += [["flag", name, note if isinstance(note, str) else ""] for name, note in flags.items() if note]
     if score.flags.vacuous is None and score.execution_fidelity:
@@ -206,7 +214,9 @@ def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
     for one in lines:
         ran = {True: "ran", False: "idle", None: ""}[one.ran]
         original = f"{one.original.path}:{one.original.line}" if one.original else ""
-        rows.append([str(one.first), ran, one.existence.name.lower(), original, text[one.first - 1].strip()[:60]])
+        rows.append(
+            [str(one.first), ran, one.existence.name.lower(), original, text[one.first - 1].strip()[:60]]
+        )
     print_table(["line", "execution", "existence", "original", "text"], rows)
 
 

@@ -45,8 +45,8 @@ from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
 _SET = (
-    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line, "
-    "folders of studies"
+    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line,"
+    " folders of studies"
 )
 
 
@@ -95,9 +95,13 @@ class ReadGlances(Request):
 def glance(wanted: ReadGlances) -> int:
     """Open the functions for reading, or print what readers saw."""
     if wanted.model.judge_model is not None and wanted.printed.any:
-        raise UserError("--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM)
+        raise UserError(
+            "--table, --json and --csv print results, while --judge-model reads.", hint=_ONE_OF_THEM
+        )
     if wanted.model.max_cost is not None and not wanted.model.judge_model:
-        raise UserError("--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME.")
+        raise UserError(
+            "--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME."
+        )
     chosen = _chosen(wanted)
     if wanted.printed.any:
         return _print_table(wanted, chosen)
@@ -109,7 +113,9 @@ def glance(wanted: ReadGlances) -> int:
 
     locations = Locations.of_user()
     store = _store(wanted, locations)
-    reader = GlanceReader(store, wanted.reader or getpass.getuser(), wanted.seed, wanted.round, wanted.seconds or 0.0)
+    reader = GlanceReader(
+        store, wanted.reader or getpass.getuser(), wanted.seed, wanted.round, wanted.seconds or 0.0
+    )
     items = in_order(_items(chosen.tasks), wanted.seed, reader.name, wanted.round)
     if not items:
         raise UserError(
@@ -199,7 +205,9 @@ def _store(wanted: ReadGlances, locations: Locations) -> GlanceStore:
     if wanted.printed.merge:
         merged = store.merge(Path(path) for path in wanted.printed.merge)
         if merged.problems and not merged.added + merged.known:
-            raise UserError(merged.problems[0], hint="--merge takes the files below data/glances of another home.")
+            raise UserError(
+                merged.problems[0], hint="--merge takes the files below data/glances of another home."
+            )
         _print_problems(merged.problems)
         print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
     _print_problems(store.problems)
@@ -289,8 +297,10 @@ _MODEL = Words(
         "max_cost": option("for the whole set; needs a price, see the guide", metavar="USD"),
     },
     title="reading by a model",
-    description="Each function alone, in one of its versions at random, many times. The endpoint is "
-    "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
+    description=(
+        "Each function alone, in one of its versions at random, many times. The endpoint is "
+        "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+    ),
 )
 _PRINTED = Words(
     {
@@ -316,7 +326,9 @@ GLANCE = Face(
         "model": _MODEL,
         "printed": _PRINTED,
     },
-    about="Shows the corrupted functions of tasks one at a time, original or corrupted, without "
-    "saying which: answer what you see. The diffs come after the whole set. Your answers are kept in a file of yours "
-    "in the data folder; --table prints how often faults were seen.",
+    about=(
+        "Shows the corrupted functions of tasks one at a time, original or corrupted, without saying which:"
+        " answer what you see. The diffs come after the whole set. Your answers are kept in a file of yours"
+        " in the data folder; --table prints how often faults were seen."
+    ),
 )

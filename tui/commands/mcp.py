@@ -79,7 +79,9 @@ def _require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        raise UserError("The Model Context Protocol needs packages that are not installed.", hint=extra_hint("mcp"))
+        raise UserError(
+            "The Model Context Protocol needs packages that are not installed.", hint=extra_hint("mcp")
+        )
 
 
 def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
@@ -88,7 +90,9 @@ def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
 
     log_visibly()
     begun = wanted.serve
-    services = build_services(wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant)
+    services = build_services(
+        wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
+    )
     services.consent.asker = lambda why_not: False  # there is nobody to ask
     return served_attempt(services, begun, transport, _tell)
 
@@ -101,14 +105,18 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or int(port) > 65_535:
-        raise UserError(f"--http {text!r} is not HOST:PORT.", hint="Such as 127.0.0.1:8000; port 0 takes a free one.")
+        raise UserError(
+            f"--http {text!r} is not HOST:PORT.", hint="Such as 127.0.0.1:8000; port 0 takes a free one."
+        )
     return host, int(port)
 
 
 def _token(token: str) -> str:
     import secrets
 
-    if token and (len(token) < _TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token):
+    if token and (
+        len(token) < _TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token
+    ):
         raise UserError(
             f"{TOKEN} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
             hint="Leave it out, and one is made; or `openssl rand -hex 32`.",
@@ -130,7 +138,8 @@ def _require_safe(place: ServerAddress, wanted: ServeTools) -> None:
         )
     if place.host in ("0.0.0.0", "::") and not place.names:
         raise UserError(
-            f"{place.host} is not an address that clients can use.", hint="Give --host-name NAME, as in their URLs."
+            f"{place.host} is not an address that clients can use.",
+            hint="Give --host-name NAME, as in their URLs.",
         )
 
 
@@ -143,8 +152,13 @@ def _print(wanted: ServeTools, client: str) -> int:
 
 
 def _repeated(wanted: ServeTools, task: Task) -> list[str]:
-    """Return the words of this command without `--print`, with the whole id of the task if it was given by a part."""
-    words = ["mcp", task.id if task.id.startswith(wanted.serve.task) else str(Path(wanted.serve.task).absolute())]
+    """Return the words of this command without `--print`, with the whole id of the task if it was given by a
+    part.
+    """
+    words = [
+        "mcp",
+        task.id if task.id.startswith(wanted.serve.task) else str(Path(wanted.serve.task).absolute()),
+    ]
     given = {
         "--attempt": wanted.serve.attempt,
         "--budgets": wanted.serve.budgets,
@@ -152,7 +166,10 @@ def _repeated(wanted: ServeTools, task: Task) -> list[str]:
         "--role": wanted.serve.role,
         "--sandbox": wanted.isolation.sandbox,
     }
-    flags = {"--trust-client": wanted.serve.trust_client, "--allow-unsandboxed": wanted.isolation.allow_unsandboxed}
+    flags = {
+        "--trust-client": wanted.serve.trust_client,
+        "--allow-unsandboxed": wanted.isolation.allow_unsandboxed,
+    }
     words += [word for name, value in given.items() if value for word in (name, value)]
     return [*words, *(name for name, is_given in flags.items() if is_given)]
 
@@ -185,6 +202,8 @@ MCP = Face(
         ),
         "isolation": ISOLATION,
     },
-    about="Serve one attempt at a task to a client of the Model Context Protocol, which starts this command itself; "
-    "--print shows its configuration. The attempt begins at the first call.",
+    about=(
+        "Serve one attempt at a task to a client of the Model Context Protocol, which starts this command"
+        " itself; --print shows its configuration. The attempt begins at the first call."
+    ),
 )

@@ -30,10 +30,11 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
 def open_model(
     asked: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
 ) -> tuple[ChatModel, LoopSettings]:
-    """Return the model named by the options, the environment and the config file, and the limits of its loops.
+    """Return the model named by the options, the environment and the config file, and the limits of its
+    loops.
 
-    Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key and what the
-    model writes would run `exposed`.
+    Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key
+    and what the model writes would run `exposed`.
     """
     settings = endpoint_settings(Locations.of_user().config, os.environ, asked.model)
     refuse_exposed_key(settings, exposed)
@@ -70,12 +71,16 @@ MODEL = Words(
         "keep": option("the best hidden or the last (paper)"),
         "rounds": option("of test feedback (default: {default})", metavar="N"),
         "max_tool_calls": option("per function (default: {default})", metavar="N"),
-        "examples": option("show it corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"),
+        "examples": option(
+            "show it corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"
+        ),
         **_limits("at most"),
     },
     title="corruption by a model",
-    description="The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of "
-    "config.toml.",
+    description=(
+        "The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of "
+        "config.toml."
+    ),
 )
 MODEL_OF_SET = MODEL.with_words(
     **_limits("for the whole set"),

@@ -1,8 +1,8 @@
 """The command-line form of a request: a table from which options and help are made.
 
 The request defines the fields: type, default, bounds. The table defines how they are typed: names, a
-placeholder, help. A request may consist of other requests, whose tables are nested and whose options join the same
-command line (decision 112).
+placeholder, help. A request may consist of other requests, whose tables are nested and whose options join the
+same command line (decision 112).
 """
 
 from __future__ import annotations
@@ -88,7 +88,12 @@ class Face(Generic[R]):
     """One command: the request that its options make, and the function that carries it out."""
 
     def __init__(
-        self, request: type[R], run: Callable[[R], int], words: Words | Mapping[str, Word | Words], *, about: str = ""
+        self,
+        request: type[R],
+        run: Callable[[R], int],
+        words: Words | Mapping[str, Word | Words],
+        *,
+        about: str = "",
     ) -> None:
         """`about` is the description in the command's help."""
         self._table = words if isinstance(words, Words) else Words(words)
@@ -184,7 +189,9 @@ def _taken_apart(hint: Any) -> _Type:
     if get_origin(hint) is Annotated:
         base, *metas = get_args(hint)
         inner = _taken_apart(base)
-        return replace(inner, bounds=next((meta for meta in metas if isinstance(meta, ValueBounds)), inner.bounds))
+        return replace(
+            inner, bounds=next((meta for meta in metas if isinstance(meta, ValueBounds)), inner.bounds)
+        )
     if get_origin(hint) in (Union, types.UnionType):
         return next(_taken_apart(part) for part in get_args(hint) if part is not type(None))
     if get_origin(hint) is tuple:
@@ -224,7 +231,13 @@ def _help(declared: Field[Any], word: Word) -> str:
     if "{default}" not in word.help:
         return word.help
     default = declared.default
-    shown = default.value if isinstance(default, Enum) else f"{default:g}" if isinstance(default, float) else default
+    shown = (
+        default.value
+        if isinstance(default, Enum)
+        else f"{default:g}"
+        if isinstance(default, float)
+        else default
+    )
     return word.help.replace("{default}", str(shown))
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class ReadableTerminal:
-    """A terminal as standard output or error of a command: what is printed has its control characters visible.
+    """A terminal as standard output or error of a command: what is printed has its control characters
+    visible.
 
     So a name or a message that a `print` forgot to make visible can't act on the terminal.
     """
@@ -116,7 +117,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
     """Print a row for each record."""
-    print_table([column.name for column in columns], ([column.shown(row) for column in columns] for row in rows))
+    print_table(
+        [column.name for column in columns], ([column.shown(row) for column in columns] for row in rows)
+    )
 
 
 def for_output(lines: Iterable[str]) -> Iterator[str]:
@@ -132,8 +135,8 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
 def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) -> None:
     """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`.
 
-    A link or a device that the user has `named` is written to. Where the name is gistpoint's, the file takes the place
-    of whatever is there: in a shared folder that may be a link to any file of the user.
+    A link or a device that the user has `named` is written to. Where the name is gistpoint's, the file takes
+    the place of whatever is there: in a shared folder that may be a link to any file of the user.
     """
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")

@@ -54,7 +54,9 @@ def _bound_memory(size: int) -> None:
     import resource
 
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard)
+    )
 
 
 def _app(asked: ServedParticipant) -> BaseApp:

@@ -44,7 +44,9 @@ def profiled(name: str, document: RunDocument, run: Run) -> ProfiledRun:
     return ProfiledRun(name, run, profile_of(document, goals_for(run.task)))
 
 
-def print_profiles(runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool) -> None:
+def print_profiles(
+    runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool
+) -> None:
     """Print the profiles of many runs by task, in an order of `profile_rows.ORDERS` for each."""
     if not as_json:
         for line in rows_drawn(runs, max(_NARROWEST, shutil.get_terminal_size().columns), order):
@@ -110,7 +112,11 @@ def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
         },
         "test_runs": [{**asdict(found), "step": found.step + 1} for found in profile.test_runs],
         "more_test_runs": profile.more_test_runs,
-        "context": {"fullest": profile.fullest, "last": profile.last_context, "condensed": _counted(profile.condensed)},
+        "context": {
+            "fullest": profile.fullest,
+            "last": profile.last_context,
+            "condensed": _counted(profile.condensed),
+        },
         "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
         "cost_usd": cost_of(run, profile),
         "duration_s": seconds_of(run, profile),

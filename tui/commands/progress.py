@@ -71,7 +71,9 @@ class ProgressLine:
             if progress.step:
                 self.stage(progress.step)
             if progress.total:
-                self.count(progress.done, progress.total, "" if progress.phase in _OF_TESTS else progress.phase)
+                self.count(
+                    progress.done, progress.total, "" if progress.phase in _OF_TESTS else progress.phase
+                )
             elif progress.phase:
                 self.detail(progress.phase)
 
@@ -139,8 +141,14 @@ class ProgressLine:
 
 def campaign_parts(progress: CampaignProgress) -> list[str]:
     """Return the known facts about a campaign, the most important first."""
-    parts = [f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"]
-    left = "" if progress.remaining is None else f", about {duration(1000 * progress.remaining, rounded=True)} left"
+    parts = [
+        f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"
+    ]
+    left = (
+        ""
+        if progress.remaining is None
+        else f", about {duration(1000 * progress.remaining, rounded=True)} left"
+    )
     parts.append(f"{duration(1000 * progress.elapsed, rounded=True)}{left}")
     for trial in progress.trials:
         function = trial.function.partition("::")[2]
@@ -206,7 +214,9 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         if progress is not None:
             progress.stopping = True
             message = "Stopping, without loss. Ctrl+C again ends at once."
-            Thread(target=progress.line, args=(message,), daemon=True).start()  # a handler must not write itself
+            Thread(
+                target=progress.line, args=(message,), daemon=True
+            ).start()  # a handler must not write itself
 
     before = signal(SIGINT, stop)
     try:

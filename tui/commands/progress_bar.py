@@ -55,7 +55,13 @@ class ProgressBar:
         if not count and total:
             count = f"{done}/{total}"
         self._progress.update(
-            self._task, description=name, completed=done, total=total, visible=True, count=count, left_s=left_s
+            self._task,
+            description=name,
+            completed=done,
+            total=total,
+            visible=True,
+            count=count,
+            left_s=left_s,
         )
 
     def line(self, text: str) -> None:

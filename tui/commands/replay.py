@@ -14,7 +14,14 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.text import bounded, plural, visible_line
 from gistpoint.object_graph import build_services, build_worker_services
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
-from gistpoint.sessions.replay.reporting import NEARLY, ReplayBatch, ReplayedRow, ReplayReport, replay_each, report_of
+from gistpoint.sessions.replay.reporting import (
+    NEARLY,
+    ReplayBatch,
+    ReplayedRow,
+    ReplayReport,
+    replay_each,
+    report_of,
+)
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -46,7 +53,9 @@ def replay(wanted: ReplayRuns) -> int:
     Return 1 if anything differs.
     """
     if wanted.all and wanted.recorded:
-        raise UserError("--all means all attempts, but runs are also named.", hint="Leave one of the two out.")
+        raise UserError(
+            "--all means all attempts, but runs are also named.", hint="Leave one of the two out."
+        )
     if not wanted.all and not wanted.recorded:
         raise UserError("No run is named.", hint="Name runs, or give --all.")
     if wanted.task and (wanted.all or wanted.cluster):
@@ -71,7 +80,9 @@ def _replay_one(wanted: ReplayRuns, name: str) -> int:
 
         for note in replay.notes:
             progress.line(note)
-        found = report_of(replay, name, run=RunContext(progress=report), on_call=None if wanted.json else show)
+        found = report_of(
+            replay, name, run=RunContext(progress=report), on_call=None if wanted.json else show
+        )
         for warning in document.warnings:
             progress.line(warning)
     if wanted.json:
@@ -97,7 +108,9 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     then = replay.verdict_then()
     same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
-    print_text(f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}")
+    print_text(
+        f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}"
+    )
 
 
 def _replay_many(wanted: ReplayRuns) -> int:
@@ -108,7 +121,11 @@ def _replay_many(wanted: ReplayRuns) -> int:
     services = build_services(wanted.isolation)
     names = _ended(services) if wanted.all else [*dict.fromkeys(wanted.recorded)]
     output = path_of(wanted.output) if wanted.output else None
-    kept = f"The reports so far are in {output}: the same command continues." if output else "-o FILE keeps reports."
+    kept = (
+        f"The reports so far are in {output}: the same command continues."
+        if output
+        else "-o FILE keeps reports."
+    )
     with long_work(quiet=wanted.json, kept=kept) as work:
 
         def print_line(line: str) -> None:
@@ -133,7 +150,8 @@ def _replay_many(wanted: ReplayRuns) -> int:
     else:
         differ = len(batch.reports) - same
         print_text(
-            f"{plural(len(names), 'run')}: {same} the same, {differ} not the same, {len(batch.problems)} not replayed"
+            f"{plural(len(names), 'run')}: {same} the same, {differ} not the same, {len(batch.problems)} not"
+            " replayed"
         )
     return DONE if same == len(names) else NEGATIVE
 
@@ -148,7 +166,9 @@ def _ended(services: Services) -> list[str]:
     return found[::-1]
 
 
-def _on_cluster(wanted: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork) -> None:
+def _on_cluster(
+    wanted: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork
+) -> None:
     from gistpoint.sandbox.cluster import worker_pool_at
     from gistpoint.sessions.agentruns.cluster_replays import ReplaysElsewhere
     from gistpoint.sessions.agentruns.cluster_runs import work_tools
@@ -177,10 +197,14 @@ REPLAY = Face(
         "all": option("all attempts here that a person or a model has finished"),
         "task": option("id or its beginning, a folder or a .tar.zst (default: the one it was made on)"),
         "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
-        "output": option("save a line per run, and skip runs already in it", "-o", "--output", metavar="FILE"),
+        "output": option(
+            "save a line per run, and skip runs already in it", "-o", "--output", metavar="FILE"
+        ),
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or the "
-    "verdict differs, or a call could not run.",
+    about=(
+        "Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or"
+        " the verdict differs, or a call could not run."
+    ),
 )

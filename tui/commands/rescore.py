@@ -95,6 +95,8 @@ RESCORE = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Reads what solvers left in another harness, puts it into the repository, and runs gistpoint's own judge. "
-    "The results are kept in a file of yours, never as attempts. Exit code 1 if a figure differs.",
+    about=(
+        "Reads what solvers left in another harness, puts it into the repository, and runs gistpoint's own"
+        " judge. The results are kept in a file of yours, never as attempts. Exit code 1 if a figure differs."
+    ),
 )

@@ -44,7 +44,9 @@ class ReviewRequest(Request):
 def review(wanted: ReviewRequest) -> int:
     """Open the list of runs, or the run if only one was named."""
     if not wanted.paths and not wanted.demo:
-        raise UserError("Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with.")
+        raise UserError(
+            "Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with."
+        )
     for path in wanted.paths:
         _require_there(path)
     if wanted.read_as:  # using it imports everything that reads runs
@@ -133,12 +135,16 @@ def first_screen(
 
     if len(names) == 1 and (Path(names[0]) / "study.toml").is_file():
         study = Path(names[0]).absolute()
-        return partial(RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study, live=None))
+        return partial(
+            RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study, live=None)
+        )
     return partial(RunsScreen, list(names), settings)
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
-    """Return the folders of the attempt, or of the attempts of a run of an agent, that a name means; else the name."""
+    """Return the folders of the attempt, or of the attempts of a run of an agent, that a name means; else the
+    name.
+    """
     if Path(name).exists():
         return [name]
     from gistpoint.tui.commands.runs import attempt_folder
@@ -159,8 +165,8 @@ REVIEW = Face(
     {
         "paths": argument(
             "PATH",
-            "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
-            "study's folder: its attempts, blind",
+            "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or"
+            " a study's folder: its attempts, blind",
         ),
         "demo": option("open recorded runs that come with gistpoint"),
         "reviewer": option("who reviews: a pseudonym (default: the login)", metavar="NAME"),

@@ -103,7 +103,8 @@ def _two(store: ReviewStore, names: tuple[str, ...]) -> tuple[str, str]:
     if len(wanted) != 2:
         listed = ", ".join(known) or "nobody"
         raise UserError(
-            "Exactly two reviewers can be compared.", hint=f"Name two of them. There are reviews by: {listed}."
+            "Exactly two reviewers can be compared.",
+            hint=f"Name two of them. There are reviews by: {listed}.",
         )
     for name in wanted:
         _check_known(store, name)

@@ -55,7 +55,9 @@ def open_named(name: str) -> RunDocument:
 
 
 def attempt_folder(name: str) -> Path | None:
-    """Return the folder of a stored attempt by its id or a prefix of it; None for anything that may be a path."""
+    """Return the folder of a stored attempt by its id or a prefix of it; None for anything that may be a
+    path.
+    """
     path, id = split_name(name)
     if id or "/" in name or path.exists():
         return None
@@ -150,7 +152,8 @@ def _completed(early: Run, run: Run) -> Run:
 def _print_problems(problems: list[Listed], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code.
 
-    A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative verdict.
+    A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative
+    verdict.
     """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
@@ -181,8 +184,12 @@ COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
     Column("run", lambda found: found[0]),
     _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
     _read_off("task", "task", lambda run: run.task),
-    _read_off("model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)),
-    _read_off("verdict", "verdict", lambda run: run.verdict or (f"({run.exit_status})" if run.exit_status else "")),
+    _read_off(
+        "model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
+    ),
+    _read_off(
+        "verdict", "verdict", lambda run: run.verdict or (f"({run.exit_status})" if run.exit_status else "")
+    ),
     _read_off("steps", "step_count", lambda run: "" if run.step_count is None else str(run.step_count)),
     _read_off("tokens", "tokens", _tokens),
     _read_off("cost", "cost", lambda run: "" if run.cost is None else f"${run.cost:.4f}"),
@@ -236,7 +243,9 @@ def show(wanted: ShowRun) -> int:
     """Print a run or a step of it, for people or as ATIF."""
     read_files_as(wanted.read_as)
     if wanted.profile and wanted.step is not None:
-        raise UserError("--profile is about the whole run, and --step about one step.", hint="Give one of the two.")
+        raise UserError(
+            "--profile is about the whole run, and --step about one step.", hint="Give one of the two."
+        )
     document = open_named(wanted.recorded)
     if wanted.step is None:
         _settled(document)
@@ -368,7 +377,8 @@ def _step_number(text: str) -> int:
         return _count(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN` prints it"
+            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN`"
+            " prints it"
         ) from error
 
 
@@ -407,8 +417,10 @@ SEARCH = Face(
         "json": JSON,
         "read_as": READ_AS,
     },
-    about="Prints every line with a match, with its run and step; as JSON every match. Case counts where the pattern "
-    "has an upper-case letter.",
+    about=(
+        "Prints every line with a match, with its run and step; as JSON every match. Case counts where the"
+        " pattern has an upper-case letter."
+    ),
 )
 CONVERT = Face(
     ConvertRun,

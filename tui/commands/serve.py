@@ -87,7 +87,8 @@ def show_links(asked: JsonWanted) -> int:
         print_text("Nobody has a link. `gistpoint serve --for P01=TASK` makes one.")
     else:
         rows = [
-            [who, moment(link.made_utc_ms, now_ms=clock.utc_ms()), _words(link.assigned)] for who, link in links.items()
+            [who, moment(link.made_utc_ms, now_ms=clock.utc_ms()), _words(link.assigned)]
+            for who, link in links.items()
         ]
         print_table(["participant", "made", "for"], rows)
     return DONE
@@ -117,7 +118,8 @@ def serve(asked: ServeParticipants) -> int:
     people = given or {who: link.assigned for who, link in book.all().items()}
     if not people:
         raise UserError(
-            "Nobody has a link.", hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`."
+            "Nobody has a link.",
+            hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`.",
         )
     sandbox = asked.sandbox
     for assigned in set(people.values()):
@@ -131,9 +133,15 @@ def serve(asked: ServeParticipants) -> int:
 
     def listening(address: str) -> None:
         tokens = book.assign(people, renew=people if asked.given.new_links else ())
-        print_text(f"Serving at {address}; Ctrl+C stops. A link is shown once: give each only to its participant.")
+        print_text(
+            f"Serving at {address}; Ctrl+C stops. A link is shown once: give each only to its participant."
+        )
         for who in people:
-            words = f"{address}/p/{tokens[who]}" if who in tokens else "has a link already (--new-links makes another)"
+            words = (
+                f"{address}/p/{tokens[who]}"
+                if who in tokens
+                else "has a link already (--new-links makes another)"
+            )
             print_text(f"{who}  {words}")
         print(end="", flush=True)
 
@@ -167,7 +175,9 @@ def _require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual_serve") is None:
-        raise UserError("Serving in browsers needs packages that are not installed.", hint=extra_hint("serve"))
+        raise UserError(
+            "Serving in browsers needs packages that are not installed.", hint=extra_hint("serve")
+        )
 
 
 def _place(asked: ServedAddress) -> ServedPlace:
@@ -189,14 +199,17 @@ def _place(asked: ServedAddress) -> ServedPlace:
         )
     if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise UserError(
-            f"By {asked.public_url} the links would travel unencrypted.", hint="Give an address with https://."
+            f"By {asked.public_url} the links would travel unencrypted.",
+            hint="Give an address with https://.",
         )
     if asked.host in _ALL_ADDRESSES and not asked.public_url:
         raise UserError(
             f"{asked.host} is not an address that browsers can open.",
             hint="Give --public-url, such as https://lab.example:8000.",
         )
-    return ServedPlace(asked.host, asked.port, asked.public_url.rstrip("/"), asked.cert, asked.key, asked.behind_proxy)
+    return ServedPlace(
+        asked.host, asked.port, asked.public_url.rstrip("/"), asked.cert, asked.key, asked.behind_proxy
+    )
 
 
 def _require_isolation(sandbox: str | None) -> None:
@@ -222,7 +235,9 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
     for text in asked.people:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
-            raise UserError(f"--for {text!r} is not CODE=TASK,TASK.", hint="Such as --for P01=remove-hard,gist-easy")
+            raise UserError(
+                f"--for {text!r} is not CODE=TASK,TASK.", hint="Such as --for P01=remove-hard,gist-easy"
+            )
         named.append((who, tuple(task for task in tasks.split(",") if task)))
     if asked.links:
         named += read_assignments(path_of(asked.links)).items()
@@ -244,14 +259,17 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
 
 
 def _require_own_password(study: StudyFolder) -> None:
-    """Raise `UserError` if the programs of participants could not reach the store of a study, as the server does."""
+    """Raise `UserError` if the programs of participants could not reach the store of a study, as the server
+    does.
+    """
     import os
 
     from gistpoint.tui.study_opening import is_shared
 
     if is_shared(study) and "PGPASSWORD" in os.environ:
         raise UserError(
-            "The programs of participants get no password from this environment, and could not reach the team's store.",
+            "The programs of participants get no password from this environment, and could not reach the"
+            " team's store.",
             hint="Put it into ~/.pgpass instead of PGPASSWORD.",
         )
 
@@ -319,11 +337,16 @@ _SERVE = Face(
             title="address",
         ),
         "sessions": option("the most at once (default: {default})", metavar="N"),
-        "memory": option("memory for the program of each, without what it runs (default: {default})", metavar="MIB"),
+        "memory": option(
+            "memory for the program of each, without what it runs (default: {default})", metavar="MIB"
+        ),
         "sandbox": sandbox_word("bwrap, docker or landlock"),
     },
-    about="Serves each participant their tasks in a browser, with a link of their own. What they do is kept here, as "
-    "if they used this machine. Without --for, --links and --study, the existing links are served.",
+    about=(
+        "Serves each participant their tasks in a browser, with a link of their own. What they do is kept"
+        " here, as if they used this machine. Without --for, --links and --study, the existing links are"
+        " served."
+    ),
 )
 
 

@@ -119,7 +119,9 @@ def _named(name: str, services: Services) -> Task | str:
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
-    """Return the id of the newest attempt of a task that has not ended; what was found without one, and with `new`."""
+    """Return the id of the newest attempt of a task that has not ended; what was found without one, and with
+    `new`.
+    """
     unfinished = [] if new or isinstance(found, str) else services.unfinished(found)
     for summary in unfinished:
         if summary.problem:

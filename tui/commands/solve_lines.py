@@ -41,17 +41,20 @@ def solve_by_lines(services: Services, what: Task | str) -> int:
         _by_lines(opened)
     except KeyboardInterrupt as error:
         id = opened.attempt.state.attempt_id
-        raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` continues.") from error
+        raise CancelledError(
+            f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` continues."
+        ) from error
     finally:
         opened.close()
     return _ended(opened.attempt.state, services)
 
 
 def _by_lines(opened: OpenAttempt) -> None:
-    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
+    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…,
+    "arguments":…}`.
 
-    A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as written.
-    `help` and `?` print the tools, at no cost.
+    A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as
+    written. `help` and `?` print the tools, at no cost.
     """
     attempt = opened.attempt
     print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
@@ -96,7 +99,8 @@ def _tools(attempt: Attempt) -> str:
 def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
     """Return the tool and the arguments of a line.
 
-    Raises `QuestionError` for one that can't be understood, `UserError` for a file of code that can't be read.
+    Raises `QuestionError` for one that can't be understood, `UserError` for a file of code that can't be
+    read.
     """
     if line.lstrip().startswith("{"):
         return _json_call(line)
@@ -110,7 +114,9 @@ def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
 
 
 def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
-    """Raise `QuestionError` if a file of code is given as another argument: the call would be refused at its cost."""
+    """Raise `QuestionError` if a file of code is given as another argument: the call would be refused at its
+    cost.
+    """
     code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")
@@ -122,9 +128,13 @@ def _code_in(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name the file of the code.") from error
+        raise UserError(
+            f"{file} can't be read: {error.strerror}.", hint="Name the file of the code."
+        ) from error
     except ValueError as error:
-        raise UserError(f"{file} can't be read as text in UTF-8.", hint="Name the file of the code.") from error
+        raise UserError(
+            f"{file} can't be read as text in UTF-8.", hint="Name the file of the code."
+        ) from error
 
 
 def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
@@ -146,7 +156,9 @@ def _ended(state: AttemptState, services: Services) -> int:
     Ctrl+C leaves the pass unconfirmed.
     """
     if to_be_confirmed(state) is not None:
-        with long_work(kept=f"`gistpoint attempt confirm {state.attempt_id}` asks again.", asks_token=True) as work:
+        with long_work(
+            kept=f"`gistpoint attempt confirm {state.attempt_id}` asks again.", asks_token=True
+        ) as work:
             asked = after_the_end(services, state.attempt_id, run=work.run)
         state = state if asked is None else asked.state
     reason = state.ending.reason if state.ending else "unfinished; the same command resumes it"

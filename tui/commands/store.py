@@ -76,7 +76,8 @@ def use(asked: UseStore) -> int:
     try:
         with _opened(locations) as store:
             print_text(
-                f"It answers; your rights are those of: {store.rights}. `gistpoint store sync` fetches and sends."
+                f"It answers; your rights are those of: {store.rights}. `gistpoint store sync` fetches and"
+                " sends."
             )
     except TeamStoreError as error:
         print_text(f"{error.message} {error.hint or ''}".rstrip())
@@ -107,7 +108,10 @@ def init(_: NoChoice) -> int:
     if not missing:
         print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
         return DONE
-    print("You may not make roles here. Ask an administrator of the server to run this, then run `store init` again:")
+    print(
+        "You may not make roles here. Ask an administrator of the server to run this, then run `store init`"
+        " again:"
+    )
     for role in missing:
         print(f"  CREATE ROLE {role} NOLOGIN;")
     return NEGATIVE
@@ -121,7 +125,10 @@ def status(asked: JsonWanted) -> int:
         if asked.json:
             print_json("gistpoint.store-status/1", {"store": None})
         else:
-            print("Only files are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's store.")
+            print(
+                "Only files are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's"
+                " store."
+            )
         return DONE
     try:
         with _opened(locations) as store:
@@ -133,7 +140,9 @@ def status(asked: JsonWanted) -> int:
 
         waiting = sorted(path.name for path in (locations.data / TO_SEND).glob("*"))
         if asked.json:
-            print_json("gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting})
+            print_json(
+                "gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting}
+            )
             return NEGATIVE
         print_text(error.message)
         print(f"Attempts written in the meantime: {len(waiting)}. They are sent when it answers again.")
@@ -155,7 +164,10 @@ def status(asked: JsonWanted) -> int:
             ["to fetch", str(found.to_fetch)],
             *(["open", f"{attempt}, held by {holder}"] for attempt, holder in found.leases.items()),
             *(["branch", name] for name in found.branches),
-            *(["machine", f"{one.id}, seen {stamp(one.seen_utc_ms)}, {one.version}"] for one in found.machines),
+            *(
+                ["machine", f"{one.id}, seen {stamp(one.seen_utc_ms)}, {one.version}"]
+                for one in found.machines
+            ),
         ],
     )
     for one in found.machines:
@@ -191,7 +203,9 @@ def sync(asked: SyncStore) -> int:
         ],
     )
     if done.tasks_left:
-        left = f"{plural(done.tasks_left, 'task')} that {'was' if done.tasks_left == 1 else 'were'} deleted here"
+        left = (
+            f"{plural(done.tasks_left, 'task')} that {'was' if done.tasks_left == 1 else 'were'} deleted here"
+        )
         print(f"Not fetched: {left} (--deleted fetches them).")
     for branch in done.branches:
         print_text(f"Another machine continued it, so this machine's lines are in the branch {branch}.")
@@ -226,38 +240,51 @@ USE = Face(
     UseStore,
     use,
     {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
-    about="Chooses the store for this user: a database that a team shares, or only files, which is the default. "
-    "Attempts are written to files in either case and sent from there. The address never contains a password: "
-    "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
-    "now: it does not answer, refuses, or gives this user no right.",
+    about=(
+        "Chooses the store for this user: a database that a team shares, or only files, which is the default."
+        " Attempts are written to files in either case and sent from there. The address never contains a"
+        " password: PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is"
+        " chosen and can't be used now: it does not answer, refuses, or gives this user no right."
+    ),
 )
 INIT = Face(
     NoChoice,
     init,
     Words(),
-    about="Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives the roles "
-    "gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it can be repeated.",
+    about=(
+        "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives"
+        " the roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it"
+        " can be repeated."
+    ),
 )
 STATUS = Face(
     JsonWanted,
     status,
     {"json": JSON},
-    about="Shows the chosen store, your rights on it, what is yet to be sent and fetched, who holds leases, branches "
-    "and the machines that use it. Nothing is changed. The exit code is 1 if the store does not answer.",
+    about=(
+        "Shows the chosen store, your rights on it, what is yet to be sent and fetched, who holds leases,"
+        " branches and the machines that use it. Nothing is changed. The exit code is 1 if the store does not"
+        " answer."
+    ),
 )
 SYNC = Face(
     SyncStore,
     sync,
     {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
-    about="Sends all tasks, attempts and annotations missing from the store, and fetches what is not here. It can be "
-    "repeated and stopped. Differences are left alone on both sides and named; the exit code is then 1. "
-    "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for.",
+    about=(
+        "Sends all tasks, attempts and annotations missing from the store, and fetches what is not here. It"
+        " can be repeated and stopped. Differences are left alone on both sides and named; the exit code is"
+        " then 1. Attempts of a study go with the study. Tasks that were deleted here are not fetched again"
+        " unless asked for."
+    ),
 )
 CHECK = Face(
     JsonWanted,
     check,
     {"json": JSON},
-    about="Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "
-    "difference. Nothing is changed, but lines of a study that were not sent yet are. The exit code is 1 if there "
-    "is a difference.",
+    about=(
+        "Compares every line, task, annotation and fetched study here with the store by their hashes, and"
+        " names each difference. Nothing is changed, but lines of a study that were not sent yet are. The"
+        " exit code is 1 if there is a difference."
+    ),
 )

@@ -106,9 +106,13 @@ def new(asked: NewStudyShown) -> int:
     new_study(path_of(asked.study), Locations.of_user(), asked.new)
     study = open_study(asked.study)
     if asked.json:
-        print_json("gistpoint.study-new/1", {"id": study.study.id, "folder": asked.study, "tasks": list(study.tasks)})
+        print_json(
+            "gistpoint.study-new/1", {"id": study.study.id, "folder": asked.study, "tasks": list(study.tasks)}
+        )
         return DONE
-    print_text(f"{study.study.id}: {STUDY_FILE}, texts and {plural(len(study.tasks), 'task')} in {asked.study}")
+    print_text(
+        f"{study.study.id}: {STUDY_FILE}, texts and {plural(len(study.tasks), 'task')} in {asked.study}"
+    )
     print_text(f"Edit {STUDY_FILE} and texts/, then: gistpoint study check {asked.study}")
     return DONE
 
@@ -146,7 +150,9 @@ def check(asked: StudyCheck) -> int:
         print_json("gistpoint.study-check/1", {"id": study.study.id, "passed": good, "checks": rows})
     elif good:
         opened = study.ledger.opened is not None
-        print_text(f"{study.study.id}: sound" + ("" if opened else f". Next: gistpoint study open {asked.study}"))
+        print_text(
+            f"{study.study.id}: sound" + ("" if opened else f". Next: gistpoint study open {asked.study}")
+        )
     else:
         print_text(f"{study.study.id}: not sound")
     return DONE if good else NEGATIVE
@@ -158,11 +164,16 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     if as_json:
         print_json("gistpoint.study-open/1", {"id": study.study.id, "protocol": study.protocol})
         return DONE
-    print_text(f"{study.study.id} is open, with protocol {study.protocol[:12]} and {plural(len(study.tasks), 'task')}")
+    print_text(
+        f"{study.study.id} is open, with protocol {study.protocol[:12]} and"
+        f" {plural(len(study.tasks), 'task')}"
+    )
     if not study.study.simulated:
         if unwritten := unwritten_texts(study.study):
             print_text(f"Still to be written before anybody else takes part: {', '.join(unwritten)}")
-            print_text(f"Next, to try it yourself: gistpoint study enrol {study.named} --code ME --role author")
+            print_text(
+                f"Next, to try it yourself: gistpoint study enrol {study.named} --code ME --role author"
+            )
         else:
             print_text(f"Next: gistpoint study enrol {study.named} --number 10")
     return DONE
@@ -173,9 +184,13 @@ def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
     before = amend_study(study, wanted)
     share_again(study)
     if as_json:
-        print_json("gistpoint.study-amend/1", {"id": study.study.id, "before": before, "protocol": study.protocol})
+        print_json(
+            "gistpoint.study-amend/1", {"id": study.study.id, "before": before, "protocol": study.protocol}
+        )
     else:
-        print_text(f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Consent is asked again.")
+        print_text(
+            f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Consent is asked again."
+        )
     return DONE
 
 
@@ -197,7 +212,8 @@ NEW = Face(
         "new": Words(
             {
                 "tasks": option(
-                    "copy these tasks: a folder of them, a list, a task; `demo` names those that come with gistpoint",
+                    "copy these tasks: a folder of them, a list, a task; `demo` names those that come with"
+                    " gistpoint",
                     metavar="SET",
                 ),
                 "template": option(
@@ -208,8 +224,10 @@ NEW = Face(
         ),
         "json": JSON,
     },
-    about="Writes a new folder with study.toml, texts for participants and the tasks. Edit the declaration and the "
-    "texts, then `gistpoint study check` and `gistpoint study open`.",
+    about=(
+        "Writes a new folder with study.toml, texts for participants and the tasks. Edit the declaration and"
+        " the texts, then `gistpoint study check` and `gistpoint study open`."
+    ),
 )
 CHECK = Face(
     StudyCheck,
@@ -219,26 +237,33 @@ CHECK = Face(
             "study": STUDY,
             "json": JSON,
             "prereg": option(
-                "check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study is opened"
+                "check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study"
+                " is opened"
             ),
         },
         one_of=(("json", "prereg"),),
     ),
-    about="Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this machine, and "
-    "how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong.",
+    about=(
+        "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this"
+        " machine, and how evenly 100 enrolments meet the tasks. Exit code 1 if something is wrong."
+    ),
 )
 OPEN = StudyFace(
     NoChoice,
     opening,
-    about="Freezes the declaration: its hash is written to the log, and with every attempt. Later changes are declared "
-    "by `gistpoint study amend`.",
+    about=(
+        "Freezes the declaration: its hash is written to the log, and with every attempt. Later changes are"
+        " declared by `gistpoint study amend`."
+    ),
 )
 AMEND = StudyFace(
     AmendStudy,
     amend,
     {"why": option("the reason, for the report", metavar="WORDS")},
-    about="Puts a changed declaration in force. Participants are asked for their consent again, and reports name "
-    "the amendment with its reason.",
+    about=(
+        "Puts a changed declaration in force. Participants are asked for their consent again, and reports"
+        " name the amendment with its reason."
+    ),
 )
 CLOSE = StudyFace(
     NoChoice, close, about="Ends a study: nobody can continue it, and the organiser's screens show results."

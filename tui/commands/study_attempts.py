@@ -44,7 +44,9 @@ def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     record_runs_read(study, found)
     complete = all(any(row.counted for row in of_solver.rows) for of_solver in found)
     if as_json:
-        print_json("gistpoint.study-solvers/1", {"solvers": [_solver_values(of_solver) for of_solver in found]})
+        print_json(
+            "gistpoint.study-solvers/1", {"solvers": [_solver_values(of_solver) for of_solver in found]}
+        )
     elif not found:
         print_text("study.toml declares no [[solver]].")
     else:
@@ -84,7 +86,8 @@ def _print_solvers(solvers: tuple[SolverRuns, ...]) -> None:
     for found in solvers:
         counted = sum(row.counted for row in found.rows)
         print_text(
-            f"{found.solver.name}: {plural(len(found.runs), 'run')}, {len(found.rows)} matched, {counted} counted"
+            f"{found.solver.name}: {plural(len(found.runs), 'run')}, {len(found.rows)} matched, {counted}"
+            " counted"
         )
         kept = [row for row in found.rows if row.counted]
         if by_tests := by_tests_words(row.standing for row in kept):
@@ -127,7 +130,9 @@ def correct(asked: CorrectAttempt) -> int:
         return DONE
     first, last = position_words(span.from_ms), position_words(span.to_ms)
     print_text(f"{after.attempt}: {first} to {last} now counts as {span.counts_as}.")
-    print_text(f"Active time: {after.active_s or 0:.3f} s recorded, {after.active_corrected_s or 0:.3f} s corrected.")
+    print_text(
+        f"Active time: {after.active_s or 0:.3f} s recorded, {after.active_corrected_s or 0:.3f} s corrected."
+    )
     return DONE
 
 
@@ -165,7 +170,9 @@ def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
         return DONE
     for problem in done.problems:
         print_text(f"note: {problem}")
-    print_text(f"{'SIMULATED data: ' if simulated else ''}{plural(len(done.files), 'file')} in {wanted.output}")
+    print_text(
+        f"{'SIMULATED data: ' if simulated else ''}{plural(len(done.files), 'file')} in {wanted.output}"
+    )
     return DONE
 
 
@@ -200,8 +207,10 @@ def _formats(text: str) -> ExportFormats:
 SOLVERS = StudyFace(
     NoChoice,
     solvers,
-    about="Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and where "
-    "models had other budgets than people. Exit code 1 if a declared solver has no run that counts.",
+    about=(
+        "Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and where "
+        "models had other budgets than people. Exit code 1 if a declared solver has no run that counts."
+    ),
 )
 _SETTLED: dict[str, Word | Words] = {
     "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
@@ -224,21 +233,29 @@ CORRECT = Face(
             }
         ),
     },
-    about="Says what a span of an attempt counts as, such as a phone call without a pause. Times count from "
-    "the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every export.",
+    about=(
+        "Says what a span of an attempt counts as, such as a phone call without a pause. Times count from the"
+        " start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every"
+        " export."
+    ),
 )
 EXCLUDE = StudyFace(
     SettleAttempt,
     exclude,
     _SETTLED,
-    about="Takes an attempt out of the analyses. It stays in every export, with the reason; the report counts it.",
+    about=(
+        "Takes an attempt out of the analyses. It stays in every export, with the reason; the report"
+        " counts it."
+    ),
 )
 INCLUDE = StudyFace(
     SettleAttempt,
     include,
     _SETTLED,
-    about="Takes an attempt back into the analyses, against flags and an earlier exclusion. What the design demands "
-    "still holds: a first attempt at an assignment of this study, which has ended.",
+    about=(
+        "Takes an attempt back into the analyses, against flags and an earlier exclusion. What the design"
+        " demands still holds: a first attempt at an assignment of this study, which has ended."
+    ),
 )
 EXPORT = StudyFace(
     ExportStudy,
@@ -255,6 +272,9 @@ EXPORT = StudyFace(
         "unblind": option("before the study is closed; the log and the report will say so"),
     },
     one_of=(("person", "public"),),
-    about="Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a set of "
-    "CSV tables with a data dictionary (datapackage.json). Results of people are hidden until the study is closed.",
+    about=(
+        "Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a"
+        " set of CSV tables with a data dictionary (datapackage.json). Results of people are hidden until the"
+        " study is closed."
+    ),
 )

@@ -1,4 +1,6 @@
-"""`gistpoint study compare` and `read`: what passing repairs do beyond the tests, and whether they would be merged."""
+"""`gistpoint study compare` and `read`: what passing repairs do beyond the tests, and whether they would be
+merged.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def compare(asked: RepairComparison) -> int:
     """Compare what was not compared yet, and print all results."""
     folder = open_study(asked.study)
     if folder.study.simulated:
-        raise StudyError(f"{folder.study.id} is simulated: its repairs are made up, and nothing can be compared.")
+        raise StudyError(
+            f"{folder.study.id} is simulated: its repairs are made up, and nothing can be compared."
+        )
     passing = _passing(folder)
     with long_work(
         quiet=asked.json, kept="Comparisons so far are kept: the same command continues from there."
@@ -62,7 +66,9 @@ def compare(asked: RepairComparison) -> int:
         rows = [{name: getattr(row, name) for name in type(row).__slots__} for row in found]
         print_json("gistpoint.study-compare/1", {"study": folder.study.id, "attempts": rows})
     else:
-        rows_shown = [(row.attempt, row.task[:12], row.verdict, str(row.inputs), row.example) for row in found]
+        rows_shown = [
+            (row.attempt, row.task[:12], row.verdict, str(row.inputs), row.example) for row in found
+        ]
         print_table(["attempt", "task", "verdict", "calls", "smallest difference"], rows_shown)
         words = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in Equivalence if counts[kind])
         print_text(f"{plural(len(passing), 'attempt')} passed with a repair. {words or 'None was compared'}.")
@@ -103,7 +109,9 @@ def _print_waiting(waiting: PassesToConfirm) -> None:
         print_text("No pass whose journal is on this machine waits to be confirmed.")
     if waiting.elsewhere:
         count = plural(len(waiting.elsewhere), "pass", "passes")
-        print_text(f"Other machines have the journals of {count}, which they alone add to. Run the command there.")
+        print_text(
+            f"Other machines have the journals of {count}, which they alone add to. Run the command there."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +134,15 @@ def read(asked: BlindReading) -> int:
     if not items:
         raise StudyError("Nothing has passed yet, so there is nothing to read.")
     answers = {
-        place: MergeAnswer(decision, why) for place, (decision, why) in decided_before(folder, items, reader).items()
+        place: MergeAnswer(decision, why)
+        for place, (decision, why) in decided_before(folder, items, reader).items()
     }
 
     def shown(item: ReadingItem) -> ShownChange:
         failing = tuple(failure.id for failure in item.task.brief.failing)
-        return ShownChange(item.task.source.name, failing, item.repair.change(SourceTree.open(item.task.tree_path)))
+        return ShownChange(
+            item.task.source.name, failing, item.repair.change(SourceTree.open(item.task.tree_path))
+        )
 
     def keep(place: int, answer: MergeAnswer) -> None:
         record_reading(folder, reader, items[place], answer.decision, answer.why)
@@ -157,17 +168,22 @@ COMPARE = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Compares every repair that passed with the original: on the calls that the tests make of it, and on inputs "
-    "varied from them. Results go into the study's log; attempts that have one are left out. Exit code 1 if a "
-    "repair differs.",
+    about=(
+        "Compares every repair that passed with the original: on the calls that the tests make of it, and on"
+        " inputs varied from them. Results go into the study's log; attempts that have one are left out. Exit"
+        " code 1 if a repair differs."
+    ),
 )
 CONFIRM = Face(
     ConfirmStudy,
     confirm,
     {"study": STUDY, "json": JSON, "isolation": ISOLATION},
-    about="Runs the suite once more for each pass, with the submitted functions in a process of their own, which holds "
-    "no test, writes what came of it to the journal, and publishes that again. Each machine does it for the journals "
-    "that it has. Exit code 1 if a pass is contradicted, could not be asked about, or is on another machine.",
+    about=(
+        "Runs the suite once more for each pass, with the submitted functions in a process of their own,"
+        " which holds no test, writes what came of it to the journal, and publishes that again. Each machine"
+        " does it for the journals that it has. Exit code 1 if a pass is contradicted, could not be asked"
+        " about, or is on another machine."
+    ),
 )
 READ = Face(
     BlindReading,
@@ -176,6 +192,8 @@ READ = Face(
         "study": STUDY,
         "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
     },
-    about="Shows every change that passed, one after another, without its author; the originals are among "
-    "them. Say for each whether you would merge it. Your answers go into a file of yours in the study's log.",
+    about=(
+        "Shows every change that passed, one after another, without its author; the originals are among them."
+        " Say for each whether you would merge it. Your answers go into a file of yours in the study's log."
+    ),
 )

@@ -70,13 +70,19 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
     """Return what happened to somebody's data, and where copies may remain."""
     if left.erasure is None:
         return [f"{left.code} has withdrawn. Their data so far are kept."]
-    sentences = [f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."]
+    sentences = [
+        f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."
+    ]
     if left.away:
-        sentences.append(f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there.")
+        sentences.append(
+            f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there."
+        )
     if left.named:
         sentences.append("The code is still named in study.toml, in participants.team.")
     for export in left.exports:
-        sentences.append(f"An export in {', '.join(export.to)} contains copies. Make it again, and delete the old one.")
+        sentences.append(
+            f"An export in {', '.join(export.to)} contains copies. Make it again, and delete the old one."
+        )
     if left.reported:
         sentences.append(f"The report was made before: gistpoint study report {typed} makes it again.")
     return [*sentences, f"On every other machine: gistpoint study sync {typed}"]
@@ -97,7 +103,9 @@ def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
         erase_people(study, expired)
     people = plural(len(expired), "person", "people")
     if as_json:
-        print_json("gistpoint.study-erase/1", {"days": days, "erased": not wanted.dry_run, "people": len(expired)})
+        print_json(
+            "gistpoint.study-erase/1", {"days": days, "erased": not wanted.dry_run, "people": len(expired)}
+        )
     elif wanted.dry_run:
         print_text(f"{people}, whose last word is older than {days} days: {', '.join(expired) or 'nobody'}")
     else:
@@ -126,7 +134,13 @@ def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
     if wanted.other:
         rows.append(["lines of the other copy", "new", str(done.lines)])
     if done.erased.any:
-        rows.append(["people who were erased", "deleted again", str(len(done.erased.logs) + len(done.erased.attempts))])
+        rows.append(
+            [
+                "people who were erased",
+                "deleted again",
+                str(len(done.erased.logs) + len(done.erased.attempts)),
+            ]
+        )
     print_table(["what", "became", "number"], rows)
     for problem in done.problems:
         print_text(problem)
@@ -174,8 +188,10 @@ ENROL = StudyFace(
         ),
     },
     one_of=(("code", "number"),),
-    about="Enrols participants and prints the line that each of them types. A code is all that is known of a person: "
-    "keep the list of who has which code elsewhere, or nowhere.",
+    about=(
+        "Enrols participants and prints the line that each of them types. A code is all that is known of a"
+        " person: keep the list of who has which code elsewhere, or nowhere."
+    ),
 )
 RETURN = StudyFace(
     ReturnAssignment,
@@ -184,8 +200,10 @@ RETURN = StudyFace(
         "assignment": argument("ASSIGNMENT", "its id, or the beginning of it"),
         "why": option("the reason, for the report", metavar="WORDS"),
     },
-    about="Frees an assignment that its person can't finish, such as one begun on a machine that broke. The task "
-    "counts as seen by this person, and is given to others again.",
+    about=(
+        "Frees an assignment that its person can't finish, such as one begun on a machine that broke. The"
+        " task counts as seen by this person, and is given to others again."
+    ),
 )
 WITHDRAW = StudyFace(
     WithdrawPerson,
@@ -198,8 +216,11 @@ WITHDRAW = StudyFace(
     },
     one_of=(("keep", "erase"),),
     required=True,
-    about="Ends somebody's part in the study. With --erase, all data of the person are deleted from this folder "
-    "and this machine, at once and whenever it turns up again; only how the attempts ended is counted on.",
+    about=(
+        "Ends somebody's part in the study. With --erase, all data of the person are deleted from this folder"
+        " and this machine, at once and whenever it turns up again; only how the attempts ended is"
+        " counted on."
+    ),
 )
 ERASE = StudyFace(
     EraseExpired,
@@ -208,15 +229,20 @@ ERASE = StudyFace(
         "expired": option("the people whose retention has ended"),
         "dry_run": option("only say who it would be"),
     },
-    about="Erases everybody whose last operation is older than privacy.retention_days in study.toml, as `withdraw "
-    "--erase` does. Estimates change: make the report before.",
+    about=(
+        "Erases everybody whose last operation is older than privacy.retention_days in study.toml, as"
+        " `withdraw --erase` does. Estimates change: make the report before."
+    ),
 )
 SYNC = StudyFace(
     SyncStudy,
     sync,
     {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
-    about="Publishes this machine's attempts of the study into its folder, and deletes what has turned up again of "
-    "people who were erased. With --from, it first merges another copy of the folder. It can be repeated.",
+    about=(
+        "Publishes this machine's attempts of the study into its folder, and deletes what has turned up again"
+        " of people who were erased. With --from, it first merges another copy of the folder. It can be"
+        " repeated."
+    ),
 )
 AUDIT = StudyFace(
     AuditStudy,
@@ -228,7 +254,9 @@ AUDIT = StudyFace(
             metavar="OUT",
         )
     },
-    about="Derives each plan again from what its planner had read, and checks every line of the log, every journal, "
-    "who wrote what, and that nothing is left of people who were erased. Exit code 1 if something is wrong; "
-    "notes are not faults.",
+    about=(
+        "Derives each plan again from what its planner had read, and checks every line of the log, every"
+        " journal, who wrote what, and that nothing is left of people who were erased. Exit code 1 if"
+        " something is wrong; notes are not faults."
+    ),
 )

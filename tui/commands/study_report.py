@@ -53,7 +53,9 @@ class ReportPage(Request):
 def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     """Write the report of a study."""
     if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
-        raise UserError(f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o.")
+        raise UserError(
+            f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
+        )
     require_page()
     made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
     target = page_name(study.root, wanted.output, simulated=made.simulated)
@@ -97,7 +99,10 @@ def _other_files(target: Path) -> dict[str, Path]:
     """Return the other two files: `results.json` for `report.html`, `X.results.json` for `X.html`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
-    return {"results": target.with_name(f"{start}results.json"), "methods": target.with_name(f"{start}methods.md")}
+    return {
+        "results": target.with_name(f"{start}results.json"),
+        "methods": target.with_name(f"{start}methods.md"),
+    }
 
 
 def _print_analysis(ran: RanAnalysis, *, simulated: bool) -> None:
@@ -131,7 +136,9 @@ def _code(ran: Iterable[RanAnalysis]) -> int:
 
 def has_screen() -> bool:
     """Return whether there is a screen on which a browser could open a page."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
 
 
 def _open(target: Path) -> None:
@@ -139,27 +146,34 @@ def _open(target: Path) -> None:
         print_text("There is no screen here: copy the page to a machine that has one. It is one file.")
 
 
-_UNBLIND = option("see outcomes although the study is still open; its log and reports will say so", "--unblind")
+_UNBLIND = option(
+    "see outcomes although the study is still open; its log and reports will say so", "--unblind"
+)
 ANALYSE = StudyFace(
     AnalyseStudy,
     analyse,
     {
         "only": option(
-            "an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else all)",
+            "an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else"
+            " all)",
             metavar="ID",
         ),
         "unblind": _UNBLIND,
     },
     json=option("as JSON, in full precision", "--json"),
-    about="Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over persons "
-    "and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if one failed.",
+    about=(
+        "Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over"
+        " persons and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if"
+        " one failed."
+    ),
 )
 REPORT = StudyFace(
     ReportPage,
     report,
     {
         "output": option(
-            f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated study)",
+            f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated"
+            " study)",
             "-o",
             "--output",
             metavar="FILE",
@@ -168,7 +182,9 @@ REPORT = StudyFace(
         "unblind": _UNBLIND,
     },
     json=option("print which files were written as JSON", "--json"),
-    about="Writes one page with all tables and figures, the methods and the checklist, and next to it every number by "
-    "its key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. "
-    "Exit code 1 if an analysis failed; the page says which.",
+    about=(
+        "Writes one page with all tables and figures, the methods and the checklist, and next to it every"
+        " number by its key (results.json) and the text of the methods (methods.md). The page needs no"
+        " network and has no script. Exit code 1 if an analysis failed; the page says which."
+    ),
 )

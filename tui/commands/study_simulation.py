@@ -87,7 +87,8 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
     print_text(
-        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition it is wider."
+        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition it is"
+        " wider."
     )
     print_table(
         ["people", "tasks each", "tasks", "attempts", width, *(["detected"] if effect else [])],
@@ -126,23 +127,31 @@ SIMULATE = StudyFace(
         "task": _number("--task", "standard deviation of tasks, in logits (default: {default})"),
         "sigma": _number(
             "--sigma",
-            "standard deviation of the logarithm of the time that one person needs for one task (default: {default})",
+            "standard deviation of the logarithm of the time that one person needs for one task (default:"
+            " {default})",
         ),
         "give_up": _number(
             "--give-up", "share of attempts whose patience ends before the time limit (default: {default})"
         ),
-        "assist_ratio": _number("--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"),
+        "assist_ratio": _number(
+            "--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"
+        ),
     },
-    about="Fills a study that is declared with `simulated = true`: simulated people go its whole way, simulated models "
-    "make the runs of each [[solver]]. Attempts are made by the real engine; the clock and the results of tests "
-    "are made up. The same seed gives the same study.",
+    about=(
+        "Fills a study that is declared with `simulated = true`: simulated people go its whole way, simulated"
+        " models make the runs of each [[solver]]. Attempts are made by the real engine; the clock and the"
+        " results of tests are made up. The same seed gives the same study."
+    ),
 )
 DEMO = Face(
     DemoStudy,
     demo,
     {"study": argument("DIR", "default: ./{default}"), "json": JSON},
-    about="Writes a simulated study of the library that comes with gistpoint, to see what a report contains: "
-    f"{DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and the report says so.",
+    about=(
+        "Writes a simulated study of the library that comes with gistpoint, to see what a report contains:"
+        f" {DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and the"
+        " report says so."
+    ),
 )
 POWER = StudyFace(
     PowerOfStudy,
@@ -155,6 +164,9 @@ POWER = StudyFace(
         "task": _number("--task", "standard deviation of tasks, logits"),
         "sigma": _number("--sigma", "of the logarithm of a person's time"),
     },
-    about="Predicts the width of the 95 % interval of the primary estimate, for the design of the study and several "
-    "numbers of people, before anybody takes part. Outcomes are simulated and analysed like the study's.",
+    about=(
+        "Predicts the width of the 95 % interval of the primary estimate, for the design of the study and"
+        " several numbers of people, before anybody takes part. Outcomes are simulated and analysed like the"
+        " study's."
+    ),
 )

@@ -47,7 +47,8 @@ def join(asked: TakePart) -> int:
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
-    """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done there.
+    """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done
+    there.
 
     `again` says how to continue on another day, if not with the command.
     """
@@ -72,12 +73,18 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
         )
     command = again or f"gistpoint study join {shlex.quote(name)} --code {code}"
     return StudyApp(
-        part, services, command, sandbox_ready=lambda: _works(demand), chat_models=_chat_models(folder.study, services)
+        part,
+        services,
+        command,
+        sandbox_ready=lambda: _works(demand),
+        chat_models=_chat_models(folder.study, services),
     )
 
 
 def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
-    """Return the models of the assisted conditions by name. Raises `EndpointError` before anybody begins anything."""
+    """Return the models of the assisted conditions by name. Raises `EndpointError` before anybody begins
+    anything.
+    """
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
@@ -177,8 +184,10 @@ JOIN = Face(
         "study": STUDY,
         "code": option("your code, from the organiser; asked for without it", metavar="C"),
     },
-    about="Opens what a participant sees: consent, questions, rules, and one task after another, to the end. It can be "
-    "closed at any time: the same command continues where it was.",
+    about=(
+        "Opens what a participant sees: consent, questions, rules, and one task after another, to the end. It"
+        " can be closed at any time: the same command continues where it was."
+    ),
 )
 PROGRESS = StudyFace(
     ShowProgress,
@@ -186,6 +195,8 @@ PROGRESS = StudyFace(
     {
         "unblind": option("show results of an open study; the log and the report will say so"),
     },
-    about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
-    "study is closed.",
+    about=(
+        "Shows people and the coverage of each task. What was solved, and how long it took, is hidden until"
+        " the study is closed."
+    ),
 )

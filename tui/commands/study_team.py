@@ -35,17 +35,28 @@ def sharing(asked: StudyShown) -> int:
     study.store.send()
     identity, people = study.study.id, len(study.ledger.people)
     if asked.json:
-        values = {"id": identity, "store": done.address.url, "files": done.files, "new": done.new, "people": people}
-        print_json("gistpoint.study-share/1", {**values, "replaced": done.replaced, "problems": list(sent.problems)})
+        values = {
+            "id": identity,
+            "store": done.address.url,
+            "files": done.files,
+            "new": done.new,
+            "people": people,
+        }
+        print_json(
+            "gistpoint.study-share/1", {**values, "replaced": done.replaced, "problems": list(sent.problems)}
+        )
         return DONE
     became = "is now" if done.new else "has its changed declaration" if done.replaced else "was already"
     print_text(
-        f"{identity} {became} on {done.address}: {plural(done.files, 'file')}, {plural(people, 'person', 'people')}"
+        f"{identity} {became} on {done.address}: {plural(done.files, 'file')},"
+        f" {plural(people, 'person', 'people')}"
     )
     print_text("On every machine that takes part, once:")
     print_text(f"  gistpoint store use '{done.address.for_others}'")
     if done.address.local:
-        print_text(f"{done.address} is an address of this machine: others use the name of the server instead.")
+        print_text(
+            f"{done.address} is an address of this machine: others use the name of the server instead."
+        )
     elif "service" in done.address.options:
         print_text(f"Their own service file says where {done.address.options['service']} is.")
     print_text(f"Then: gistpoint study join {identity} --code CODE")
@@ -68,7 +79,9 @@ SHARE = Face(
     StudyShown,
     sharing,
     {"study": argument("DIR", "the study's folder"), "json": JSON},
-    about="Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
-    "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
-    "commands then find it by its id. Repeated, it puts a changed declaration there.",
+    about=(
+        "Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks,"
+        " and all that was recorded. On every machine that uses the store, `gistpoint study join ID --code C`"
+        " and the other commands then find it by its id. Repeated, it puts a changed declaration there."
+    ),
 )

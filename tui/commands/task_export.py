@@ -64,7 +64,8 @@ def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
 def _refuse_image(task: Task) -> None:
     if task.environment.image is not None:
         raise UserError(
-            f"The task {task.short_id} runs in a Docker image of its own, which exports for a harness can't describe.",
+            f"The task {task.short_id} runs in a Docker image of its own, which exports for a harness can't"
+            " describe.",
             hint="`--to archive` exports it for gistpoint.",
         )
 
@@ -79,7 +80,9 @@ def _exported(task: Task) -> ExportedTask:
 def _archive(tasks: Sequence[Task], target: Path) -> int:
     if len(tasks) > 1 and not target.is_dir():
         if target.exists() or target.name.endswith(".tar.zst"):
-            raise UserError(f"{target} is a single file, but there are {len(tasks)} tasks.", hint="Name a folder.")
+            raise UserError(
+                f"{target} is a single file, but there are {len(tasks)} tasks.", hint="Name a folder."
+            )
         make_folder(target)
     with long_work(kept="The files named so far are complete.", asks_token=False) as work:
         for number, task in enumerate(tasks):
@@ -96,7 +99,9 @@ EXPORT = Face(
     ExportTasks,
     export,
     {
-        "tasks": argument("TASK|SET", "id or its beginning, a name in the demo, folder of a task or of tasks"),
+        "tasks": argument(
+            "TASK|SET", "id or its beginning, a name in the demo, folder of a task or of tasks"
+        ),
         "to": option(f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in", metavar="FORMAT"),
         "output": option("a new folder; archive: also a file", "-o", "--output", metavar="PATH"),
         "with_solution": option("write the original code too (an archive has it)"),

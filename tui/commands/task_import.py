@@ -1,4 +1,6 @@
-"""`gistpoint task import breakpoint`: turns records of the public data set into tasks, or refuses or postpones them."""
+"""`gistpoint task import breakpoint`: turns records of the public data set into tasks, or refuses or
+postpones them.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +52,9 @@ def import_records(wanted: ImportCall) -> int:
     kept = "The outcomes so far are kept: the same command continues from there."
     try:
         with long_work(quiet=wanted.json, kept=kept) as work:
-            Importer(ledger, sources, locations.tasks, open_harness, outcomes, wanted.min_failing, work.run).all(
-                records
-            )
+            Importer(
+                ledger, sources, locations.tasks, open_harness, outcomes, wanted.min_failing, work.run
+            ).all(records)
     except CancelledError as error:
         stopped = error
     _print(outcomes, as_json=wanted.json)
@@ -64,7 +66,9 @@ def import_records(wanted: ImportCall) -> int:
 def _print(outcomes: list[ImportOutcome], *, as_json: bool) -> None:
     outcomes.sort(key=lambda item: item.line)
     if as_json:
-        print_json("gistpoint.import/1", {"data_set": DATA_SET, "records": [asdict(item) for item in outcomes]})
+        print_json(
+            "gistpoint.import/1", {"data_set": DATA_SET, "records": [asdict(item) for item in outcomes]}
+        )
     elif not outcomes:
         print("No record is waiting for its repository.")
     else:
@@ -83,7 +87,9 @@ def _detail(item: ImportOutcome) -> str:
 def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
     waiting = list(ledger.read().pending.values())
     if as_json:
-        print_json("gistpoint.pending/1", {"data_set": DATA_SET, "pending": [asdict(item) for item in waiting]})
+        print_json(
+            "gistpoint.pending/1", {"data_set": DATA_SET, "pending": [asdict(item) for item in waiting]}
+        )
     elif not waiting:
         print("No record is waiting for its repository.")
     else:
@@ -105,7 +111,9 @@ IMPORT = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Makes tasks of the public data set's records: each repository is fetched, its suite run three times, and "
-    "every record proven on it. A record whose repository is not available is kept, and tried again by the next call. "
-    "Exit code 1 if a record was refused or waits.",
+    about=(
+        "Makes tasks of the public data set's records: each repository is fetched, its suite run three times,"
+        " and every record proven on it. A record whose repository is not available is kept, and tried again"
+        " by the next call. Exit code 1 if a record was refused or waits."
+    ),
 )

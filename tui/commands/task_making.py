@@ -79,7 +79,10 @@ def new(wanted: NewTaskCall) -> int:
     kept = "No task was written. What was fetched and built is kept for the next call."
     made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
-    print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
+    print(
+        f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail"
+        f" {what}"
+    )
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
@@ -98,7 +101,9 @@ class GenerateCall(GenerateTasks):
 
 
 def generate(wanted: GenerateCall) -> int:
-    """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than wanted."""
+    """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than
+    wanted.
+    """
     from gistpoint.sandbox.pools import SandboxHarness
 
     batch, settings, count = wanted.planned(_opening(wanted.isolation))
@@ -116,7 +121,8 @@ def generate(wanted: GenerateCall) -> int:
         def work(run: RunContext) -> None:
             for spec in batch.left_out:
                 run.note(
-                    f"{spec.source} is skipped: it has {spec.stars} stars, and at least {batch.min_stars} are required"
+                    f"{spec.source} is skipped: it has {spec.stars} stars, and at least {batch.min_stars} are"
+                    " required"
                 )
             made = pipeline.generate(
                 batch.taken,
@@ -192,7 +198,11 @@ def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, 
     for result in results:
         assert result.plan is not None
         table = [
-            [candidate.name, candidate.stratum, *(spelled(cell) for cell in _cells_of(result, candidate.name))]
+            [
+                candidate.name,
+                candidate.stratum,
+                *(spelled(cell) for cell in _cells_of(result, candidate.name)),
+            ]
             for candidate in result.plan.candidates
         ]
         print_table(("function", "stratum", *_METRICS), table)
@@ -263,13 +273,15 @@ COLUMNS = (
 
 
 SAVED = (
-    "saved s: what the whole suite would have taken on each corruption that was probed, less what the probes took. "
-    "Confirming is not in it. It is below 0 where many corruptions hang."
+    "saved s: what the whole suite would have taken on each corruption that was probed, less what the probes"
+    " took. Confirming is not in it. It is below 0 where many corruptions hang."
 )
 
 
 def print_results(results: Sequence[SourceResult], count: int) -> None:
-    """Print the table of sources, why candidates and corruptions were dropped, how to have more, and the task ids."""
+    """Print the table of sources, why candidates and corruptions were dropped, how to have more, and the task
+    ids.
+    """
     print_table(COLUMNS, [_row(result) for result in results])
     _print_strata(results)
     dropped = [
@@ -377,9 +389,11 @@ NEW = Face(
     NewTaskCall,
     new,
     _ONE,
-    about="Builds the environment, runs the suite three times, removes a function's body, or has a model "
-    "corrupt it, runs again, and writes the task, or reports why not. The last line of standard output is "
-    "the id of the task.",
+    about=(
+        "Builds the environment, runs the suite three times, removes a function's body, or has a model"
+        " corrupt it, runs again, and writes the task, or reports why not. The last line of standard output"
+        " is the id of the task."
+    ),
 )
 _SET = Words(
     {
@@ -395,7 +409,8 @@ _SET = Words(
         "cluster": option("decide on the Dask cluster with this scheduler instead", metavar="ADDRESS"),
         "control": option("candidates to try on the whole suite as well", metavar="N"),
         "max_glance": option(
-            "try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
+            "try corruptions up to this glance score; higher makes more tasks, and more that reading gives"
+            " away",
             metavar="SHARE",
         ),
         "confirmable": option("keep only tasks whose passes can be confirmed"),
@@ -414,7 +429,10 @@ GENERATE = Face(
     GenerateCall,
     generate,
     _SET,
-    about="Gets to know each library once, then tries its functions in an order that the seed decides until "
-    "enough are proven to make a task. The same command continues where it was stopped; the same seed makes the same "
-    "tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than wanted.",
+    about=(
+        "Gets to know each library once, then tries its functions in an order that the seed decides until"
+        " enough are proven to make a task. The same command continues where it was stopped; the same seed"
+        " makes the same tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than"
+        " wanted."
+    ),
 )

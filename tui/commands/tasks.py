@@ -45,7 +45,9 @@ COLUMNS: tuple[Column[Task], ...] = (
     Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
     Column("failing", lambda task: str(len(task.brief.failing)), value=lambda task: len(task.brief.failing)),
     Column("uses", lambda task: str(task.budgets.tool_uses), value=lambda task: task.budgets.tool_uses),
-    Column("submissions", lambda task: str(task.budgets.submissions), value=lambda task: task.budgets.submissions),
+    Column(
+        "submissions", lambda task: str(task.budgets.submissions), value=lambda task: task.budgets.submissions
+    ),
     Column("difficulty", lambda task: _difficulty(task)),
 )
 """The columns of `gistpoint task list`."""
@@ -157,7 +159,8 @@ def show(wanted: NamedTask) -> int:
     if wanted.json:
         failing = [asdict(failure) for failure in task.brief.failing]
         print_json(
-            "gistpoint.task/1", {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing}
+            "gistpoint.task/1",
+            {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing},
         )
     else:
         print_text(render_brief(task))
@@ -191,7 +194,9 @@ def delete(wanted: DeleteTask) -> int:
     from gistpoint.sessions.team.address import chosen_address
 
     if chosen_address(Locations.of_user().config) is not None:
-        print("If it is on the team's store, it stays there; `gistpoint store sync --deleted` fetches it again.")
+        print(
+            "If it is on the team's store, it stays there; `gistpoint store sync --deleted` fetches it again."
+        )
     return DONE
 
 
@@ -223,7 +228,10 @@ def check(wanted: CheckTask) -> int:
     good = all(finding.passed for finding in findings)
     if wanted.json:
         rows = [asdict(finding) for finding in findings]
-        print_json("gistpoint.check/1", {"id": task.id, "passed": good, "backend": judge.backend.name, "checks": rows})
+        print_json(
+            "gistpoint.check/1",
+            {"id": task.id, "passed": good, "backend": judge.backend.name, "checks": rows},
+        )
     else:
         print(f"{task.short_id}: {'clean' if good else 'not clean'} on {judge.backend.name}")
     return DONE if good else NEGATIVE
@@ -263,10 +271,19 @@ def baseline(wanted: RecordBaseline) -> int:
         }
         print_json(
             "gistpoint.baseline/1",
-            {"id": task.id, "backend": made.backend, "runs": made.runs, "passed": len(made.passed), "differs": rows},
+            {
+                "id": task.id,
+                "backend": made.backend,
+                "runs": made.runs,
+                "passed": len(made.passed),
+                "differs": rows,
+            },
         )
         return DONE
-    print(f"{task.short_id} on {made.backend}: {len(made.passed)} pass in {made.runs} runs, {len(made.failing)} fail")
+    print(
+        f"{task.short_id} on {made.backend}: {len(made.passed)} pass in {made.runs} runs, {len(made.failing)}"
+        " fail"
+    )
     for name, difference in found.items():
         _print_difference(name, difference)
     return DONE
@@ -296,7 +313,8 @@ LIST = Face(
     {
         "json": JSON,
         "where": option(
-            "only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
+            "only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words,"
+            " column<number",
             metavar="QUERY",
         ),
         "ids": option("only full ids, one per line: a file of them is a set"),
@@ -318,6 +336,8 @@ BASELINE = Face(
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
-    "the result with the task's other baselines. Ids that differ between backends are shown.",
+    about=(
+        "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+        "the result with the task's other baselines. Ids that differ between backends are shown."
+    ),
 )

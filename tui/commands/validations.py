@@ -27,8 +27,8 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _SET = (
-    "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst; "
-    "without any, all tasks that are here"
+    "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst;"
+    " without any, all tasks that are here"
 )
 
 
@@ -60,7 +60,9 @@ def validate(asked: ValidateTasks) -> int:
         services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
     )
     styles, kept = "screens/validate/validate.tcss", " Your answers and texts are kept."
-    return OneScreenApp(services.locations, styles, lambda: ValidateScreen(session), kept=kept).run_to_exit_code()
+    return OneScreenApp(
+        services.locations, styles, lambda: ValidateScreen(session), kept=kept
+    ).run_to_exit_code()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,9 @@ def _agreement(store: ValidationStore, ids: list[str], names: tuple[str, str]) -
     for name in names:
         if name not in store.book.reviewers:
             listed = ", ".join(store.book.reviewers) or "nobody yet"
-            raise UserError(f"There is no validation by {name!r}.", hint=f"There are validations by: {listed}.")
+            raise UserError(
+                f"There is no validation by {name!r}.", hint=f"There are validations by: {listed}."
+            )
     return verdict_agreement(store.book, ids, names[0], names[1])
 
 
@@ -157,7 +161,12 @@ def _print_agreement(found: VerdictAgreement) -> None:
         ["on", "agreed", "share", "kappa"],
         [
             ["nine verdicts", str(found.agreed), _number(found.observed), _number(found.kappa)],
-            ["accepted or not", str(found.agreed_accept), _number(found.observed_accept), _number(found.kappa_accept)],
+            [
+                "accepted or not",
+                str(found.agreed_accept),
+                _number(found.observed_accept),
+                _number(found.kappa_accept),
+            ],
         ],
     )
     if found.disagreements:
@@ -179,8 +188,10 @@ VALIDATE = Face(
         "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
         "isolation": ISOLATION,
     },
-    about="Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
-    "task. Verdicts of others are not shown: `gistpoint task validations` compares them.",
+    about=(
+        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never in a "
+        "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
+    ),
 )
 STATE = Face(
     ShowValidations,
@@ -195,6 +206,8 @@ STATE = Face(
         },
         one_of=(("json", "export"),),
     ),
-    about="Prints a row for each task with the verdicts of its validators. --agreement compares two of them: "
-    "raw agreement, Cohen's kappa and the tasks on which they differ.",
+    about=(
+        "Prints a row for each task with the verdicts of its validators. --agreement compares two of them: "
+        "raw agreement, Cohen's kappa and the tasks on which they differ."
+    ),
 )

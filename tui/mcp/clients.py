@@ -40,9 +40,9 @@ def _claude(server: Server) -> str:
     entry = _entry(server, "${GISTPOINT_MCP_TOKEN}")
     text = _json({"mcpServers": {NAME: {**entry, "timeout": server.call_s * 1000}}})
     return (
-        "# Claude Code: save what follows this line as gistpoint.mcp.json, without the lines that begin with #, then\n"
-        f"# MCP_TIMEOUT={_TO_START_S * 1000} MCP_TOOL_TIMEOUT={server.call_s * 1000} \\\n"
-        f"#   claude --mcp-config gistpoint.mcp.json --strict-mcp-config --allowedTools mcp__{NAME}\n{text}"
+        "# Claude Code: save what follows this line as gistpoint.mcp.json, without the lines that begin with"
+        f" #, then\n# MCP_TIMEOUT={_TO_START_S * 1000} MCP_TOOL_TIMEOUT={server.call_s * 1000} \\\n#   claude"
+        f" --mcp-config gistpoint.mcp.json --strict-mcp-config --allowedTools mcp__{NAME}\n{text}"
     )
 
 
@@ -53,21 +53,32 @@ def _codex(server: Server) -> str:
         *(
             [f"url = {json.dumps(server.url)}", 'bearer_token_env_var = "GISTPOINT_MCP_TOKEN"']
             if server.url
-            else [f"command = {json.dumps(server.command[0])}", f"args = {json.dumps(list(server.command[1:]))}"]
+            else [
+                f"command = {json.dumps(server.command[0])}",
+                f"args = {json.dumps(list(server.command[1:]))}",
+            ]
         ),
         "required = true",
         f"startup_timeout_sec = {_TO_START_S}",
         f"tool_timeout_sec = {server.call_s}",
     ]
     if server.environment and not server.url:
-        lines += [f"[mcp_servers.{NAME}.env]", *(f"{k} = {json.dumps(v)}" for k, v in server.environment.items())]
+        lines += [
+            f"[mcp_servers.{NAME}.env]",
+            *(f"{k} = {json.dumps(v)}" for k, v in server.environment.items()),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _vscode(server: Server) -> str:
     entry = _entry(server, "${input:gistpoint-token}")
     entry["type"] = "http" if server.url else "stdio"
-    asked = {"type": "promptString", "id": "gistpoint-token", "description": "The server's token", "password": True}
+    asked = {
+        "type": "promptString",
+        "id": "gistpoint-token",
+        "description": "The server's token",
+        "password": True,
+    }
     inputs = {"inputs": [asked]} if server.url else {}
     return _json({**inputs, "servers": {NAME: entry}})
 

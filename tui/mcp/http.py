@@ -99,7 +99,9 @@ class Guard:
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
 
 
-_BUSY = PlainTextResponse("Another client has the session, until it closes it or has been idle for 10 minutes.", 409)
+_BUSY = PlainTextResponse(
+    "Another client has the session, until it closes it or has been idle for 10 minutes.", 409
+)
 
 
 _OPENED, _ALONE = "opened", "alone"
@@ -137,10 +139,13 @@ def build_app(
 
     Connections that present the token are kept open while they are answered.
     """
-    allowed = [name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names]
+    allowed = [
+        name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names
+    ]
     hosts = [*allowed, *(name.removesuffix(":*") for name in allowed)]
     security = TransportSecuritySettings(
-        allowed_hosts=hosts, allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+        allowed_hosts=hosts,
+        allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")],
     )
     app = server.streamable_http_app(
         streamable_http_path=PATH,

@@ -31,10 +31,10 @@ from gistpoint.sessions.served import Answered, ServedAttempt
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
-    "This server is one attempt at one programming task. Call read_brief first: it is free, and says what to do and "
-    "how many calls you have. Solve the task with the tools of this server alone. Every other call costs one of them, "
-    "even a refused one, and every answer ends with what is left. Nobody answers questions: stop only when the task is "
-    "solved, or an answer says that the attempt has ended."
+    "This server is one attempt at one programming task. Call read_brief first: it is free, and says what to"
+    " do and how many calls you have. Solve the task with the tools of this server alone. Every other call"
+    " costs one of them, even a refused one, and every answer ends with what is left. Nobody answers"
+    " questions: stop only when the task is solved, or an answer says that the attempt has ended."
 )
 """Clients cut longer ones: one of them at 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
@@ -143,7 +143,9 @@ class AttemptServer(Server[None]):
                 del self._calls[name]
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[types.Prompt(name=SOLVE, description="The brief of the task.")])
+        return types.ListPromptsResult(
+            prompts=[types.Prompt(name=SOLVE, description="The brief of the task.")]
+        )
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != SOLVE:

@@ -82,7 +82,9 @@ def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
     async def serve() -> None:
         leave_at_signals(partial(served.close, at_once=True))
         server = AttemptServer(served)
-        writing = anyio.wrap_file(TextIOWrapper(cast(Any, wire.writing), encoding="utf-8", write_through=True))
+        writing = anyio.wrap_file(
+            TextIOWrapper(cast(Any, wire.writing), encoding="utf-8", write_through=True)
+        )
         async with stdio_server(cast(Any, _messages(wire.reading)), writing) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -103,7 +105,9 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
         while line := await lines.readline():
             yield _readable(line.decode("utf-8", "replace"))
     except ValueError:
-        print(f"gistpoint: the client sent a message of more than {MOST_BYTES} bytes: closed", file=sys.stderr)
+        print(
+            f"gistpoint: the client sent a message of more than {MOST_BYTES} bytes: closed", file=sys.stderr
+        )
     finally:
         pipe.close()
 

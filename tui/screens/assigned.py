@@ -67,11 +67,15 @@ class AssignedTask:
         if self.attempt is None:
             budgets, kind = self.task.budgets, kind_of(self.task).blank
             tries = "" if kind.hands_in_once else f" and {_count(budgets.submissions, 'submission')}"
-            limit = f", and {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else ""
+            limit = (
+                f", and {duration(budgets.time_limit_s * 1000)} of working time"
+                if budgets.time_limit_s
+                else ""
+            )
             return (
-                f"Enter begins it: the clock starts, and you see the task. You have "
-                f"{_count(budgets.tool_uses, kind.unit)}{tries}{limit}.\n\nF10 pauses. You may close the window at any "
-                "time: everything is kept, and the same link continues."
+                "Enter begins it: the clock starts, and you see the task. You have"
+                f" {_count(budgets.tool_uses, kind.unit)}{tries}{limit}.\n\nF10 pauses. You may close the"
+                " window at any time: everything is kept, and the same link continues."
             )
         if self.attempt.problem:
             return "Your saved work can't be read. Please inform the person who gave you the link."
@@ -90,7 +94,9 @@ ASSIGNED_COLUMNS: tuple[Column[AssignedTask], ...] = (
     Column("Task", lambda row: title_of(row.task)),
     Column("Kind", lambda row: mode_words(row.task)),
     Column("State", lambda row: row.state),
-    Column("Working", lambda row: duration(row.attempt.state.clock.active) if row.attempt else "–", right=True),
+    Column(
+        "Working", lambda row: duration(row.attempt.state.clock.active) if row.attempt else "–", right=True
+    ),
 )
 
 

@@ -195,7 +195,9 @@ class EditingPane(Vertical):
                 self.open(name)
                 self.editor.focus()
 
-        self.app.push_screen(PickDialog("Functions begun", [(name, self.words_of(name)) for name in names]), answered)
+        self.app.push_screen(
+            PickDialog("Functions begun", [(name, self.words_of(name)) for name in names]), answered
+        )
 
 
 def _function(name: str) -> str:

@@ -168,7 +168,9 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
         """Show all keys, then the page."""
         self.words.focus()
         self._show("")
-        self.call_after_refresh(self.query_one("#help-body").mount, Markdown(page_text(self._page), open_links=False))
+        self.call_after_refresh(
+            self.query_one("#help-body").mount, Markdown(page_text(self._page), open_links=False)
+        )
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:

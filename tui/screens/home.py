@@ -309,7 +309,11 @@ class HomeScreen(BaseScreen[None]):
         solved = f", {rows.solved}" if rows.solved and attempts else ""
         count = f"{total}" if shown == total else f"{shown} of {total}"
         count = f"({count}{solved})" if rows.complete else f"({count} …)"
-        order = "" if table.column is None else f"by {table.column.name or 'state'}{' ▼' if table.reverse else ''}"
+        order = (
+            ""
+            if table.column is None
+            else f"by {table.column.name or 'state'}{' ▼' if table.reverse else ''}"
+        )
         order = order or ("turned round" if table.reverse else "s sorts")
         framed(table, f"{'Attempts' if attempts else 'Tasks'} {count}", f"{order} · / filters")
 
@@ -340,7 +344,9 @@ class HomeScreen(BaseScreen[None]):
         """Open the line of the filter."""
         if not self.query("#filter"):
             hint = "words, tests>20, mode:gist, best>=0.5, -solved   Enter keeps it, Esc shows all"
-            self.mount(Input(self._query, placeholder=hint, id="filter", compact=True), before=self.query_one(KeyBar))
+            self.mount(
+                Input(self._query, placeholder=hint, id="filter", compact=True), before=self.query_one(KeyBar)
+            )
         words = self.query_one("#filter", Input)
         words.display = True
         words.focus()
@@ -384,7 +390,9 @@ class HomeScreen(BaseScreen[None]):
         table = event.records if isinstance(event.records, TaskTable | AttemptTable) else self._table
         chosen = table.chosen
         if chosen is not None:
-            self.post_message(self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id))
+            self.post_message(
+                self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id)
+            )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the list that is not visible."""

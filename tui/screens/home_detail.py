@@ -46,7 +46,10 @@ _SHOWN = 5
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     """Return everything shown about a task before it is opened. The lines of own attempts link to them."""
     task = row.task
-    numbers = [f"{task.suite.tests} tests, {len(task.brief.failing)} fail", f"suite {task.suite.seconds:.1f} s"]
+    numbers = [
+        f"{task.suite.tests} tests, {len(task.brief.failing)} fail",
+        f"suite {task.suite.seconds:.1f} s",
+    ]
     if not task.suite.tests:
         numbers = []
     found = [

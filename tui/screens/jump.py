@@ -45,7 +45,9 @@ def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
     found: list[JumpTarget] = []
     for widget, region in seen:
         pane = pane_around(widget)
-        at, cells = (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _free_place(region, strips)
+        at, cells = (
+            (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _free_place(region, strips)
+        )
         found.append(JumpTarget(widget, at, cells, partial(screen.set_focus, widget)))
     for tabs in screen.query(NameTabs):
         found += [
@@ -68,8 +70,17 @@ def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
 def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
     """Return the first place at or above the widget's first line that contains no letter or digit."""
     x, y, right = region.x, region.y, region.right
-    for left, row, cells in ((x - 3, y, 3), (x, y, 3), (right - 3, y, 3), (x, y - 1, 3), (x, y, 1), (x - 1, y, 1)):
-        if left >= 0 <= row < len(strips) and not any(map(str.isalnum, strips[row].crop(left, left + cells).text)):
+    for left, row, cells in (
+        (x - 3, y, 3),
+        (x, y, 3),
+        (right - 3, y, 3),
+        (x, y - 1, 3),
+        (x, y, 1),
+        (x - 1, y, 1),
+    ):
+        if left >= 0 <= row < len(strips) and not any(
+            map(str.isalnum, strips[row].crop(left, left + cells).text)
+        ):
             return Offset(left, row), cells
     return region.offset, 1
 

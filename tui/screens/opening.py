@@ -40,7 +40,9 @@ class OpeningScreen(BaseScreen[None]):
         """Lay out header, frame and keys as in the attempt."""
         yield HeaderBar("gistpoint", fields=[HeaderField("isolation", "probing …", "$text-muted")])
         brief = key_named("pane.brief")
-        yield framed(Plain(_FIRST, id="opening-words"), f"{shown_key(brief.keys.split(',')[0])} {brief.description}")
+        yield framed(
+            Plain(_FIRST, id="opening-words"), f"{shown_key(brief.keys.split(',')[0])} {brief.description}"
+        )
         yield KeyBar()
 
     def show(self, title: str, mode: str) -> None:

@@ -66,7 +66,9 @@ def headline(state: AttemptState, accepted: bool | None = None) -> str:
     if state.ending is None:
         return "… not ended"
     words = end_words(state.ending, attempt_result(state, accepted))
-    score = "nothing was submitted" if state.last is None else state.of_kind.score_words(state.last.score or 0)
+    score = (
+        "nothing was submitted" if state.last is None else state.of_kind.score_words(state.last.score or 0)
+    )
     return f"{words}   {score}   working time {duration(state.clock.active)}"
 
 
@@ -81,7 +83,11 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     yours = submitted[-1] if submitted else part.given
     whose = "as you wrote it last" if submitted else "as it was given to you, since you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
-    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is as it should be"
+    legend = (
+        f"- {whose}   + as it should be"
+        if yours != true
+        else "as you wrote it last, which is as it should be"
+    )
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
@@ -198,7 +204,9 @@ class SummaryPage:
 class ResultPage(LineList):
     """How the attempt ended and what it took."""
 
-    def __init__(self, state: AttemptState, groups: Sequence[tuple[str, Rows]], accepted: bool | None) -> None:
+    def __init__(
+        self, state: AttemptState, groups: Sequence[tuple[str, Rows]], accepted: bool | None
+    ) -> None:
         super().__init__(id="page-result")
         self._state, self._groups, self._accepted = state, groups, accepted
 
@@ -306,13 +314,17 @@ class SummaryScreen(BaseScreen[None]):
         outcome = _outcome(self._attempted, self._state, self._accepted)
         if instead:
             outcome = [(name, instead if name == "Confirmation" else value) for name, value in outcome]
-        groups = [("Outcome", outcome) if title == "Outcome" else (title, rows) for title, rows in self._groups]
+        groups = [
+            ("Outcome", outcome) if title == "Outcome" else (title, rows) for title, rows in self._groups
+        ]
         self._result.tell(self._state, groups)
         self.query_one(HeaderBar).show(words=self._headline())
 
     def _headline(self) -> Content:
         counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
-        return plain_line(headline(self._state, self._accepted)).stylize("$text-success" if counts else "$text-error")
+        return plain_line(headline(self._state, self._accepted)).stylize(
+            "$text-success" if counts else "$text-error"
+        )
 
     def _stop_confirming(self) -> None:
         if self._job is not None:

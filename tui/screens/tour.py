@@ -43,7 +43,9 @@ class TourStep:
 
 
 def _called(*tools: str) -> Callable[[AttemptState], bool]:
-    return lambda state: any(call.tool in tools and call.text is not None and not call.refused for call in state.calls)
+    return lambda state: any(
+        call.tool in tools and call.text is not None and not call.refused for call in state.calls
+    )
 
 
 STEPS: tuple[TourStep, ...] = (
@@ -55,14 +57,14 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Open a file",
-        "These are the files. Move with the arrows; Enter lists a folder or reads a file, for one tool use each. Read "
-        "one: you can read it again for free.",
+        "These are the files. Move with the arrows; Enter lists a folder or reads a file, for one tool use"
+        " each. Read one: you can read it again for free.",
         _called("read_file"),
     ),
     TourStep(
         "Search",
-        "Press <solve.search>, type a word such as seat, and press Enter: the whole repository is searched for one "
-        "tool use, and Enter on a hit goes there.",
+        "Press <solve.search>, type a word such as seat, and press Enter: the whole repository is searched"
+        " for one tool use, and Enter on a hit goes there.",
         _called("search_code"),
     ),
     TourStep(
@@ -73,8 +75,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Submit",
-        "Press <attempt.submit> and say yes: the tests run on your code, for one tool use and one submission. It "
-        "need not pass: this is practice.",
+        "Press <attempt.submit> and say yes: the tests run on your code, for one tool use and one submission."
+        " It need not pass: this is practice.",
         _called("submit_attempt"),
     ),
     TourStep(
@@ -85,15 +87,16 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Leave",
-        "Press <attempt.leave> to go home. An attempt waits there with its clock, its budgets and your code; this one "
-        "is thrown away.",
+        "Press <attempt.leave> to go home. An attempt waits there with its clock, its budgets and your code;"
+        " this one is thrown away.",
         lambda state: False,
     ),
 )
 """In the order in which they are shown. The last one ends the tour."""
 END = (
-    "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task and "
-    "press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds any command."
+    "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task"
+    " and press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds"
+    " any command."
 )
 
 
@@ -152,7 +155,11 @@ class TourCard(Plain):
         self._shown = (number, wide)
         step = STEPS[number]
         keymap = getattr(self.app, "keymap", {})
-        framed(self, f"Tour {number + 1} of {len(STEPS)}: {step.title}", with_keys("<attempt.leave> ends it", keymap))
+        framed(
+            self,
+            f"Tour {number + 1} of {len(STEPS)}: {step.title}",
+            with_keys("<attempt.leave> ends it", keymap),
+        )
         words = Content(with_keys(step.words, keymap))
         self.update(Content.assemble(words, "\n\n", self._listed(number)) if wide else words)
 

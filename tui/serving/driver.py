@@ -61,7 +61,8 @@ class ServedDriver(WebDriver):
         while asked and self._app.is_running and not self.exit_event.is_set():
             if question.handled.wait(_LOOK_AGAIN_S):
                 return
-            # A widget that was removed never answers. A busy one does: asking it again would add to its messages.
+            # A widget that was removed never answers. A busy one does: asking it again would add to its
+            # messages.
             if question.target is not None and not question.target.is_running:
                 question = _Question()
                 asked = self._app.call_later(self._pass_on, question)

@@ -96,7 +96,9 @@ class LinkBook:
     def holder(self, token: str) -> str:
         """Return the participant whose token it is, or an empty string."""
         wanted = hash_of(token)
-        return next((who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), "")
+        return next(
+            (who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), ""
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Link]]:
@@ -125,9 +127,17 @@ def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
         raise LinksError(f"{path} can't be read: {reason}.", hint=hint) from error
     found = {}
     for who, tasks in values.items():
-        if not isinstance(tasks, list) or not tasks or not all(isinstance(task, str) and task for task in tasks):
-            raise LinksError(f"{path}: {who!r} needs a list of tasks.", hint=f'Such as: {who} = ["TASK", "TASK"]')
+        if (
+            not isinstance(tasks, list)
+            or not tasks
+            or not all(isinstance(task, str) and task for task in tasks)
+        ):
+            raise LinksError(
+                f"{path}: {who!r} needs a list of tasks.", hint=f'Such as: {who} = ["TASK", "TASK"]'
+            )
         found[who] = tuple(tasks)
     if not found:
-        raise LinksError(f"{path} names no participant.", hint='A line such as P01 = ["TASK", "TASK"] is one.')
+        raise LinksError(
+            f"{path} names no participant.", hint='A line such as P01 = ["TASK", "TASK"] is one.'
+        )
     return found

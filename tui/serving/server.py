@@ -198,8 +198,10 @@ class ParticipantServer(Server):
         # always works.
         sockets = " ".join(sorted(one.replace("http", "ws", 1) for one in self._origins if "[" not in one))
         return {
-            "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-            f"connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "Content-Security-Policy": (
+                "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+                f"connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            ),
             "Referrer-Policy": "no-referrer",
             "X-Frame-Options": "DENY",
             "X-Content-Type-Options": "nosniff",
@@ -227,7 +229,9 @@ class ParticipantServer(Server):
         times = self._bad.setdefault(address, deque(maxlen=BAD_TOKENS))
         if len(times) == BAD_TOKENS and now - times[0] < BAD_TOKENS_S:
             wait = str(int(BAD_TOKENS_S - (now - times[0])) + 1)
-            return web.HTTPTooManyRequests(text="Too many wrong links: wait a minute.", headers={"Retry-After": wait})
+            return web.HTTPTooManyRequests(
+                text="Too many wrong links: wait a minute.", headers={"Retry-After": wait}
+            )
         times.append(now)
         return refusal(text=_NO_LINK)
 
@@ -287,7 +291,9 @@ class ParticipantServer(Server):
             await asyncio.shield(self._end(who, got))
         return socket
 
-    async def _take_turn(self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None) -> Window | str:
+    async def _take_turn(
+        self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None
+    ) -> Window | str:
         """Register a window as its participant's after the older one is gone, or return why it can't be."""
         self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
@@ -430,11 +436,15 @@ class ParticipantServer(Server):
                 f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
                 hint="--host takes an address of this machine, --port one that is free; port 0 takes any.",
             ) from error
-        own = origin_of(f"{'https' if tls else 'http'}://{_in_url(place.host)}:{listener.sockets[0].getsockname()[1]}")
+        own = origin_of(
+            f"{'https' if tls else 'http'}://{_in_url(place.host)}:{listener.sockets[0].getsockname()[1]}"
+        )
         port = own.rpartition(":")[2]
         near = {f"http{'s' * bool(tls)}://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         address = origin_of(place.public_url) if place.public_url else own
-        self._origins = frozenset({address} | (near if not place.public_url and is_loopback(place.host) else set()))
+        self._origins = frozenset(
+            {address} | (near if not place.public_url and is_loopback(place.host) else set())
+        )
         passed = {own} | near if place.behind_proxy else set()
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins | passed)
         self._secure = address.startswith("https:")

@@ -208,7 +208,9 @@ class ParticipantSession(AppService):
         process._transport.close()  # type: ignore[attr-defined] # else its children may hold our pipes
 
     async def _have_it_end(self, process: Process) -> None:
-        if not self.stdin.transport.get_write_buffer_size():  # a message would wait behind what it doesn't read
+        if (
+            not self.stdin.transport.get_write_buffer_size()
+        ):  # a message would wait behind what it doesn't read
             self._write_meta("quit")
             if await self._ends_within(END_S):
                 return

@@ -1,4 +1,6 @@
-"""The task, the remaining budgets, the clock with its activity, and the isolation of the tests; always visible."""
+"""The task, the remaining budgets, the clock with its activity, and the isolation of the tests; always
+visible.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
     A value above zero gets at least the thinnest block. A bar without room consists of its words only.
     """
     return Content("\n").join(
-        Content.assemble(*(plain_line(text).stylize(style) if style else plain_line(text) for text, style in line))
+        Content.assemble(
+            *(plain_line(text).stylize(style) if style else plain_line(text) for text, style in line)
+        )
         for line in bar_lines(rows, width)
     )
 

@@ -74,7 +74,8 @@ def _find_regex(text: str, pattern: str, found: Matches) -> None:
         compiled = regex.compile(pattern, regex.MULTILINE)
     except regex.error as error:
         raise PatternError(
-            f"{pattern!r} is not a regular expression: {error}.", hint="Search for it as plain text, or escape it."
+            f"{pattern!r} is not a regular expression: {error}.",
+            hint="Search for it as plain text, or escape it.",
         ) from error
     try:
         for match in compiled.finditer(text, timeout=REGEX_SECONDS):
@@ -95,12 +96,17 @@ _MARKED = 500
 
 
 class CodeView(LineView):
-    """Code with a gutter; `load` shows another text, `search` searches it, the cursor marks a line and a word."""
+    """Code with a gutter; `load` shows another text, `search` searches it, the cursor marks a line and a
+    word.
+    """
 
     DEFAULT_CSS = """
     CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
-    HELP = "Arrows, page keys, home, end, g and G move; n and N go through the matches of a search; w wraps; y copies."
+    HELP = (
+        "Arrows, page keys, home, end, g and G move; n and N go through the matches of a search; w wraps; y"
+        " copies."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next_match", "Next match", show=False, id="code.next_match"),
         Binding("N", "previous_match", "Previous match", show=False, id="code.previous_match"),
@@ -131,7 +137,9 @@ class CodeView(LineView):
         self.numbers = True
         """Whether the gutter has line numbers."""
 
-    def load(self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = "") -> None:
+    def load(
+        self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = ""
+    ) -> None:
         """Show `text` with its first line numbered `first_line`. A thread adds the colours later."""
         self._forget_search()
         self._marks = {}

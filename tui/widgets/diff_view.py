@@ -76,7 +76,9 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
             if headers:
                 found.append(PaneLine(hunk.header, heading=True))
             partners = _partners(hunk)
-            found += [PaneLine(_text(line), line, partners.get(index)) for index, line in enumerate(hunk.lines)]
+            found += [
+                PaneLine(_text(line), line, partners.get(index)) for index, line in enumerate(hunk.lines)
+            ]
     return found
 
 
@@ -104,7 +106,9 @@ def _brief(lines: list[PaneLine]) -> list[PaneLine]:
 
 
 def _title(diff: FileDiff) -> str:
-    renamed = f"{diff.old_path} → " if diff.old_path and diff.new_path and diff.old_path != diff.new_path else ""
+    renamed = (
+        f"{diff.old_path} → " if diff.old_path and diff.new_path and diff.old_path != diff.new_path else ""
+    )
     made = " (new)" if diff.old_path is None else " (deleted)" if diff.new_path is None else ""
     what = (
         "binary"
@@ -233,7 +237,11 @@ class DiffPane(CodeView):
         sign = "↪" if continued else SIGNS[kind]
         cursor = "▸" if line == self.cursor_index and not continued else " "
         background = self.line_style(line)
-        return [(cursor, "bold $text-primary"), (text, "$foreground 60%"), (f"{sign} ", f"bold {background}".strip())]
+        return [
+            (cursor, "bold $text-primary"),
+            (text, "$foreground 60%"),
+            (f"{sign} ", f"bold {background}".strip()),
+        ]
 
     def line_style(self, line: int) -> str:
         """Return the colour for the change of a line."""
@@ -249,7 +257,9 @@ class DiffPane(CodeView):
     def line_tokens(self, line: int) -> LineTokens | None:
         """Return the tokens of a line of the old or new text."""
         shown = self._pane_lines[line].line if line < len(self._pane_lines) else None
-        ansi_change = self.app.native_ansi_color and shown is not None and shown.kind is not DiffLineKind.CONTEXT
+        ansi_change = (
+            self.app.native_ansi_color and shown is not None and shown.kind is not DiffLineKind.CONTEXT
+        )
         return self._sides.of(shown) if shown is not None and not ansi_change else None
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -260,7 +270,9 @@ class DiffPane(CodeView):
         if line not in self._inside:
             self._inside[line] = changes_within(shown.line.text, shown.other)[0]
         style = self.overlay(_ANSI_CHANGED if self.app.native_ansi_color else _CHANGED[shown.line.kind])
-        changed = [(max(a, start), min(b, end), style) for a, b in self._inside[line] if b > start and a < end]
+        changed = [
+            (max(a, start), min(b, end), style) for a, b in self._inside[line] if b > start and a < end
+        ]
         return changed + super().spans(line, start, end)
 
 
@@ -280,7 +292,10 @@ class DiffView(Horizontal):
     DiffView.-split .-right { display: block; }
     DiffView.-split .-left { scrollbar-size-vertical: 0; }
     """
-    HELP = "n and N go to the next and previous change, or match of a search; w wraps lines; arrows and page keys move."
+    HELP = (
+        "n and N go to the next and previous change, or match of a search; w wraps lines; arrows and page"
+        " keys move."
+    )
 
     class _Computed(Message):
         def __init__(self, files: tuple[FileDiff, ...], before: str, after: str) -> None:
@@ -353,7 +368,9 @@ class DiffView(Horizontal):
             diff = compute(before, after, old_path=name, new_path=name, context=self._unchanged)
             self._show_texts((diff,), before, after, language)
         else:
-            self.run_worker(lambda: self._compute(before, after, name), thread=True, group="diff", exit_on_error=False)
+            self.run_worker(
+                lambda: self._compute(before, after, name), thread=True, group="diff", exit_on_error=False
+            )
 
     def load_diff(self, files: Sequence[FileDiff]) -> None:
         """Show a diff that was parsed or computed elsewhere."""
@@ -389,7 +406,10 @@ class DiffView(Horizontal):
         self._lay_out()
         if language is not None and self.is_attached and files[0].hunks:
             self.run_worker(
-                lambda: self._colour(sides, before, after, language), thread=True, group="diff", exit_on_error=False
+                lambda: self._colour(sides, before, after, language),
+                thread=True,
+                group="diff",
+                exit_on_error=False,
             )
 
     def _colour(self, sides: SideTokens, before: str, after: str, language: str) -> None:

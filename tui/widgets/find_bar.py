@@ -63,7 +63,9 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """Lay out prompt, field and count."""
         yield Plain("/")
-        yield Input(id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True)
+        yield Input(
+            id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True
+        )
         yield Plain("", id="find-count")
 
     def on_mount(self) -> None:

@@ -19,7 +19,9 @@ class Fitted(Base):
     stays: a table without height, a truncated message.
     """
 
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
         """Draw again; with `layout`, also measure again."""
         if layout and self._layout_required:
             self._layout_updates += 1

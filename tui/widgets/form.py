@@ -108,7 +108,9 @@ class OptionsField(QuestionField):
         if question.kind is QuestionKind.LIKERT:
             points = range(1, question.points + 1)
             self._values, each = list(points), len(question.labels) == question.points
-            labels = [f"{n} {words}" for n, words in zip(points, question.labels, strict=True)] if each else []
+            labels = (
+                [f"{n} {words}" for n, words in zip(points, question.labels, strict=True)] if each else []
+            )
             scale = 0 if each else question.points
             labels, ends = labels or [str(n) for n in points], [] if each else list(question.labels)
         alone = []

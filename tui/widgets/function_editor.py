@@ -79,7 +79,9 @@ class TextSeal:
         used = {ord(character) & ~(_SPAN - 1) for character in set(text) if ord(character) >= _AREAS[0]}
         self._area = next((area for area in _AREAS if area not in used), _AREAS[-1])
         self._close = {
-            ord(c): self._area + place for place, c in enumerate(_dangerous()) if not (c == "\r" and self._kept)
+            ord(c): self._area + place
+            for place, c in enumerate(_dangerous())
+            if not (c == "\r" and self._kept)
         }
         self._open = {sealed: raw for raw, sealed in self._close.items()}
         self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
@@ -145,9 +147,9 @@ class FunctionEditor(WritingArea):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"function-editor--fault", "function-editor--more"}
     HELP = (
-        "Enter keeps the indent, and adds a level after a colon; Backspace removes one. Tab and Shift+Tab move the "
-        "selected lines, Ctrl+/ comments them out. Ctrl+Z undoes, Ctrl+Y redoes, separately for each function. Esc and "
-        "then Tab leaves the editor."
+        "Enter keeps the indent, and adds a level after a colon; Backspace removes one. Tab and Shift+Tab"
+        " move the selected lines, Ctrl+/ comments them out. Ctrl+Z undoes, Ctrl+Y redoes, separately for"
+        " each function. Esc and then Tab leaves the editor."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),
@@ -309,8 +311,9 @@ class FunctionEditor(WritingArea):
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
         """Suspend the app, open the text in the user's editor, and load what it saved.
 
-        Return False if the text is unchanged. `on_saved` gets the text of each save while the editor is open, on a
-        thread. Undo restores the old text. Raises `external_editor.ExternalEditorError`; the text is then untouched.
+        Return False if the text is unchanged. `on_saved` gets the text of each save while the editor is open,
+        on a thread. Undo restores the old text. Raises `external_editor.ExternalEditorError`; the text is
+        then untouched.
         """
         self.flush()
         before = self.code
@@ -529,7 +532,11 @@ class FunctionEditor(WritingArea):
         return numbered(shown, strip, looks, gutter)
 
     def _row(self, line: int) -> NumberedRow:
-        text, selection, fault = self._seal.shown(self.document.get_line(line)), self.selection, self._state.fault
+        text, selection, fault = (
+            self._seal.shown(self.document.get_line(line)),
+            self.selection,
+            self._state.fault,
+        )
         alone, here = selection.is_empty, selection.end[0] == line
         selected = None
         if not alone and selection.contains_line(line):

@@ -75,14 +75,20 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
 
 def _same(one: list[str], other: list[str]) -> int:
     """Return the number of equal lines at the start of two texts."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return two styled glyphs: whether the line ran, and whether it is in the original."""
     if evidence is None:
         return (" ", ""), (" ", "")
-    ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 60%")}
+    ran = {
+        True: (RAN, "$text-success"),
+        False: (NOT_RUN, "bold $text-warning"),
+        None: (NO_RUN, "$foreground 60%"),
+    }
     if evidence.exists:
         exists = (FOUND, "$text-success")
     elif evidence.existence is ExistenceReason.GLUE:
@@ -136,7 +142,9 @@ def figures(score: Mapping[str, Any]) -> str:
         words.append(f"tests {score.get('passed', 0)}/{score['instances']}")
     words += [f"ran {rate(score.get('line_execution'))}", f"exists {rate(score.get('line_existence'))}"]
     if isinstance(error, Mapping):
-        words.append(" ".join(str(error.get(key) or "") for key in ("category", "kind")).replace("_", " ").strip())
+        words.append(
+            " ".join(str(error.get(key) or "") for key in ("category", "kind")).replace("_", " ").strip()
+        )
     flags = score.get("flags")
     if isinstance(flags, Mapping):
         words += [name.replace("_", " ") for name, value in flags.items() if value]

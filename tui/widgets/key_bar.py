@@ -105,7 +105,9 @@ class KeyBar(Widget):
         if pressed := _pressed_by_enter(focused):
             found["enter"] = ShownKey("enter", "Enter", pressed, "", True)
         for _, binding, enabled, tooltip in screen.active_bindings.values():
-            written = focused is not None and focused.check_consume_key(binding.key, _WRITTEN.get(binding.key))
+            written = focused is not None and focused.check_consume_key(
+                binding.key, _WRITTEN.get(binding.key)
+            )
             if binding.show and binding.action not in found and not written:
                 display = visible_line(self.app.get_key_display(binding))
                 found[binding.action] = ShownKey(binding.key, display, binding.description, tooltip, enabled)

@@ -103,7 +103,9 @@ class KnowledgeTree(Tree[TreeEntry]):
         """Show the known nodes."""
         self._refill()
 
-    def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), use: str = "tool use") -> None:
+    def update_from(
+        self, knowledge: Knowledge, *, suspects: Collection[str] = (), use: str = "tool use"
+    ) -> None:
         """Show the known nodes. `use` is the unit of a call's price, shown if a node needs a call."""
         marked = frozenset(suspects)
         if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
@@ -120,7 +122,9 @@ class KnowledgeTree(Tree[TreeEntry]):
     def _refill(self) -> None:
         nodes = _walk(self.root)
         opened = {node.data for node in nodes if node.is_expanded and node.data is not None}
-        closed = {node.data for node in nodes if node.children and not node.is_expanded and node.data is not None}
+        closed = {
+            node.data for node in nodes if node.children and not node.is_expanded and node.data is not None
+        }
         here = self.place
         self.clear()
         self.root.set_label(self._label(TreeEntry("dir", "")))
@@ -144,7 +148,8 @@ class KnowledgeTree(Tree[TreeEntry]):
     def _add_file(self, node: TreeNode[TreeEntry], place: TreeEntry, opened: set[TreeEntry]) -> None:
         prefix = f"{place.name}::"
         functions = sorted(
-            (f for name, f in self._knowledge.functions.items() if name.startswith(prefix)), key=lambda f: f.start
+            (f for name, f in self._knowledge.functions.items() if name.startswith(prefix)),
+            key=lambda f: f.start,
         )
         child = node.add(self._label(place), place, expand=place in opened, allow_expand=bool(functions))
         for function in functions:
@@ -161,7 +166,11 @@ class KnowledgeTree(Tree[TreeEntry]):
                 return
 
     def _known(self, place: TreeEntry) -> str | None:
-        known = {"dir": self._knowledge.listed, "file": self._knowledge.files, "function": self._knowledge.sources}
+        known = {
+            "dir": self._knowledge.listed,
+            "file": self._knowledge.files,
+            "function": self._knowledge.sources,
+        }
         return known[place.kind].get(place.name)
 
     def _label(self, place: TreeEntry, shown: str = "") -> Text:

@@ -168,7 +168,9 @@ class LineView(LineCanvas):
         """The number of lines; an empty text has one."""
         return len(self.lines)
 
-    def show_text(self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False) -> None:
+    def show_text(
+        self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False
+    ) -> None:
         """Show another text, from its start unless `keep_place`. A title of None keeps the current one."""
         self.lines = TextLines(text)
         self.set_reactive(LineView.first_line, first_line)
@@ -308,7 +310,11 @@ class LineView(LineCanvas):
             raw = self.lines[line][start:end]
             places = drawn(raw)[1]
             head, tail = span
-            kept = [c for c, place in zip(raw, places, strict=False) if place >= head and (tail == -1 or place < tail)]
+            kept = [
+                c
+                for c, place in zip(raw, places, strict=False)
+                if place >= head and (tail == -1 or place < tail)
+            ]
             if parts and start == 0:
                 parts.append("\n")
             parts.extend(kept)

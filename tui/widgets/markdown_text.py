@@ -142,7 +142,9 @@ class MarkdownText(TextView):
             elif block:
                 lines = TextLines("\n".join(drawn[at].text for at in block))
                 tokens = [
-                    line for chunk in tokens_by_line(lines, "python", lambda: worker.is_cancelled) for line in chunk
+                    line
+                    for chunk in tokens_by_line(lines, "python", lambda: worker.is_cancelled)
+                    for line in chunk
                 ]
                 self._blocks.update(zip(block, tokens, strict=False))
                 block = []

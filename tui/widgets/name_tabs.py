@@ -58,7 +58,10 @@ class NameTabs(Widget):
         ]
         at = next((place for place, (key, _) in enumerate(tabs) if key == self.current), 0)
         first = 0
-        while first < at and sum(cell_len(words) for _, words in tabs[first : at + 1]) + bool(first) > self.size.width:
+        while (
+            first < at
+            and sum(cell_len(words) for _, words in tabs[first : at + 1]) + bool(first) > self.size.width
+        ):
             first += 1
         return [(tabs[first - 1][0], _BEFORE), *tabs[first:]] if first else tabs
 

@@ -121,7 +121,11 @@ class Options(Widget, can_focus=True):
         """Keep the option at the cursor visible if the options scroll on their own."""
         around = self.parent
         if isinstance(around, ScrollableContainer):
-            at = [y for y, row in enumerate(self.rows(max(1, self.content_size.width))) if (row[0][1] == self.cursor)]
+            at = [
+                y
+                for y, row in enumerate(self.rows(max(1, self.content_size.width)))
+                if (row[0][1] == self.cursor)
+            ]
             if at:
                 here = Region(0, at[0], 1, len(at)).translate(self.virtual_region.offset)
                 around.scroll_to_region(here, animate=False)

@@ -39,7 +39,9 @@ COLUMNS: tuple[Column[TestResult], ...] = (
         style=lambda result: GLYPHS[result.outcome][1],
         text=lambda result: str(result.outcome),
     ),
-    Column("seconds", lambda result: f"{result.seconds:.2f}", lambda result: result.seconds, width=7, right=True),
+    Column(
+        "seconds", lambda result: f"{result.seconds:.2f}", lambda result: result.seconds, width=7, right=True
+    ),
     Column(
         "test",
         lambda result: spelled_out(result.id),
@@ -72,7 +74,9 @@ class OutcomeTable(Vertical):
     OutcomeTable TextView { height: 1fr; border-top: solid $primary; display: none; }
     OutcomeTable.-failure TextView { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", "Filter tests", show=False, id="tests.filter")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter tests", show=False, id="tests.filter")
+    ]
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
@@ -83,7 +87,9 @@ class OutcomeTable(Vertical):
     def compose(self) -> ComposeResult:
         """Lay out filter, count, table and failure text."""
         yield Input(
-            placeholder="/ filter: words of the id, an outcome, seconds>1, -passed", compact=True, select_on_focus=False
+            placeholder="/ filter: words of the id, an outcome, seconds>1, -passed",
+            compact=True,
+            select_on_focus=False,
         )
         yield Plain()
         yield ResultTable()

@@ -50,7 +50,11 @@ class Pages(Vertical):
         self._makers, self._hidden = makers, later
         shown = {page: f"F{number}" for number, page in enumerate(names, 2)} | dict(keys or {})
         first, *others = names
-        order = [first, *(page for page in others if page in later), *(page for page in others if page not in later)]
+        order = [
+            first,
+            *(page for page in others if page in later),
+            *(page for page in others if page not in later),
+        ]
         self._tabs = {page: (shown[page], names[page]) for page in order}
         self.made: dict[str, Widget] = {}
         self.current = first
@@ -112,7 +116,9 @@ class Pages(Vertical):
             if sum(len(words) + 2 for _, words in tabs) - 2 <= width:
                 break
         last, first = pages.index(self.current) + 1, 0
-        while first < last - 1 and sum(len(words) + 2 for _, words in tabs[first:last]) + len(BEFORE) >= width:
+        while (
+            first < last - 1 and sum(len(words) + 2 for _, words in tabs[first:last]) + len(BEFORE) >= width
+        ):
             first += 1
         if first:
             tabs = [(pages[first - 1], BEFORE), *tabs[first:]]

@@ -98,7 +98,8 @@ def moved_back(lines: Sequence[str], level: str) -> list[str]:
     """Return lines outdented by a level, as far as they have blanks."""
     most = LEVEL if level == "\t" else len(level)
     return [
-        line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :] for line in lines
+        line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :]
+        for line in lines
     ]
 
 

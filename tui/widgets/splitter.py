@@ -34,8 +34,20 @@ class Splits(Container):
     Splits.-vertical { layout: vertical; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_curly_bracket,alt+left_curly_bracket", "resize(-1)", "Smaller", show=False, id="split.smaller"),
-        Binding("right_curly_bracket,alt+right_curly_bracket", "resize(1)", "Larger", show=False, id="split.larger"),
+        Binding(
+            "left_curly_bracket,alt+left_curly_bracket",
+            "resize(-1)",
+            "Smaller",
+            show=False,
+            id="split.smaller",
+        ),
+        Binding(
+            "right_curly_bracket,alt+right_curly_bracket",
+            "resize(1)",
+            "Larger",
+            show=False,
+            id="split.larger",
+        ),
     ]
 
     def __init__(self, *panes: Widget, vertical: bool = False, id: str | None = None) -> None:

@@ -221,7 +221,11 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.set_count(len(self.rows), cursor=cursor)
 
     def _width_of(self, column: Column[Row]) -> int:
-        if self.SPARING and column is not self.column and not any(column.shown(record) for record in self.records):
+        if (
+            self.SPARING
+            and column is not self.column
+            and not any(column.shown(record) for record in self.records)
+        ):
             return 0
         if column.width or (column is self.columns[-1] and not self.SIDEWAYS):
             return column.width
@@ -260,7 +264,10 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def _candidates(self, width: int) -> list[tuple[Column[Row], int]]:
         """Return the columns for this width with their own widths, without empty ones that take no room."""
-        found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
+        found = [
+            (column, self._widths.get(column.name, column.width))
+            for column in columns_for(self.columns, width)
+        ]
         if self.HEAD and not self.SPARING:
             return found
         return [(column, cells) for column, cells in found if cells or column is self.columns[-1]]
@@ -330,8 +337,16 @@ class Table(Fitted, RecordList, Generic[Row]):
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
-        text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + fitted_cells(name, room) + " " * self.GAP
+        text = (
+            ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN]
+            + fitted_cells(name, room)
+            + " " * self.GAP
+        )
         for column, cells in laid[at:]:
-            summary = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
-            text += fitted_cells(self._cell(column, summary, cells), cells, right=column.right) + " " * self.GAP
+            summary = (
+                column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
+            )
+            text += (
+                fitted_cells(self._cell(column, summary, cells), cells, right=column.right) + " " * self.GAP
+            )
         return [(text, "bold $text-primary")]

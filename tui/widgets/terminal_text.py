@@ -65,7 +65,8 @@ MAX_COLUMN = 10_000
 
 
 def terminal_lines(text: str) -> list[TerminalLine]:
-    """Return the lines of `text` with colours, carriage returns, backspaces and movements within a line applied.
+    """Return the lines of `text` with colours, carriage returns, backspaces and movements within a line
+    applied.
 
     Movements between lines, titles, links and all other sequences are dropped. Other control characters stay,
     to be drawn as glyphs.
@@ -90,7 +91,9 @@ def _apply(pen: _Pen, piece: re.Match[str]) -> None:
     elif control := piece["control"]:
         pen.place = 0 if control == "\r" else max(0, pen.place - 1)
     elif final := piece["final"]:
-        numbers = [int(n) if n.isdigit() and len(n) < 6 else 0 for n in re.split("[;:]", piece["parameters"] or "")]
+        numbers = [
+            int(n) if n.isdigit() and len(n) < 6 else 0 for n in re.split("[;:]", piece["parameters"] or "")
+        ]
         first = numbers[0]
         if final == "m":
             pen.look = _selected(pen.look, numbers)

@@ -16,7 +16,9 @@ from gistpoint.core.corruption.flow import blocks_of
 
 @dataclass(frozen=True, slots=True)
 class ReplacedLines:
-    """Lines that are replaced, counted from 1: of the original, and of the corrupted text; one side may be empty."""
+    """Lines that are replaced, counted from 1: of the original, and of the corrupted text; one side may be
+    empty.
+    """
 
     before: range
     after: range
@@ -42,7 +44,9 @@ class Version:
     def code_lines(self) -> frozenset[int]:
         """The lines with code, from 1, without signature and docstring."""
         first, end = self.body
-        return frozenset(token.line for token in self.tokens if first <= token.line <= end and token.text[0] != "<")
+        return frozenset(
+            token.line for token in self.tokens if first <= token.line <= end and token.text[0] != "<"
+        )
 
     @cached_property
     def body(self) -> tuple[int, int]:
@@ -71,7 +75,9 @@ class Version:
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
         """Return the statements that begin on these lines or, being simple, reach into them."""
         return [
-            statement for statement in self.depths if not lines.isdisjoint(range(statement.lineno, _end(statement) + 1))
+            statement
+            for statement in self.depths
+            if not lines.isdisjoint(range(statement.lineno, _end(statement) + 1))
         ]
 
 
@@ -117,7 +123,9 @@ class Change:
 
     @cached_property
     def seen(self) -> frozenset[int]:
-        """The lines at which a reader meets the change: the new ones, and those around a place where some are gone."""
+        """The lines at which a reader meets the change: the new ones, and those around a place where some are
+        gone.
+        """
         around = {
             line
             for hunk in self.hunks
@@ -142,7 +150,9 @@ class Change:
 
     @cached_property
     def lost(self) -> Counter[str]:
-        """The tokens that occur less often in the changed lines than before; one that moved is not among them."""
+        """The tokens that occur less often in the changed lines than before; one that moved is not among
+        them.
+        """
         lost, added = self.tokens
         return lost - added
 

@@ -1,4 +1,6 @@
-"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations, messages."""
+"""Contradictions between changed code and the prose around it: names, docstring, comments, annotations,
+messages.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from gistpoint.core.corruption.shapes import NAMED, inside, is_none, name_of, on
 
 _SAID = re.compile(r"[^\W\d_]{3,}|\d+")
 _SMALL_WORDS = (
-    "the and for are with that this from not have has was were will can may its any all but one only when then than"
-    " into out use used self return returns none true false def class"
+    "the and for are with that this from not have has was were will can may its any all but one only when"
+    " then than into out use used self return returns none true false def class"
 )
 _EMPTY = frozenset(_SMALL_WORDS.split())
 """Words that have no meaning for what code does."""
@@ -52,7 +54,9 @@ class SaidAround:
     @cached_property
     def names(self) -> frozenset[str]:
         """The words of the function's name, and of the functions and classes around it."""
-        return frozenset(word for part in self.qualname.split(".") for word in words(part) if word not in _EMPTY)
+        return frozenset(
+            word for part in self.qualname.split(".") for word in words(part) if word not in _EMPTY
+        )
 
     @cached_property
     def docstring(self) -> frozenset[str]:
@@ -76,7 +80,9 @@ class SaidAround:
 
 
 def said(text: str) -> frozenset[str]:
-    """Return the words of some prose in lower case, parts of identifiers included, without those that say nothing."""
+    """Return the words of some prose in lower case, parts of identifiers included, without those that say
+    nothing.
+    """
     found = (part for word in _SAID.findall(text) for part in (word.lower(), *words(word)))
     return frozenset(word for word in found if word not in _EMPTY)
 
@@ -142,7 +148,9 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many of the changed assignments and keywords no longer name what they hold, as `height = width`."""
+    """Return how many of the changed assignments and keywords no longer name what they hold, as `height =
+    width`.
+    """
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
@@ -170,6 +178,8 @@ def _named(*nodes: ast.AST) -> set[str]:
 
 
 def message_contradicted(change: Change) -> float:
-    """Return how many conditions that lead to an error with a message are changed: the message shows what they were."""
+    """Return how many conditions that lead to an error with a message are changed: the message shows what
+    they were.
+    """
     before, after = change.before.facts.explained, change.after.facts.explained
     return float((before - after).total())

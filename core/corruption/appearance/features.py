@@ -1,4 +1,6 @@
-"""The features of a corruption as a reader meets it; each is larger the more it shows, or describes its place."""
+"""The features of a corruption as a reader meets it; each is larger the more it shows, or describes its
+place.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _LIMIT = 40.0
 
 
 class FunctionReading:
-    """One function with everything that a reader of its versions compares them with; its original is read once."""
+    """One function with everything that a reader of its versions compares them with; its original is read
+    once.
+    """
 
     def __init__(self, original: Version, qualname: str, model: FunctionModel, elsewhere: LineCounts) -> None:
         self.original = original
@@ -44,7 +48,8 @@ class FunctionReading:
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
         """Return the features of a version; `findings` is how many more a linter has than in the original."""
-        # The order of the features is that in a task's provenance; the weights name those that count (decision 95).
+        # The order of the features is that in a task's provenance; the weights name those that count
+        # (decision 95).
         change = Change(self.original, corrupted)
         broken, repeated = pair_broken(change)
         around = self._around

@@ -1,6 +1,8 @@
-"""How natural code is: cross-entropy under a token model with a cache, after Hindle et al. (2012) and Tu et al. (2014).
+"""How natural code is: cross-entropy under a token model with a cache, after Hindle et al. (2012) and Tu et
+al. (2014).
 
-Code that is less predictable than the code around it stands out (Ray et al., 2016, On the naturalness of buggy code).
+Code that is less predictable than the code around it stands out (Ray et al., 2016, On the naturalness of
+buggy code).
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class PlacedToken:
 
 
 def tokens_of(text: str) -> tuple[PlacedToken, ...]:
-    """Return the tokens of some code without comments, up to the first that can't be read; long literals are alike."""
+    """Return the tokens of some code without comments, up to the first that can't be read; long literals are
+    alike.
+    """
     return tuple(_tokens(text))
 
 
@@ -75,10 +79,13 @@ class GramCounts:
             self.kinds[gram[:-1]] += gram not in self.grams
         self.grams.update(fresh)
 
-    def likelihood(self, gram: Gram, without: GramCounts | None = None, least: float = 1 / _VOCABULARY) -> float:
+    def likelihood(
+        self, gram: Gram, without: GramCounts | None = None, least: float = 1 / _VOCABULARY
+    ) -> float:
         """Return the chance of a gram's last token after the others, smoothed as Witten and Bell (1991) do.
 
-        `without` are counts that were added to these and are to be ignored; `least` is the chance of an unknown token.
+        `without` are counts that were added to these and are to be ignored; `least` is the chance of an
+        unknown token.
         """
         chance = least
         # From the token alone to the whole gram: each longer context corrects the chance of the shorter one.
@@ -96,7 +103,9 @@ class GramCounts:
 
 
 class StoredCounts(msgspec.Struct, frozen=True):
-    """Counts as they are stored; tests/studies/standard_library_counts.py makes them from the standard library."""
+    """Counts as they are stored; tests/studies/standard_library_counts.py makes them from the standard
+    library.
+    """
 
     words: list[str]
     grams: list[list[int]]
@@ -130,7 +139,9 @@ class StandardCounts:
 
 
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
-    """Return the n-grams of some code that occur at least `least` times; rare tokens are replaced by `<name>` first."""
+    """Return the n-grams of some code that occur at least `least` times; rare tokens are replaced by `<name>`
+    first.
+    """
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
     often = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
@@ -146,7 +157,9 @@ def pruned(texts: Iterable[str], least: int) -> StoredCounts:
 
 
 class CodeModel:
-    """Predicts the tokens of a library's functions from the rest of the library, the standard library and itself."""
+    """Predicts the tokens of a library's functions from the rest of the library, the standard library and
+    itself.
+    """
 
     def __init__(self, texts: Iterable[Sequence[PlacedToken]], standard: StandardCounts) -> None:
         self._counts = GramCounts()
@@ -169,7 +182,8 @@ class FunctionModel:
         self._known: dict[Gram, float] = {}
 
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
-        """Return the surprise of each token in bits, by line; keywords and layout surprise like any other token.
+        """Return the surprise of each token in bits, by line; keywords and layout surprise like any other
+        token.
 
         A token is predicted by what comes before it, and by all lines of the function but its own.
         """

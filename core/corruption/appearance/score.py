@@ -42,19 +42,25 @@ class GlanceWeights(msgspec.Struct, frozen=True):
     """The score above which a corruption is not kept."""
     weights: dict[str, Weight]
     families: dict[str, float] = {}
-    """By family, how much more likely one is seen than others: the difference of log odds, drawn towards 0."""
+    """By family, how much more likely one is seen than others: the difference of log odds, drawn towards 0.
+    """
     truth_sha256: str = ""
     """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
 
     def of_family(self, families: Iterable[str]) -> float:
-        """Return the feature of the families of one corruption: that of the likeliest seen; 0 if none is known."""
+        """Return the feature of the families of one corruption: that of the likeliest seen; 0 if none is
+        known.
+        """
         return max((self.families[name] for name in families if name in self.families), default=0.0)
 
     def score(self, features: Mapping[str, float]) -> GlanceScore:
-        """Return the score of a corruption with these features, which it keeps; others than weighted don't count."""
+        """Return the score of a corruption with these features, which it keeps; others than weighted don't
+        count.
+        """
         used = {name: features[name] for name in self.weights}
         total = self.intercept + sum(
-            weight.weight * (used[name] - weight.mean) / weight.spread for name, weight in self.weights.items()
+            weight.weight * (used[name] - weight.mean) / weight.spread
+            for name, weight in self.weights.items()
         )
         return GlanceScore(round(1 / (1 + math.exp(-max(min(total, 30.0), -30.0))), 4), used)
 
@@ -115,7 +121,9 @@ class GlanceScorer:
         ]
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable text."""
+        """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable
+        text.
+        """
         if not targets:
             return []
         # Above the threshold a corruption is not tried (decision 95): a text that can't be read has the
@@ -127,7 +135,8 @@ class GlanceScorer:
             return [GlanceScore(1.0, {}) for _ in targets]
         own = families or [()] * len(found)
         return [
-            weights.score({**item, "family": weights.of_family(names)}) for item, names in zip(found, own, strict=True)
+            weights.score({**item, "family": weights.of_family(names)})
+            for item, names in zip(found, own, strict=True)
         ]
 
     def _findings(self, targets: Sequence[Target]) -> Iterable[int]:

@@ -30,7 +30,8 @@ def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
 
 
 def pair_broken(change: Change) -> tuple[float, float]:
-    """Return how much less a changed line resembles its likeliest pair in the function, and whether it repeats a line.
+    """Return how much less a changed line resembles its likeliest pair in the function, and whether it
+    repeats a line.
 
     Both are 0 where nothing was alike before, or nothing is repeated now.
     """
@@ -67,7 +68,9 @@ class LineCounts:
             self._counts.update(line for line in lines_of(tokens).values() if len(line) >= _LEAST)
 
     def unlike_elsewhere(self, change: Change) -> float:
-        """Return by how much the replaced lines are more usual, outside of the function, than the new ones (logs)."""
+        """Return by how much the replaced lines are more usual, outside of the function, than the new ones
+        (logs).
+        """
         own = Counter(lines_of(change.before.tokens).values())
         old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)
         return old - new

@@ -31,7 +31,9 @@ _MOST_OBJECTS = 100
 @cache
 def judging_prompt() -> str:
     """Return the instructions for a model; a text never changes, another one has another name."""
-    return files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
+    return (
+        files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
+    )
 
 
 def prompt_sha256() -> str:
@@ -107,10 +109,11 @@ def judge(
     max_cost_usd: float | None = None,
     cancel: CancelToken = NEVER,
 ) -> JudgeResult:
-    """Ask a model question by question and hand each answer to `keep`, until all are asked or it is of no use.
+    """Ask a model question by question and hand each answer to `keep`, until all are asked or it is of no
+    use.
 
-    It stops before a request that may exceed the cap, by what the last one cost; with a cap and no known cost, after
-    the first. Raises `CancelledError` when stopped; what was answered is kept.
+    It stops before a request that may exceed the cap, by what the last one cost; with a cap and no known
+    cost, after the first. Raises `CancelledError` when stopped; what was answered is kept.
     """
     # What one request cost is the estimate of the next one.
     result, failed, last = JudgeResult(), 0, 0.0
@@ -119,7 +122,11 @@ def judge(
         if max_cost_usd is not None and result.asked:
             spent = result.usage.cost_usd
             if spent is None or spent + last > max_cost_usd:
-                known = "no price is known" if spent is None else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
+                known = (
+                    "no price is known"
+                    if spent is None
+                    else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
+                )
                 result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {known}."
                 return result
         reply = model.complete(question.messages, (), cancel=cancel)

@@ -82,15 +82,21 @@ class BlindItem:
         return "\n".join(line.rstrip() for line in code.rstrip().splitlines()) + "\n"
 
     def version(self, seed: int) -> ShownVersion:
-        """Return the version that a seed shows: each with one half, an odd seed the other one than the even before."""
+        """Return the version that a seed shows: each with one half, an odd seed the other one than the even
+        before.
+        """
         # Drawn for each function by itself: with a fixed share a reader could count down (decision 89).
         drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
         return ShownVersion.ORIGINAL if (drawn + seed) % 2 else ShownVersion.CORRUPTED
 
     @property
     def changed_lines(self) -> frozenset[int]:
-        """The lines of the corrupted version that were changed; where something is missing, those around the gap."""
-        before, after = (self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED))
+        """The lines of the corrupted version that were changed; where something is missing, those around the
+        gap.
+        """
+        before, after = (
+            self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
+        )
         found: set[int] = set()
         for kind, _, _, first, last in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
             if kind != "equal":
@@ -132,10 +138,11 @@ def _families(answer: Answer) -> dict[str, tuple[str, ...]]:
 
 
 def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1) -> list[BlindItem]:
-    """Return what a reader is shown in a round of a seed, in an order that is the reader's and the round's own.
+    """Return what a reader is shown in a round of a seed, in an order that is the reader's and the round's
+    own.
 
-    A function that several tasks corrupt is shown once, for every reader in the same one of them: nobody reads it in
-    two versions in one go.
+    A function that several tasks corrupt is shown once, for every reader in the same one of them: nobody
+    reads it in two versions in one go.
     """
     # The seed alone decides which task shows a function, the reader and the round only the order (decision
     # 89).
@@ -143,4 +150,6 @@ def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1)
     for item in sorted(items, key=lambda item: sha256_of_text(f"{seed}\x1f{item.task}\x1f{item.function}")):
         one_of.setdefault((item.source, item.function), item)
     mine = f"{seed}\x1f{reader}\x1f{round}"
-    return sorted(one_of.values(), key=lambda item: sha256_of_text(f"{mine}\x1f{item.task}\x1f{item.function}"))
+    return sorted(
+        one_of.values(), key=lambda item: sha256_of_text(f"{mine}\x1f{item.task}\x1f{item.function}")
+    )

@@ -1,4 +1,6 @@
-"""Faults in the flow: a case lost, a guard lost, `elif` for `if`, `break` for `continue`, a line in the wrong block."""
+"""Faults in the flow: a case lost, a guard lost, `elif` for `if`, `break` for `continue`, a line in the wrong
+block.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
 
 
 def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
-    """Return the edit that removes whole lines, from that of one offset to that of another, with one line end."""
+    """Return the edit that removes whole lines, from that of one offset to that of another, with one line
+    end.
+    """
     first, last = subject.line_start(start), subject.text.find("\n", end)
     if last < 0:
         return (TextEdit(first - 1, len(subject.text), ""),)
@@ -54,7 +58,9 @@ def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits
 
 
 def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None:
-    """Return the start of the line that has the word `case` of a branch; None if its body is on the same line."""
+    """Return the start of the line that has the word `case` of a branch; None if its body is on the same
+    line.
+    """
     place = subject.document.offset(case.pattern.lineno, case.pattern.col_offset)
     start = subject.line_start(place)
     header, body = subject.text[start:place].split()[:1], subject.line_start(subject.span(case.body[0])[0])
@@ -79,7 +85,9 @@ def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Ite
 
 
 def _replaces(test: ast.expr, done: ast.stmt) -> bool:
-    """Whether a statement assigns to a value that the condition tests: without the condition it would be lost."""
+    """Whether a statement assigns to a value that the condition tests: without the condition it would be
+    lost.
+    """
     match done:
         case ast.Assign(targets=targets):
             stored = {ast.unparse(item) for target in targets for item in elements(target)}

@@ -92,7 +92,10 @@ def _is_truth(value: ast.expr) -> bool:
 
 def _in_condition(subject: CorruptionTarget, node: ast.expr) -> bool:
     parent = subject.parent(node)
-    return isinstance(parent, _TRUTH) and node not in (getattr(parent, "body", None), getattr(parent, "orelse", None))
+    return isinstance(parent, _TRUTH) and node not in (
+        getattr(parent, "body", None),
+        getattr(parent, "orelse", None),
+    )
 
 
 def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:

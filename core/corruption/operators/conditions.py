@@ -34,7 +34,9 @@ def _part_dropped(subject: CorruptionTarget, kind: type[ast.boolop]) -> Iterator
                 yield from (part_dropped(spans, place) for place in range(len(spans)))
 
 
-def _one_of_two(subject: CorruptionTarget, node: ast.BoolOp, one: ast.expr, other: ast.expr) -> Iterator[Edits]:
+def _one_of_two(
+    subject: CorruptionTarget, node: ast.BoolOp, one: ast.expr, other: ast.expr
+) -> Iterator[Edits]:
     if isinstance(other, ast.Constant):
         return
     yield from bare(subject, node, one)

@@ -24,7 +24,9 @@ def lost_copy(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield subject.replaced(node, subject.source(value))
     for item in subject.of(ast.Subscript):
         match item:
-            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=None), ctx=ast.Load()):
+            case ast.Subscript(
+                value=value, slice=ast.Slice(lower=None, upper=None, step=None), ctx=ast.Load()
+            ):
                 yield subject.replaced_after(value, item)
 
 

@@ -1,4 +1,6 @@
-"""Faults in defaults and options: another default, a flag turned, an option not passed on, a normalisation skipped."""
+"""Faults in defaults and options: another default, a flag turned, an option not passed on, a normalisation
+skipped.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "pop": 2, "setdefault": 2, "getatt
 _NORMALISING = re.compile(
     r"norm|clean|escape|quote|coerce|ensure|strip|fold|resolve|canon|decode|encode|unwrap|prepare"
 )
-_METHODS = frozenset({"strip", "rstrip", "lstrip", "lower", "upper", "casefold", "replace", "expandtabs", "title"})
+_METHODS = frozenset(
+    {"strip", "rstrip", "lstrip", "lower", "upper", "casefold", "replace", "expandtabs", "title"}
+)
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
 """Keywords that `iteration.sort_key` leaves out, and None, for `**`."""
@@ -29,7 +33,9 @@ def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
         if _WITH_DEFAULT.get(name) == len(node.args) and not node.keywords:
             yield from _other_default(subject, name, node.args)
     for choice in subject.of(ast.BoolOp):
-        if isinstance(choice.op, ast.Or) and isinstance(subject.parent(choice), ast.Assign | ast.Call | ast.Return):
+        if isinstance(choice.op, ast.Or) and isinstance(
+            subject.parent(choice), ast.Assign | ast.Call | ast.Return
+        ):
             *_, before, last = map(subject.operand, choice.values)
             yield (TextEdit(before[1], last[1], ""),)
 
@@ -63,7 +69,9 @@ def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _normalises(subject: CorruptionTarget, node: ast.Call, value: ast.expr) -> bool:
-    """Whether a call returns its argument in another form, and what is left without it is still a value in use."""
+    """Whether a call returns its argument in another form, and what is left without it is still a value in
+    use.
+    """
     name, parent = name_of(node.func), subject.parent(node)
     if isinstance(parent, ast.Expr) or isinstance(value, ast.Starred | ast.GeneratorExp):
         return False

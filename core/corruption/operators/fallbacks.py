@@ -97,15 +97,23 @@ def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
             case ast.Assign(targets=[ast.Subscript() as place]) if subject.lines(node) and is_one_line(node):
                 if _is_repeated(subject, node, place, mappings):
                     yield from _stored_once(subject, node, place)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="setdefault"), args=[key, value])):
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=owner, attr="setdefault"), args=[key, value])
+            ):
                 if is_one_line(node):
                     of, name, text = map(subject.source, (owner, key, value))
                     yield subject.replaced(node, f"{of}[{name}] = {text}")
 
 
-def _is_repeated(subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]) -> bool:
-    """Whether a loop stores in a mapping by a key that may come again: else the first value and the last are one."""
-    keyed = isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple) and ast.unparse(place.value) in mappings
+def _is_repeated(
+    subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]
+) -> bool:
+    """Whether a loop stores in a mapping by a key that may come again: else the first value and the last are
+    one.
+    """
+    keyed = (
+        isinstance(place.slice, ast.Name | ast.Attribute | ast.Tuple) and ast.unparse(place.value) in mappings
+    )
     looped = subject.nearest(node, (ast.For, ast.While)) is not None
     return keyed and looped and not _of_distinct_keys(subject, node)
 

@@ -13,7 +13,9 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def case_order(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Two neighbouring cases in the opposite order: branches of an `if` with `elif`, or two `if`s that each leave."""
+    """Two neighbouring cases in the opposite order: branches of an `if` with `elif`, or two `if`s that each
+    leave.
+    """
     for choice in subject.of(ast.If):
         following = elif_of(subject, choice)
         if following is not None:

@@ -81,7 +81,9 @@ _LIKE_PATTERN = re.compile(r"(^|_)(re|regexp?|pattern|rx|matcher)$")
 
 
 def weaker_method(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A method that does nearly the same: `split` for `rsplit`, `lower` for `casefold`, `match` for `fullmatch`."""
+    """A method that does nearly the same: `split` for `rsplit`, `lower` for `casefold`, `match` for
+    `fullmatch`.
+    """
     for node in subject.of(ast.Call):
         match node.func:
             case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
@@ -103,7 +105,9 @@ def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
 
 
 def weaker_function(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A built-in function that does nearly the same: `list` for `sorted`, `int` for `round`, `str` for `repr`."""
+    """A built-in function that does nearly the same: `list` for `sorted`, `int` for `round`, `str` for
+    `repr`.
+    """
     for node in subject.of(ast.Call):
         match node:
             case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):

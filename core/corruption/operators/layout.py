@@ -1,4 +1,6 @@
-"""Text in a function's own layout: margins, whole lines of blocks, and conditions written the other way round."""
+"""Text in a function's own layout: margins, whole lines of blocks, and conditions written the other way
+round.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def is_open(test: ast.expr) -> bool:
     return False
 
 
-def argument_dropped(subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword) -> Iterator[tuple[TextEdit, ...]]:
+def argument_dropped(
+    subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword
+) -> Iterator[tuple[TextEdit, ...]]:
     """Yield the edit that leaves out one keyword argument of a call, with the comma that is no longer needed."""
     start, end = subject.span(dropped)
     before, after = subject.before(start), subject.after(end)
@@ -111,7 +115,9 @@ def argument_dropped(subject: CorruptionTarget, call: ast.Call, dropped: ast.key
 
 
 def part_dropped(spans: Sequence[tuple[int, int]], place: int) -> tuple[TextEdit, ...]:
-    """Return the edit that leaves out one of several parts, with the sign or the comma that joins it to another."""
+    """Return the edit that leaves out one of several parts, with the sign or the comma that joins it to
+    another.
+    """
     if place == 0:
         return (TextEdit(spans[0][0], spans[1][0], ""),)
     return (TextEdit(spans[place - 1][1], spans[place][1], ""),)

@@ -45,7 +45,9 @@ def _is_all_that_is_done(subject: CorruptionTarget, block: StatementBlock, node:
 
 
 def lost_preparation(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A line left out that brings a value into the form that the rest expects: `x = x.strip()`, `x = prepared(x)`."""
+    """A line left out that brings a value into the form that the rest expects: `x = x.strip()`, `x =
+    prepared(x)`.
+    """
     for node in _with_neighbours(subject):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.Subscript() as value):
@@ -86,7 +88,9 @@ def lost_entry(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]:
-    """Return the offsets of the entries of a collection; empty if it is a single value, such as a pair or a result."""
+    """Return the offsets of the entries of a collection; empty if it is a single value, such as a pair or a
+    result.
+    """
     parent = subject.parent(node)
     match node, parent:
         case ast.Dict(keys=keys, values=values), _:
@@ -136,12 +140,15 @@ def lost_choice(subject: CorruptionTarget) -> Iterator[Edits]:
                 yield (TextEdit(*whole, subject.source(value)),)
 
 
-# Terms of a sum are taken in the middle too: with whole cases and values of lists, 9 of 11 were good (decision 93).
+# Terms of a sum are taken in the middle too: with whole cases and values of lists, 9 of 11 were good
+# (decision 93).
 def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
     """A term of a sum of at least three left out: one in the middle, or a name at its end."""
     for node in subject.of(ast.BinOp):
         match node:
-            case ast.BinOp(left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last):
+            case ast.BinOp(
+                left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last
+            ):
                 # Of a text a part would be missed.
                 if is_one_line(node) and not has((ast.Constant, ast.JoinedStr), node):
                     yield (TextEdit(subject.operand(first)[1], subject.operand(middle)[1], ""),)

@@ -99,7 +99,9 @@ def _as_loop(
 def _is_simple(
     subject: CorruptionTarget, value: ast.expr, element: ast.expr | None, loops: list[ast.comprehension]
 ) -> bool:
-    """Whether a comprehension has one loop and at most one condition, and its variables are used nowhere else."""
+    """Whether a comprehension has one loop and at most one condition, and its variables are used nowhere
+    else.
+    """
     match loops:
         case [ast.comprehension(ifs=[] | [_], is_async=0) as loop] if "#" not in subject.source(value):
             bound = names_in(loop.target)
@@ -124,7 +126,9 @@ def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
                 ast.For(body=[ast.If(test=test, body=[done], orelse=[])], orelse=[]) as loop,
             ):
                 yield from _collected(subject, first, target, loop, done, [test])
-            case ast.Assign(targets=[target, *_], value=ast.List(elts=[])), ast.For(body=[done], orelse=[]) as loop:
+            case ast.Assign(targets=[target, *_], value=ast.List(elts=[])), ast.For(
+                body=[done], orelse=[]
+            ) as loop:
                 yield from _collected(subject, first, target, loop, done, [])
 
 
@@ -220,7 +224,9 @@ def choice_as_if(subject: CorruptionTarget) -> Iterator[Edits]:
             case ast.Assign(value=ast.IfExp() as choice) | ast.Return(value=ast.IfExp() as choice):
                 if is_one_line(node):
                     yield subject.replaced(node, _as_branches(subject, node, choice, space))
-            case ast.If(test=test, body=[one], orelse=[two]) if is_one_line(test) and all(map(is_one_line, (one, two))):
+            case ast.If(test=test, body=[one], orelse=[two]) if is_one_line(test) and all(
+                map(is_one_line, (one, two))
+            ):
                 text = _as_choice(subject, node, one, two)
                 if text and not is_elif(subject, node) and lines_of(subject, (node,)):
                     yield subject.replaced(node, text)
@@ -238,9 +244,9 @@ def _as_choice(subject: CorruptionTarget, node: ast.If, one: ast.stmt, two: ast.
     match one, two:
         case ast.Return(value=ast.expr() as first), ast.Return(value=ast.expr() as second):
             before = "return"
-        case ast.Assign(targets=[target], value=first), ast.Assign(targets=[other, *_], value=second) if ast.unparse(
-            target
-        ) == ast.unparse(other):
+        case ast.Assign(targets=[target], value=first), ast.Assign(targets=[other, *_], value=second) if (
+            ast.unparse(target) == ast.unparse(other)
+        ):
             before = f"{subject.source(target)} ="
         case _:
             return ""
@@ -293,11 +299,16 @@ def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
             ) if uses[name] == 2 and is_one_line(first):
                 lines, used = subject.lines(first), _only_use(subject, name, second)
                 if lines is not None and used is not None:
-                    yield TextEdit(lines[0], lines[1] + 1, ""), TextEdit(*subject.span(used), subject.source(value))
+                    yield (
+                        TextEdit(lines[0], lines[1] + 1, ""),
+                        TextEdit(*subject.span(used), subject.source(value)),
+                    )
 
 
 def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.Name | None:
-    """Return where a simple statement, or the test of an `if`, uses a variable at once, if that is in one place."""
+    """Return where a simple statement, or the test of an `if`, uses a variable at once, if that is in one
+    place.
+    """
     match statement:
         case ast.If(test=root):
             pass

@@ -1,4 +1,6 @@
-"""Faults in when something happens: a reset before its loop, a value read early, a `try` too wide, no `finally`."""
+"""Faults in when something happens: a reset before its loop, a value read early, a `try` too wide, no
+`finally`.
+"""
 
 from __future__ import annotations
 
@@ -82,11 +84,15 @@ def early_reset(subject: CorruptionTarget) -> Iterator[Edits]:
             yield from _started_before(subject, loop, lines[0])
 
 
-def _started_before(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While, start: int) -> Iterator[Edits]:
+def _started_before(
+    subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While, start: int
+) -> Iterator[Edits]:
     space, bound = margin(subject, loop), names_in(getattr(loop, "target", loop.body[0]))
     for node in loop.body[:-1]:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if _is_start(value) and name not in bound:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if (
+                _is_start(value) and name not in bound
+            ):
                 own = subject.lines(node)
                 if own is not None and "\n" not in subject.cut(own):
                     line = f"{space}{subject.source(node)}\n"
@@ -113,7 +119,9 @@ def lost_break(subject: CorruptionTarget) -> Iterator[Edits]:
     for node in subject.of(ast.Break):
         match subject.parent(node), subject.nearest(node, LOOPS):
             # A loop with an `else` would always run into it.
-            case ast.If(body=[_, *_, last]), (ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])):
+            case ast.If(body=[_, *_, last]), (
+                ast.For(orelse=[]) | ast.AsyncFor(orelse=[]) | ast.While(orelse=[])
+            ):
                 if last is node:
                     yield from deleted(subject, node)
 
@@ -122,7 +130,9 @@ def lost_finally(subject: CorruptionTarget) -> Iterator[Edits]:
     """What is put back at the end put back only if nothing is raised."""
     for node in subject.of(ast.Try):
         match node:
-            case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(last, LEAVING):
+            case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
+                last, LEAVING
+            ):
                 yield from _in_turn(subject, node)
 
 
@@ -146,7 +156,9 @@ def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield from _moved_in(subject, moved, around, before=False)
 
 
-def _moved_in(subject: CorruptionTarget, moved: ast.stmt, around: ast.Try, *, before: bool) -> Iterator[Edits]:
+def _moved_in(
+    subject: CorruptionTarget, moved: ast.stmt, around: ast.Try, *, before: bool
+) -> Iterator[Edits]:
     own, lines = subject.lines(moved), lines_of(subject, around.body)
     # Without a call nothing is raised that the handlers could catch by mistake.
     can_fail = isinstance(moved, SIMPLE) and has(ast.Call, moved)
@@ -240,11 +252,15 @@ def _name_for(node: ast.expr, taken: set[str]) -> str:
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
-    """Whether statements between two reads of a value can change it: they store to it, or call a method of it."""
+    """Whether statements between two reads of a value can change it: they store to it, or call a method of
+    it.
+    """
     of = node.args[0] if isinstance(node, ast.Call) else node
     owner = ast.unparse(of.value) if isinstance(of, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))
-    return not stored.isdisjoint((ast.unparse(of), owner)) or (owner == "self" and any(map(_calls_own, between)))
+    return not stored.isdisjoint((ast.unparse(of), owner)) or (
+        owner == "self" and any(map(_calls_own, between))
+    )
 
 
 def _calls_own(statement: ast.stmt) -> bool:

@@ -1,4 +1,6 @@
-"""Faults in statements: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong order."""
+"""Faults in statements: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong
+order.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """An assignment to an attribute or an item left out.
 
-    Not in `__init__`, since the first error would name the attribute without a value. What is counted up or moved on
-    is missed at once: what follows reads as if it had been.
+    Not in `__init__`, since the first error would name the attribute without a value. What is counted up or
+    moved on is missed at once: what follows reads as if it had been.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):
@@ -31,7 +33,9 @@ def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
-    """Yield the statements that have neighbours, without those of a `finally`, which `unrestored_state` leaves out."""
+    """Yield the statements that have neighbours, without those of a `finally`, which `unrestored_state`
+    leaves out.
+    """
     for block in subject.longer_blocks():
         if block.name != "finalbody":
             yield from block.statements
@@ -43,7 +47,9 @@ def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
         saved: set[str] = set()
         for node in block.statements:
             match node:
-                case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Attribute() | ast.Subscript() | ast.Call()):
+                case ast.Assign(
+                    targets=[ast.Name(id=name), *_], value=ast.Attribute() | ast.Subscript() | ast.Call()
+                ):
                     saved.add(name)
                 case ast.Assign(targets=[ast.Name(), *_]):
                     continue
@@ -53,8 +59,8 @@ def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield from deleted(subject, node)
 
 
-# Updates such as `n += 1` are not left out: of 15 none was good, since what follows reads as if they were there
-# (decision 93).
+# Updates such as `n += 1` are not left out: of 15 none was good, since what follows reads as if they were
+# there (decision 93).
 def _stores(node: ast.stmt) -> bool:
     """Whether a statement is an assignment to attributes and items alone."""
     places = (ast.Attribute, ast.Subscript)

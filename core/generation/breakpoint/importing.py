@@ -1,4 +1,6 @@
-"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it by the suite."""
+"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it by the
+suite.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ from gistpoint.core.trees import SourceTree
 
 _KEYS = SOURCE_KEYS - {"stars"} | {"repository", "commit"}
 _HINT = (
-    "Each source is a table [[source]] with the keys 'repository' (its address or name, as the records have it) and "
-    "'source' (name==version, a folder, or PATH@COMMIT), and may have "
-    "commit, pytest_args, extra_requirements, exclude_newer and build_steps."
+    "Each source is a table [[source]] with the keys 'repository' (its address or name, as the records have"
+    " it) and 'source' (name==version, a folder, or PATH@COMMIT), and may have commit, pytest_args,"
+    " extra_requirements, exclude_newer and build_steps."
 )
 
 
@@ -56,12 +58,14 @@ class RecordSources:
     def spec_of(self, record: BreakpointRecord) -> SourceSpec:
         """Return the source of a record's repository: if several match, one that names the commit.
 
-        Raises `SourceError` if there is none and the record's own address is not one that is fetched by default.
+        Raises `SourceError` if there is none and the record's own address is not one that is fetched by
+        default.
         """
         fitting = [
             item
             for item in self.mapped
-            if item.repository in (normal_url(record.url), record.repository) and record.commit.startswith(item.commit)
+            if item.repository in (normal_url(record.url), record.repository)
+            and record.commit.startswith(item.commit)
         ]
         if fitting:
             return max(fitting, key=lambda item: len(item.commit)).spec
@@ -125,7 +129,9 @@ class RecordTarget:
     marks: tuple[str, ...] = ()
 
 
-def target_of(record: BreakpointRecord, tree: SourceTree, test_files: frozenset[str] = frozenset()) -> RecordTarget:
+def target_of(
+    record: BreakpointRecord, tree: SourceTree, test_files: frozenset[str] = frozenset()
+) -> RecordTarget:
     """Return the target that a record names. Raises `RefusedRecordError` if it names none, or more than one."""
     if not tree.is_file(record.path):
         raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
@@ -137,7 +143,9 @@ def target_of(record: BreakpointRecord, tree: SourceTree, test_files: frozenset[
         raise RefusedRecordError(Refusal.UNREADABLE_FILE, str(error)) from error
     definition = _meant(index, record.function)
     if definition.kind is DefinitionKind.CLASS:
-        raise RefusedRecordError(Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted.")
+        raise RefusedRecordError(
+            Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted."
+        )
     if record.corruption:
         return _corrupted(record, tree, definition)
     return RecordTarget(_removed(tree, definition, test_files))
@@ -154,7 +162,9 @@ def _meant(index: FileIndex, name: str) -> Definition:
         raise RefusedRecordError(Refusal.NO_SUCH_FUNCTION, f"{index.path} defines no {name}.")
     if len(found) > 1:
         listed = ", ".join(f"{item.label} (line {item.def_line})" for item in found[:10])
-        raise RefusedRecordError(Refusal.AMBIGUOUS, f"{name} names {len(found)} definitions in {index.path}: {listed}.")
+        raise RefusedRecordError(
+            Refusal.AMBIGUOUS, f"{name} names {len(found)} definitions in {index.path}: {listed}."
+        )
     return found[0]
 
 
@@ -181,7 +191,8 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
         raise RefusedRecordError(Refusal.SIGNATURE, "corruption.code changes the signature of the function.")
     if comments:
         raise RefusedRecordError(
-            Refusal.COMMENT, f"corruption.code brings a comment that is not in the original: {comments[0][:100]!r}."
+            Refusal.COMMENT,
+            f"corruption.code brings a comment that is not in the original: {comments[0][:100]!r}.",
         )
     return RecordTarget(target, ("decorators_lost_in_data",) if lost else ())
 
@@ -195,7 +206,9 @@ class ImportedRecord:
 
     task: Task
     marked: bool = False
-    """Whether the task already existed, made by other means, and was only marked with the record; its rules stay."""
+    """Whether the task already existed, made by other means, and was only marked with the record; its rules
+    stay.
+    """
 
 
 def import_record(
@@ -211,10 +224,10 @@ def import_record(
 ) -> ImportedRecord:
     """Prove a record and write its task below `into`.
 
-    Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, next to the failing
-    tests found by our own run. An id leaves out rules, so an existing task with the same corruption keeps its own and
-    is marked with the record, unless it has one. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not
-    confirm it.
+    Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, next to
+    the failing tests found by our own run. An id leaves out rules, so an existing task with the same
+    corruption keeps its own and is marked with the record, unless it has one. Raises `RefusedRecordError`,
+    and `NoTaskError` if the tests do not confirm it.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
     proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)

@@ -231,7 +231,8 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
         end = _end_of(text, at)
         if end is None:
             yield Damage(
-                line, "The record does not end: a bracket or a quotation mark is missing, or it was cut short."
+                line,
+                "The record does not end: a bracket or a quotation mark is missing, or it was cut short.",
             )
             return
         yield _decoded(text[at:end], line)

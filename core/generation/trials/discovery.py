@@ -68,7 +68,9 @@ class Rated:
 
 def as_json(evidence: Evidence) -> dict[str, Any]:
     """Return the evidence as a JSON value."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(evidence).items()}
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in asdict(evidence).items()
+    }
 
 
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
@@ -103,7 +105,9 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
     effort = effort_for(trial.library, name, least)
     good: list[Rated] = []
     quiet: list[Corruption] = []
-    for tried, (corruption, glance) in enumerate(_picked(unseen, effort.singles, f"{trial.settings.seed} {name}")):
+    for tried, (corruption, glance) in enumerate(
+        _picked(unseen, effort.singles, f"{trial.settings.seed} {name}")
+    ):
         if _suffice(good) or (tried == effort.give_up and not good):
             break
         rated = _rate(trial, corruption, glance, band)
@@ -112,7 +116,9 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
         elif rated is not None and rated.evidence.failing < least:
             quiet.append(corruption)
     if not good:
-        pairs = (_rate(trial, *pair, band) for pair in _unseen(trial, pairs_of(quiet, scope, most=MOST_PAIRS)))
+        pairs = (
+            _rate(trial, *pair, band) for pair in _unseen(trial, pairs_of(quiet, scope, most=MOST_PAIRS))
+        )
         good += [rated for rated in pairs if rated is not None and rated.good]
     return sorted(good, key=_shown)
 
@@ -148,8 +154,12 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
     """Return the corruptions that a reader does not see at a glance, with their scores; count the others."""
     most = trial.settings.max_glance
     threshold = glance_weights().threshold if most is None else most
-    scores = trial.context.scorer.scores([item.target for item in corruptions], [item.families for item in corruptions])
-    unseen = [(item, score) for item, score in zip(corruptions, scores, strict=True) if score.value <= threshold]
+    scores = trial.context.scorer.scores(
+        [item.target for item in corruptions], [item.families for item in corruptions]
+    )
+    unseen = [
+        (item, score) for item, score in zip(corruptions, scores, strict=True) if score.value <= threshold
+    ]
     if len(unseen) < len(corruptions):
         trial.fates[Reason.AT_A_GLANCE.value] += len(corruptions) - len(unseen)
     return unseen
@@ -166,7 +176,9 @@ def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]
     yield from (corruptions[n] for _, n in sorted(keyed)[:most])
 
 
-def _rate(trial: CandidateTrial, corruption: Corruption, glance: GlanceScore, band: tuple[int, int]) -> Rated | None:
+def _rate(
+    trial: CandidateTrial, corruption: Corruption, glance: GlanceScore, band: tuple[int, int]
+) -> Rated | None:
     least, most = band
     trial.next(corruption.target.name, ", ".join(corruption.families))
     report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
@@ -196,5 +208,6 @@ def fault(evidence: Evidence, least: int) -> str:
 def _difference(proof: CorruptionProof, report: ProbeReport) -> str:
     probed = frozenset(report.failed)
     return (
-        f"{len(proof.failing - probed)} tests fail only in the suite, {len(probed - proof.failing)} only in the probe"
+        f"{len(proof.failing - probed)} tests fail only in the suite, {len(probed - proof.failing)} only in"
+        " the probe"
     )

@@ -20,7 +20,9 @@ _SPARE = 1
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on a group: a good corruption of each function, proven together, or why there is none."""
+    """Return the verdict on a group: a good corruption of each function, proven together, or why there is
+    none.
+    """
     parts = _parts(trial)
     targets = tuple(part.target for part in parts)
     alone = [frozenset(part.report.failed) for part in parts]
@@ -30,7 +32,9 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
         if not failed:
             raise CandidateDropped(Reason.PART_SILENT, part.target.name)
         if len(proof.failing) <= len(failed):
-            raise CandidateDropped(Reason.UNION_NOT_LARGER, f"{part.target.name} alone breaks {len(failed)} tests")
+            raise CandidateDropped(
+                Reason.UNION_NOT_LARGER, f"{part.target.name} alone breaks {len(failed)} tests"
+            )
     names = tuple(target.name for target in targets)
     provenance: dict[str, Any] = {
         "parts": [part.provenance() for part in parts],
@@ -83,14 +87,18 @@ def _fitting(trial: CandidateTrial, name: str, parts: list[Rated]) -> Rated | No
 def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
     """Return up to `size` of the parts, those that readers are least likely to see.
 
-    Weak parts are kept only as far as a group of `least` needs them. A part can be left out only if each of the others
-    still adds a failing test.
+    Weak parts are kept only as far as a group of `least` needs them. A part can be left out only if each of
+    the others still adds a failing test.
     """
     chosen = [*parts]
     for worst in sorted(parts, key=lambda part: (-part.glance.value, part.subtlety.value)):
         others = [part for part in chosen if part is not worst]
         unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
-        if len(chosen) > least and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):
+        if (
+            len(chosen) > least
+            and unwanted
+            and all(_adds(p, [q for q in others if q is not p]) for p in others)
+        ):
             chosen = others
     return chosen[:size]
 
@@ -102,7 +110,9 @@ def _adds(item: Rated, parts: list[Rated]) -> bool:
     return not parts or not (failed <= others or others <= failed)
 
 
-def _require_each_to_count(trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]) -> None:
+def _require_each_to_count(
+    trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]
+) -> None:
     """Drop the group if repairing one function repairs everything, on the tests that can see the others.
 
     The probe of each function has already shown that it breaks something when all others are repaired.
@@ -121,6 +131,8 @@ def _require_each_to_count(trial: CandidateTrial, targets: tuple[Target, ...], a
 
 
 def distances(library: SourceLibrary, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the shortest paths of calls, in either direction, between every two functions, and the longest of them."""
+    """Return the shortest paths of calls, in either direction, between every two functions, and the longest
+    of them.
+    """
     paths = [library.reach.path(one, other) for one, other in combinations(names, 2)]
     return {"paths": [list(path) for path in paths], "largest_distance": max(len(path) - 1 for path in paths)}

@@ -24,7 +24,9 @@ from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Failure, Target
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
-"""Ends that one function can cause, such as a text that is too long; on a first request the endpoint is to blame."""
+"""Ends that one function can cause, such as a text that is too long; on a first request the endpoint is to
+blame.
+"""
 _SHOWN_FAILURES = 2
 
 
@@ -40,7 +42,9 @@ class RatedModelCorruption(Rated):
 
 
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on the candidate. Raises `EndpointError` if the failure would affect every candidate."""
+    """Return the verdict on the candidate. Raises `EndpointError` if the failure would affect every
+    candidate.
+    """
     item = corruptions_by_model(trial, trial.candidate.name, trial.settings.band)[0]
     proof = trial.confirm((item.target,))
     if proof.failing != frozenset(item.report.failed):
@@ -49,11 +53,13 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
     return trial.kept(proof, {"parts": [item.provenance()]})
 
 
-def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[RatedModelCorruption]:
+def corruptions_by_model(
+    trial: CandidateTrial, name: str, band: tuple[int, int]
+) -> list[RatedModelCorruption]:
     """Return the model's corruptions of a function that may be kept, the one to be kept first.
 
-    Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or if the
-    set has spent its budget.
+    Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or
+    if the set has spent its budget.
     """
     probing, spending = _Probing(trial, band), trial.context.terms.spending
     model = trial.context.model
@@ -101,7 +107,9 @@ def _stop(made: ModelCorruption) -> EndpointError | None:
     if end is End.SET_CAP:
         return SetStoppedError(
             f"No more may be spent: {made.result.detail}",
-            hint="What was decided is kept: the same command with a larger --max-cost or --max-tokens goes on.",
+            hint=(
+                "What was decided is kept: the same command with a larger --max-cost or --max-tokens goes on."
+            ),
         )
     if end.value in set(ChatProblem) and (first or end not in _OF_THE_FUNCTION):
         return EndpointError(
@@ -127,7 +135,9 @@ class _Probing:
         assert glance is not None
         report, evidence, rated = self._found[target.corrupted]
         corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
-        return RatedModelCorruption(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
+        return RatedModelCorruption(
+            corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made
+        )
 
     def __call__(self, target: Target) -> ModelTrial:
         self._trial.next(target.name, self._trial.settings.model)

@@ -85,22 +85,30 @@ class CandidateTrial:
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
         try:
-            report = self.context.prober.decide(targets, select, stop_after=stop_after, cancel=self.context.run.cancel)
+            report = self.context.prober.decide(
+                targets, select, stop_after=stop_after, cancel=self.context.run.cancel
+            )
         except CodeError as error:
             return ProbeReport(RunStatus.COULD_NOT_RUN, reason=str(error))
         self.context.run.check()
         if report.status in FREE:
-            raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
+            raise InfrastructureError(
+                f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK
+            )
         self._probes.append(round(time.perf_counter() - started, 4))
         self._tests += report.ran
         self._warm += report.how == "warm"
         if self._chance.random() < 1 / len(self._probes):
-            cut_short = stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
+            cut_short = (
+                stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
+            )
             self._specimen = Specimen(targets, report.status.value, tuple(sorted(report.failed)), cut_short)
         return report
 
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
-        """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the tree."""
+        """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the
+        tree.
+        """
         self.refuse_leak(targets)
         self._tell(family=WHOLE_SUITE)
         started = time.perf_counter()
@@ -152,7 +160,9 @@ class CandidateTrial:
     def _verdict(
         self, names: tuple[str, ...], reason: Reason, detail: str, kept: ProvenCorruption | None
     ) -> CandidateVerdict:
-        cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3), self._tests)
+        cost = Cost(
+            tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3), self._tests
+        )
         record = self.record if kept is None else None
         return CandidateVerdict(
             self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record

@@ -82,7 +82,9 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
         "test": fenced(task.brief.test),
         "read_limit": str(task.limits.read_file_characters),
         "place": shell,
-        "hand_in": f"{_READING[settings.execution]}Write the gist to `{gist}`; it is judged as it is when you stop.",
+        "hand_in": (
+            f"{_READING[settings.execution]}Write the gist to `{gist}`; it is judged as it is when you stop."
+        ),
     }
     return filled(task, values, shell=bool(shell))
 

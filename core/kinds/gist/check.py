@@ -123,7 +123,9 @@ class _Probes:
         name = "reference gist is faithful"
         reference = self._judge.answer.reference
         if reference is None:
-            return CheckFinding(name, True, "there is none: `gistpoint gist reference` makes one", reduced=True)
+            return CheckFinding(
+                name, True, "there is none: `gistpoint gist reference` makes one", reduced=True
+            )
         if not reference.faithful:
             return CheckFinding(name, True, f"none was found: {reference.reason}", reduced=True)
         score = self._judged(name, reference.text).score

@@ -33,7 +33,9 @@ def read_settings(fields: Fields) -> GistSettings:
 
 def settings_table(settings: GistSettings) -> dict[str, Any]:
     """Return the table `gist` of a `task.toml`."""
-    table = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()}
+    table = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()
+    }
     if settings.score_budget is None:
         table["score_budget"] = UNLIMITED
     return table
@@ -52,7 +54,9 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
     try:
         with_input(parse_entrypoint(part.entrypoint), stdin, variables)
     except EntrypointError as error:
-        raise TaskError(f"{fields.file}: the key 'input' can't be that of a command. {error.message}") from error
+        raise TaskError(
+            f"{fields.file}: the key 'input' can't be that of a command. {error.message}"
+        ) from error
     return replace(part, stdin=stdin, variables=variables)
 
 
@@ -79,7 +83,9 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     try:
         read_trace(trace)
     except (TaskError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TaskError(f"{fields.file}: the key {fields.name('trace')!r} holds no trace ({error}).") from error
+        raise TaskError(
+            f"{fields.file}: the key {fields.name('trace')!r} holds no trace ({error})."
+        ) from error
     answer = GistAnswer(
         originals=tuple(_run(item) for item in fields.tables("originals")),
         owned=fields.get("owned", tuple[str, ...]),

@@ -97,7 +97,9 @@ def _traced(
     done = 0
     for number, entrypoint in enumerate(entrypoints):
         total = min(wanted, done + len(entrypoints) - number)
-        within = (done, total) if done < total else (0, 0)  # those after the ones wanted are asked for one by one
+        within = (
+            (done, total) if done < total else (0, 0)
+        )  # those after the ones wanted are asked for one by one
         examination.run.progress(RunProgress(entrypoint.text, *within, step="tracing tests"))
         try:
             read = read_trace(examination.trace(entrypoint))

@@ -120,7 +120,9 @@ def gist_error(
     return GistError(ErrorCategory.PYTEST_RUNTIME, kind, evidence)
 
 
-def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
+def _runtime_kind(
+    gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None
+) -> tuple[ErrorKind, str]:
     # Whether a text that does not parse has the test can't be determined, so it is an error of syntax
     # (decision 0015).
     fault = fault_in(gist)

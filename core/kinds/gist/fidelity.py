@@ -158,7 +158,9 @@ def _dotted(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
+def compare_tests(
+    originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()
+) -> Fidelity:
     """Compare a gist's run with the runs of the original, two or more so that variation is known.
 
     The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and
@@ -202,7 +204,9 @@ def _compare(
     # The text of a test that is made at run time does not say what it tests: decision 0090.
     is_steady = len({run.fixed for run in runs}) == 1 and expected.fixed is not None
     if is_steady and found.fixed != expected.fixed:
-        differences.append(Difference(key, "data", "the data that the original makes the test with", "other data"))
+        differences.append(
+            Difference(key, "data", "the data that the original makes the test with", "other data")
+        )
     differences += _streams(key, "stdout", [run.stdout for run in runs], found.stdout, places)
     differences += _streams(key, "stderr", [run.stderr for run in runs], found.stderr, places)
     return differences

@@ -254,7 +254,9 @@ def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
     return any(one.exists for one in block if one.line.text.startswith(_DEFINES))
 
 
-def _imported(seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None) -> Iterator[str]:
+def _imported(
+    seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None
+) -> Iterator[str]:
     """Yield imports of the codebase that ran and were not refused: something was a substitute for it."""
     if execution is None:
         return
@@ -347,7 +349,9 @@ def _guarded(source: str) -> list[LogicalLine]:
     return [line for guard in guards for line in lines_of_statement(guard)]
 
 
-def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: int = 5) -> Iterator[tuple[str, str]]:
+def vacuity_mutants(
+    gist: str, executed: Collection[int], test: str, *, most: int = 5
+) -> Iterator[tuple[str, str]]:
     """Yield up to `most` (function, text) pairs:
     the gist with one function that ran returning nonsense at once.
 

@@ -81,7 +81,8 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
     held = _function_at(source, place[1])
     if held is None:
         raise UnwrittenTestError(
-            f"{path} defines no {qualname}; its code is at {place[0]}:{place[1]}, in no function that can be named.",
+            f"{path} defines no {qualname}; its code is at {place[0]}:{place[1]}, in no function that can be"
+            " named.",
             hint="A test that is made at run time needs a function that holds its text.",
         )
     return GistTest(qualname, source, defined_as=held.name)

@@ -53,7 +53,9 @@ from gistpoint.core.trees import SourceTree, write_tar
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
 """How many times as long as others a run may take under the tracer."""
-_OF_THE_RUNNER = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"})
+_OF_THE_RUNNER = frozenset(
+    {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
+)
 
 
 class NoGist(StrEnum):
@@ -140,8 +142,12 @@ class Examination:
         self._require_sole(owned)
         tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
-            raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
-        modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
+            raise NoGistError(
+                NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test."
+            )
+        modules = tuple(
+            sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned)
+        )
         masks = name_masks(entrypoint, modules)
         sources = sources_of(tree)
         return GistAnswer(
@@ -164,7 +170,10 @@ class Examination:
             raise NoGistError(
                 NoGist.INSTALLED_AS_WELL,
                 f"The environment holds what a gist may not import ({', '.join(copies)}).",
-                hint="Make an image in which the codebase is installed only from its folder (`pip install -e`).",
+                hint=(
+                    "Make an image in which the codebase is installed only from its folder (`pip install"
+                    " -e`)."
+                ),
             )
 
     def _require_apart(self, owned: Iterable[str]) -> None:
@@ -261,20 +270,28 @@ class Examination:
         # Before all other failures: without a network, most of them are only how it shows.
         is_failed = not finished or bool(failure)
         if run.network and is_failed:
-            raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
+            raise NoGistError(
+                NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure
+            )
         if isinstance(found, TestsRun) and found.collection_error is not None:
-            raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)
+            raise NoGistError(
+                NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message
+            )
         nothing_collected = isinstance(found, TestsRun) and not found.tests
         if nothing_collected or not finished:
             reason = run.reason or "No test was collected."
-            raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
+            raise NoGistError(
+                NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:]
+            )
         if failure and not self.allow_failing:
             raise NoGistError(
                 NoGist.FAILS,
                 "The command fails on the original.",
                 hint=f"{failure}\n--allow-failing takes it.",
             )
-        if isinstance(found, TestsRun) and all(test.outcome is Outcome.SKIPPED for test in found.tests.values()):
+        if isinstance(found, TestsRun) and all(
+            test.outcome is Outcome.SKIPPED for test in found.tests.values()
+        ):
             raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
 
     def _require_in_time(self, run: OriginalRun) -> None:
@@ -327,7 +344,9 @@ def _reasons_of(run: OriginalRun) -> list[str]:
     return [f"why: {reason[-500:]}" for reason in reasons]
 
 
-def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
+def owned_names(
+    tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the top-level names under which the codebase can be imported, those of its tests too.
 
     They are the packages and modules of the import roots, the packages of tests, and every name that a file
@@ -367,7 +386,9 @@ def _failure_of(run: TestsRun | CommandRun) -> str:
 def _require_alike(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
-        raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before.")
+        raise NoGistError(
+            NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before."
+        )
 
 
 _VALUED = frozenset(
@@ -459,7 +480,9 @@ def write_gist_task(
         template = gist_template(settings)
         test = given_test(answer.test) if settings.give_test else ""
         brief = Brief(template, template_sha256(template), (), test=test)
-        task = replace(with_settings(task, settings), brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
+        task = replace(
+            with_settings(task, settings), brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo
+        )
         write_task(task, Answer((), (), {}, provenance or {}, answer))
         place = into / task.id
         if not (place / TASK_FILE).is_file():
@@ -469,7 +492,9 @@ def write_gist_task(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tree_sha256: str, folder: Path) -> Task:
+def _task(
+    repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tree_sha256: str, folder: Path
+) -> Task:
     first = answer.originals[0]
     environment = repository.environment
     source = repository.source

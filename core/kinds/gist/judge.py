@@ -116,7 +116,9 @@ class GistHarness(TaskHarness):
         steps = 1 + (gist_of(state).typed is not None and not tool.replaces_text)
         return Price(steps, int(tool.submits), state.remaining.tool_uses <= steps, tool.submits)
 
-    def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
+    def to_save(
+        self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
+    ) -> CallMade | None:
         """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
         text = gist_of(state).typed
         if text is None or _brings_text(tool, arguments):
@@ -152,7 +154,8 @@ class GistHarness(TaskHarness):
         if output.judged is None:
             return CallOutcome(output, step)
         if bound.tool is SUBMIT_GIST:
-            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision 0028).
+            # Written before it is judged, so that whoever resumes the attempt judges the same text (decision
+            # 0028).
             number = len(log.state.submissions) + 1
             log.append(SubmissionMade(call.call_id, number, gist=output.judged))
             return self._hand_in(call, output.judged, log, run)

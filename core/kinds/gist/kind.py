@@ -66,7 +66,12 @@ PROFILES = ("all", "browse", "bash", "edit_and_execute")
 @cache
 def prompt_text(name: str) -> str:
     """Return the stored text of a prompt."""
-    return files("gistpoint.core.kinds.gist").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return (
+        files("gistpoint.core.kinds.gist")
+        .joinpath("prompts", f"{name}.md")
+        .read_text(encoding="utf-8")
+        .strip()
+    )
 
 
 class Gist(TaskKind["GistJudge"]):
@@ -82,8 +87,8 @@ class Gist(TaskKind["GistJudge"]):
     analyses = ANALYSES
     noun = "gist"
     score_rule = (
-        "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the share of "
-        "its lines that run, and the share that stands in the repository."
+        "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the"
+        " share of its lines that run, and the share that stands in the repository."
     )
     takes_settings = True
     profiles = PROFILES
@@ -163,7 +168,9 @@ class Gist(TaskKind["GistJudge"]):
         for run in gist_answer(answer).originals:
             ids = run.tests if isinstance(run, TestsRun) else ()
             if hash_of_ids(ids) != task.suite.ids_sha256:
-                raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' does not match the runs in {ANSWER_FILE}.")
+                raise TaskError(
+                    f"{TASK_FILE}: the key 'suite.ids_sha256' does not match the runs in {ANSWER_FILE}."
+                )
 
     def brief(self, task: Task) -> str:
         """Return the brief of a gist."""
@@ -188,7 +195,9 @@ class Gist(TaskKind["GistJudge"]):
 
         return gist_findings(judge, run)
 
-    def trial(self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
+    def trial(
+        self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
+    ) -> Trial:
         """Run the original again, or score the reference gist or the validator's own."""
         from gistpoint.core.kinds.gist.check import original_trial, score_trial
 
@@ -234,7 +243,9 @@ class Gist(TaskKind["GistJudge"]):
         text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
         found = judge.judge(text).score
         fidelity = found.execution_fidelity
-        return Rejudged(fidelity == 1, float(fidelity), found.error.evidence if found.error is not None else "")
+        return Rejudged(
+            fidelity == 1, float(fidelity), found.error.evidence if found.error is not None else ""
+        )
 
     def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
         """Read TOML or a JSON object."""

@@ -192,7 +192,9 @@ def lines_of_statement(
                 yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
             case _:
                 body = part.body
-                yield _line(_case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), body)
+                yield _line(
+                    _case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), body
+                )
         for child in body:
             yield from lines_of_statement(child, potential=below, in_function=inside, nested=nested)
 

@@ -110,7 +110,9 @@ class MakeGists(Request):
                 hint="Name an --entrypoint, or draw some with --sample N or --hard.",
             )
         if ways > 1:
-            raise UserError("Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three.")
+            raise UserError(
+                "Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three."
+            )
         require_consistent(self.terms.settings, is_test=all(entrypoint.is_test for entrypoint in named))
         return named
 
@@ -124,7 +126,9 @@ class MakeGists(Request):
             )
         unset = next((text for text in self.env if "=" not in text), None)
         if unset is not None:
-            raise UserError(f"--env {unset} has no value.", hint=f"Write --env {unset}=VALUE; nothing is taken over.")
+            raise UserError(
+                f"--env {unset} has no value.", hint=f"Write --env {unset}=VALUE; nothing is taken over."
+            )
         variables = dict(text.split("=", 1) for text in self.env)
         if self.stdin is None:
             return "", variables

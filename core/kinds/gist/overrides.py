@@ -51,7 +51,9 @@ def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
         )
     if settings.give_test and not is_test:
-        raise ContradictionError("The command is not a test, so there is none to give.", hint="Leave --give-test out.")
+        raise ContradictionError(
+            "The command is not a test, so there is none to give.", hint="Leave --give-test out."
+        )
 
 
 class GistOverrides(msgspec.Struct, frozen=True):
@@ -72,7 +74,9 @@ class GistOverrides(msgspec.Struct, frozen=True):
         Raises `GistSettingsError` for a repair, and for settings that contradict each other or the task.
         """
         if not is_gist(task):
-            raise GistSettingsError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
+            raise GistSettingsError(
+                f"The task {task.short_id} is not a gist, so it takes no settings of gists."
+            )
         met = _with_settings(task, self.settings(gist_settings(task)), test)
         if problem := _contradiction(met):
             raise GistSettingsError(problem[0], hint=problem[1])

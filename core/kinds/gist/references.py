@@ -66,7 +66,9 @@ class ReferenceMaker:
         except (NoReferenceError, SyntaxError, RecursionError) as error:
             return ReferenceGist("", False, reason=str(error), seconds=self._since(began))
         if not found.faithful:
-            return ReferenceGist(found.text, False, reason=self._reason(codebase, tree), seconds=self._since(began))
+            return ReferenceGist(
+                found.text, False, reason=self._reason(codebase, tree), seconds=self._since(began)
+            )
         score = self._score(found.text)
         return ReferenceGist(
             text=found.text,
@@ -190,7 +192,9 @@ class _SeveralTests(GistJudge):
         """Run a text with the original tests in it; the lines that ran are those of the text without them."""
         spliced = _ready(self, text)
         if spliced is None:
-            return GistTrial(TestsRun(RunStatus.CRASHED), 0.0, reason="A test is missing, or the text does not parse.")
+            return GistTrial(
+                TestsRun(RunStatus.CRASHED), 0.0, reason="A test is missing, or the text does not parse."
+            )
         trial = self._itself.run(spliced.text, measure=measure, seed=seed, watched=watched, cancel=cancel)
         lines = (spliced.origin[line - 1] for line in trial.executed if line <= len(spliced.origin))
         return replace(trial, executed=frozenset(line for line in lines if line is not None))

@@ -309,7 +309,9 @@ def _cut(text: str) -> str:
     return bounded(text, _CHARACTERS_RECORDED)
 
 
-def _rate_record(report: ExecutionReport | ExistenceReport, part: str, whole: str, **counted: int) -> dict[str, Any]:
+def _rate_record(
+    report: ExecutionReport | ExistenceReport, part: str, whole: str, **counted: int
+) -> dict[str, Any]:
     """Return a rate with the numbers of lines that it is made of, under the names `part` and `whole`."""
 
     def figures(share: Share, without_test: Share) -> dict[str, Any]:
@@ -437,7 +439,11 @@ def score_text(verdict: GistVerdict) -> str:
 
 
 def _score_lines(score: GistScore) -> list[str]:
-    faithful = "it does what the original does" if score.execution_fidelity else "it does not do what the original does"
+    faithful = (
+        "it does what the original does"
+        if score.execution_fidelity
+        else "it does not do what the original does"
+    )
     lines = [f"Execution fidelity {score.execution_fidelity}: {faithful}."]
     lines.append(f"Self-contained: {'yes' if score.self_contained else 'no'}.")
     if score.fidelity is not None and score.fidelity.instances:

@@ -50,7 +50,9 @@ class ScriptedGists(ScriptedRunner):
         """Return most lines of a text, drawn by their numbers, and the last one."""
         last = len(text.splitlines())
         numbers = range(1, last + 1)
-        return frozenset(line for line in numbers if line == last or uniform("line", self.task.id, line) < 0.95)
+        return frozenset(
+            line for line in numbers if line == last or uniform("line", self.task.id, line) < 0.95
+        )
 
 
 class GistScene(Scene):

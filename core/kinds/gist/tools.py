@@ -58,7 +58,9 @@ def edited(text: str, arguments: Mapping[str, Any]) -> str:
     if count == 0:
         raise RefusalError("The text to replace does not stand in the gist.")
     if count > 1:
-        raise RefusalError(f"The text to replace stands {count} times in the gist; give more of what is around it.")
+        raise RefusalError(
+            f"The text to replace stands {count} times in the gist; give more of what is around it."
+        )
     return text.replace(old, new, 1)
 
 
@@ -148,7 +150,9 @@ def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise RefusalError(f"The gist would hold half a character at {error.start}, which is no text.") from error
+        raise RefusalError(
+            f"The gist would hold half a character at {error.start}, which is no text."
+        ) from error
     return text
 
 
@@ -201,7 +205,9 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     if not command.strip():
         raise RefusalError("The command is empty.")
     if len(command) > MAX_COMMAND_CHARACTERS or "\0" in command:
-        raise RefusalError(f"A command has at most {MAX_COMMAND_CHARACTERS} characters, and no NUL among them.")
+        raise RefusalError(
+            f"A command has at most {MAX_COMMAND_CHARACTERS} characters, and no NUL among them."
+        )
     output = access_of(context).shell(command)
     if output.refused:
         raise RefusalError(output.refused)
@@ -219,14 +225,18 @@ def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> Too
     head = counted(text)
     if arguments["execute"] == "false":
         return ToolOutput(head)
-    shown = bounded(access_of(context).trial(text), access_of(context).settings.output_characters, what="output")
+    shown = bounded(
+        access_of(context).trial(text), access_of(context).settings.output_characters, what="output"
+    )
     return ToolOutput(f"{head}\n\n{shown}".rstrip("\n"))
 
 
 BASH = Tool(
     name="bash",
-    description="Run a shell command in a copy of the repository. The gist lies in it too: as test_gist.py where the "
-    "task's command is a test, else as gist.py. What the command changes is not kept.",
+    description=(
+        "Run a shell command in a copy of the repository. The gist lies in it too: as test_gist.py where the "
+        "task's command is a test, else as gist.py. What the command changes is not kept."
+    ),
     arguments=(Argument("command", ArgumentKind.COMMAND, "The command, as a shell takes it."),),
     group=Group.INFO,
     activity=Activity.EXECUTE,
@@ -265,7 +275,9 @@ def _submit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 SCORE_GIST = Tool(
     name="score_gist",
-    description="Score the gist as it stands, or another text in its place, and change nothing. It costs no step.",
+    description=(
+        "Score the gist as it stands, or another text in its place, and change nothing. It costs no step."
+    ),
     arguments=(
         Argument(
             "content",
@@ -315,7 +327,9 @@ def _trace(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 TRACE = Tool(
     name="trace",
-    description="Tell which files and functions a command touches on the repository, in the order of first touch.",
+    description=(
+        "Tell which files and functions a command touches on the repository, in the order of first touch."
+    ),
     arguments=(
         Argument(
             "command",
@@ -392,7 +406,9 @@ def _walk(node: ast.AST, path: str, scope: tuple[str, ...]) -> Iterator[tuple[st
         yield from _walk(child, path, inner)
 
 
-def _uses(node: ast.AST, parent: ast.AST, path: str, scope: tuple[str, ...]) -> Iterator[tuple[str, Occurrence]]:
+def _uses(
+    node: ast.AST, parent: ast.AST, path: str, scope: tuple[str, ...]
+) -> Iterator[tuple[str, Occurrence]]:
     """Yield the names that a node itself uses or binds, each with its place."""
     is_called = isinstance(parent, ast.Call) and parent.func is node
     kind = "call" if is_called else "use"
@@ -466,7 +482,9 @@ def _belongs(one: Occurrence, owner: str) -> bool:
 REPO_GRAPH = Tool(
     name="repo_graph",
     description="Tell on which lines a module, class, function or variable is defined and used.",
-    arguments=(Argument("name", ArgumentKind.NAME, "Name, such as `f`, `Class.method` or `package.module`."),),
+    arguments=(
+        Argument("name", ArgumentKind.NAME, "Name, such as `f`, `Class.method` or `package.module`."),
+    ),
     group=Group.INFO,
     activity=Activity.SEARCH,
     step="search",

@@ -6,8 +6,8 @@ from gistpoint.core.tasks.brief import fenced, filled, time_words
 from gistpoint.core.tasks.model import Task
 
 _HAND_IN = (
-    "When you stop, the repository is judged as you leave it, by all of its tests. Only changes of Python files that "
-    "are there already count: tests, settings and all other files are put back before."
+    "When you stop, the repository is judged as you leave it, by all of its tests. Only changes of Python"
+    " files that are there already count: tests, settings and all other files are put back before."
 )
 
 

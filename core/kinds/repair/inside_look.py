@@ -1,9 +1,11 @@
-"""Tests of our own that look at a task from inside its sandbox; run there, with a file that says what to look for.
+"""Tests of our own that look at a task from inside its sandbox; run there, with a file that says what to look
+for.
 
-That file is named like this one with `.json` added: `packages` that can be imported from the workspace, `answer` (the
-path of a file that must not be readable), `name` of the distribution, `everywhere` (whether to search every visible
-file, or only what Python imports from) and `targets`, each with the `file` of its module as it is imported, the `names`
-that contain a definition, and `lines` of the original, joined by blanks; empty if they are not distinctive.
+That file is named like this one with `.json` added: `packages` that can be imported from the workspace,
+`answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere` (whether to
+search every visible file, or only what Python imports from) and `targets`, each with the `file` of its module
+as it is imported, the `names` that contain a definition, and `lines` of the original, joined by blanks; empty
+if they are not distinctive.
 """
 
 from __future__ import annotations
@@ -124,7 +126,9 @@ class TreeSearch:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if member.file_size <= _MOST:
-                    yield from self._judged(f"{path}/{member.filename}", f"/{member.filename}", archive.read(member))
+                    yield from self._judged(
+                        f"{path}/{member.filename}", f"/{member.filename}", archive.read(member)
+                    )
 
     def _judged(self, shown: str, path: str, data: bytes) -> Iterator[str]:
         for module in self.modules:
@@ -147,13 +151,17 @@ def test_packages_come_from_the_workspace() -> None:
             continue
         for name in packages:
             for copy in (name, name + ".py"):
-                assert not os.path.exists(os.path.join(folder, copy)), f"another copy of {name} can be imported"
+                assert not os.path.exists(os.path.join(folder, copy)), (
+                    f"another copy of {name} can be imported"
+                )
 
 
 def test_no_copy_of_the_original_can_be_seen() -> None:
     order = _order()
     own = sysconfig.get_path("stdlib")
-    folders = [folder for folder in (*sys.path, sys.prefix, sys.base_prefix, own) if folder and not _inside(folder)]
+    folders = [
+        folder for folder in (*sys.path, sys.prefix, sys.base_prefix, own) if folder and not _inside(folder)
+    ]
     if order["everywhere"]:
         # If the root can't be listed, the folders that Python imports from still can.
         folders = ["/", *folders]

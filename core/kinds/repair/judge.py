@@ -1,4 +1,5 @@
-"""A repair at work: the harness that answers calls, and the judge that runs the suite on a submission and scores it.
+"""A repair at work: the harness that answers calls, and the judge that runs the suite on a submission and
+scores it.
 
 The judge is the only place where an attempt uses the answer.
 """
@@ -174,7 +175,9 @@ class RepairJudge:
         baseline = self.baseline
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
-        found = find_protection(request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run))
+        found = find_protection(
+            request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run)
+        )
         if not isinstance(found, Protection):
             return found
         self._found.append(found)
@@ -521,5 +524,6 @@ def budget_line(remaining: Remaining) -> str:
 
 
 LAST_USE = (
-    "This was the last tool use before the final one, and nothing was submitted yet: only a submission can follow."
+    "This was the last tool use before the final one, and nothing was submitted yet: only a submission can"
+    " follow."
 )

@@ -46,8 +46,8 @@ class Repair(TaskKind["RepairJudge"]):
     analyses = ANALYSES
     noun = "repair"
     score_rule = (
-        "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the original "
-        "and does not pass now counts as failing; 1.000 takes that none does."
+        "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the"
+        " original and does not pass now counts as failing; 1.000 takes that none does."
     )
     has_targets = True
     confirms = True
@@ -99,7 +99,9 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.tasks.entered import read_entered
 
         targets = fields.get("targets", tuple[Target, ...])
-        baselines = tuple(read_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json")))
+        baselines = tuple(
+            read_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json"))
+        )
         if not targets:
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
         if not baselines:
@@ -114,7 +116,9 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.tasks.identity import hash_of_ids
 
         if all(hash_of_ids(baseline.passed) != task.suite.ids_sha256 for baseline in answer.baselines):
-            raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' matches no baseline in answer/baselines.")
+            raise TaskError(
+                f"{TASK_FILE}: the key 'suite.ids_sha256' matches no baseline in answer/baselines."
+            )
 
     def brief(self, task: Task) -> str:
         """Return the brief of a repair."""
@@ -132,7 +136,9 @@ class Repair(TaskKind["RepairJudge"]):
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
         """Return the corrupted functions."""
-        return tuple(ExpectedText(target.name, target.corrupted, target.original) for target in answer.targets)
+        return tuple(
+            ExpectedText(target.name, target.corrupted, target.original) for target in answer.targets
+        )
 
     def judge(self, task: Task, answer: Answer, runners: Runners) -> RepairJudge:
         """Return a judge that runs the suite."""
@@ -146,7 +152,9 @@ class Repair(TaskKind["RepairJudge"]):
 
         return repair_findings(judge, run)
 
-    def trial(self, judge: RepairJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
+    def trial(
+        self, judge: RepairJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
+    ) -> Trial:
         """Run the suite on the corrupted tree, on the original, or on the corrupted tree with a fix."""
         from gistpoint.core.kinds.repair.trials import run_trial
 

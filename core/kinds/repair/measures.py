@@ -44,7 +44,8 @@ ANALYSES: tuple[Analysis, ...] = (
         "Success by number of corruptions",
         "Breakpoint, figure 3a",
         f"{_HERE}.corruptions:corruptions",
-        "discovery tasks with different numbers of corruptions; for the slope 10 tasks and 10 of each outcome",
+        "discovery tasks with different numbers of corruptions; for the slope 10 tasks and 10 of each"
+        " outcome",
     ),
     Analysis(
         "bp-3b",

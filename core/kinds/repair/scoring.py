@@ -73,7 +73,9 @@ def _is_changed(tree: SourceTree, target: Target) -> bool:
         return True
 
 
-def taken_over(tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]) -> SourceTree:
+def taken_over(
+    tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]
+) -> SourceTree:
     """Return the corrupted `tree` with what a solver did to it elsewhere;
     `read` returns a file's bytes by its path.
 

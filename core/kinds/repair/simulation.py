@@ -102,7 +102,9 @@ class RepairScene(Scene):
     def _elsewhere(self, number: int) -> tuple[str, str] | None:
         """Return a function that is not corrupted."""
         targets = {name for name, _ in self.right}
-        shuffled = sorted(self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known))
+        shuffled = sorted(
+            self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known)
+        )
         for path, qualname in shuffled:
             is_target = f"{path}::{qualname}" in targets
             is_local = "<locals>" in qualname

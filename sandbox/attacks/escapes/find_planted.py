@@ -6,6 +6,13 @@ import sys
 
 order = json.loads(sys.argv[1])
 
-places = [order["site"], os.getcwd(), os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/dev/shm"]
+places = [
+    order["site"],
+    os.getcwd(),
+    os.path.expanduser("~"),
+    os.environ.get("TMPDIR", "/tmp"),
+    "/tmp",
+    "/dev/shm",
+]
 if any(os.path.exists(os.path.join(place, order["name"])) for place in places):
     os.write(order["results"], order["token"].encode() + b"\n")

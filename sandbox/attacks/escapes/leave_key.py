@@ -1,4 +1,6 @@
-"""Leaves something in the kernel that outlives the run: a segment of shared memory that the next run could read."""
+"""Leaves something in the kernel that outlives the run: a segment of shared memory that the next run could
+read.
+"""
 
 import ctypes
 import json

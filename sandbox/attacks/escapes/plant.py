@@ -6,7 +6,14 @@ import sys
 
 order = json.loads(sys.argv[1])
 
-places = [order["site"], os.getcwd(), os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/dev/shm"]
+places = [
+    order["site"],
+    os.getcwd(),
+    os.path.expanduser("~"),
+    os.environ.get("TMPDIR", "/tmp"),
+    "/tmp",
+    "/dev/shm",
+]
 for place in places:
     path = os.path.join(place, order["name"])
     try:

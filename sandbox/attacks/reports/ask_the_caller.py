@@ -1,4 +1,6 @@
-"""Answers what the test that calls it wants, found among the caller's variables by names put together from pieces."""
+"""Answers what the test that calls it wants, found among the caller's variables by names put together from
+pieces.
+"""
 
 
 def f() -> object:

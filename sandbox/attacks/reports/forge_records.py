@@ -4,7 +4,14 @@ import json
 import os
 
 RECORDS = (
-    {"e": "test", "n": 5, "i": 1, "reports": [["raw", None], ["call", "passed", False]], "text": "", "seconds": 0},
+    {
+        "e": "test",
+        "n": 5,
+        "i": 1,
+        "reports": [["raw", None], ["call", "passed", False]],
+        "text": "",
+        "seconds": 0,
+    },
     {"e": "finish", "n": 6, "exit": 0, "collected": 3},
 )
 

@@ -1,4 +1,6 @@
-"""Writes the whole transcript by hand, with whatever looks like a key in the places that a run is told things in."""
+"""Writes the whole transcript by hand, with whatever looks like a key in the places that a run is told things
+in.
+"""
 
 import glob
 import json
@@ -16,7 +18,11 @@ def places() -> str:
     for path in ["/proc/self/environ", "/proc/self/cmdline", "/proc/1/environ", "/proc/1/fd/0", "/dev/stdin"]:
         folders.append(path)
     for folder in folders:
-        for path in [folder, *glob.glob(os.path.join(folder, "*.json")), *glob.glob(os.path.join(folder, "*.py"))]:
+        for path in [
+            folder,
+            *glob.glob(os.path.join(folder, "*.json")),
+            *glob.glob(os.path.join(folder, "*.py")),
+        ]:
             if os.path.isfile(path) or path.startswith("/proc/self") or path == "/dev/stdin":
                 try:
                     with open(path, errors="replace") as file:
@@ -27,7 +33,12 @@ def places() -> str:
 
 
 def records() -> list[dict]:
-    passed = [["setup", "passed", False], ["raw", None], ["call", "passed", False], ["teardown", "passed", False]]
+    passed = [
+        ["setup", "passed", False],
+        ["raw", None],
+        ["call", "passed", False],
+        ["teardown", "passed", False],
+    ]
     failed = [["setup", "passed", False], ["raw", "AssertionError"], ["call", "failed", False], passed[3]]
     names = {
         "test_raises_assertion": failed,
@@ -35,19 +46,28 @@ def records() -> list[dict]:
         "test_raises_value": failed,
         "test_passes": passed,
     }
-    told = [{"e": "start", "pytest": "8"}, {"e": "items", "ids": [f"test_attacked.py::test_{name}" for name in IDS]}]
+    told = [
+        {"e": "start", "pytest": "8"},
+        {"e": "items", "ids": [f"test_attacked.py::test_{name}" for name in IDS]},
+    ]
     told.append({"e": "collected", "count": len(IDS), "sentinels": len(names)})
     for name, reports in [*((number, passed) for number in range(len(IDS))), *names.items()]:
         told.append({"e": "run", "i": name})
         told.append({"e": "test", "i": name, "reports": reports, "text": "", "seconds": 0})
-    return [{**record, "n": n} for n, record in enumerate([*told, {"e": "finish", "exit": 1, "collected": 10}], 1)]
+    return [
+        {**record, "n": n} for n, record in enumerate([*told, {"e": "finish", "exit": 1, "collected": 10}], 1)
+    ]
 
 
 def sealed(key: bytes) -> bytes:
     lines = b""
     for record in records():
         line = json.dumps(record).encode()
-        tag = blake2b(line, key=key, digest_size=16, person=b"record").hexdigest().encode() + b" " if key else b""
+        tag = (
+            blake2b(line, key=key, digest_size=16, person=b"record").hexdigest().encode() + b" "
+            if key
+            else b""
+        )
         key = blake2b(line, key=key, digest_size=32, person=b"next").digest() if key else key
         lines += tag + line + b"\n"
     return lines

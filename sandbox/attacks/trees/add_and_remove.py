@@ -1,4 +1,6 @@
-"""Adds a conftest.py where there was none, in the place of whatever has its name, and removes it before the end."""
+"""Adds a conftest.py where there was none, in the place of whatever has its name, and removes it before the
+end.
+"""
 
 import atexit
 import contextlib

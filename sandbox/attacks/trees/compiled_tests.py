@@ -1,4 +1,6 @@
-"""Leaves compiled tests where pytest looks for those of the last run, with the time and size of the real ones."""
+"""Leaves compiled tests where pytest looks for those of the last run, with the time and size of the real
+ones.
+"""
 
 import importlib.util
 import marshal
@@ -16,7 +18,9 @@ def _planted() -> None:
 
     told = os.stat(PATH)
     head = importlib.util.MAGIC_NUMBER + bytes(4)
-    head += (int(told.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little") + (told.st_size & 0xFFFFFFFF).to_bytes(4, "little")
+    head += (int(told.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little") + (told.st_size & 0xFFFFFFFF).to_bytes(
+        4, "little"
+    )
     folder = os.path.join(HERE, "tests", "__pycache__")
     os.makedirs(folder, exist_ok=True)
     tag = f"{sys.implementation.cache_tag}-pytest-{pytest.__version__}"

@@ -1,4 +1,6 @@
-"""Rewrites the tests at import, before pytest has read them; nothing but the default value of a parameter does it."""
+"""Rewrites the tests at import, before pytest has read them; nothing but the default value of a parameter
+does it.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Tries every other way to get other bytes under the name of the tests: links, modes, maps, descriptors, mounts."""
+"""Tries every other way to get other bytes under the name of the tests: links, modes, maps, descriptors,
+mounts.
+"""
 
 import contextlib
 import ctypes

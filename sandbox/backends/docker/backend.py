@@ -104,7 +104,9 @@ class DockerBackend:
         """Remove the container that waits for the next run."""
         self._waiting.close()
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         """Run `command` in a container of its own, which is removed afterwards."""
         began = time.monotonic()
         try:
@@ -220,14 +222,18 @@ class DockerBackend:
             return BackendProbe(works=False, why_not=error.message, mend=error.mend)
         if not complaint:
             return BackendProbe(works=True, version=engine.version, warning=_warning(engine))
-        return BackendProbe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
+        return BackendProbe(
+            works=False, version=engine.version, why_not=complaint, mend="`docker info` says more."
+        )
 
 
 def _key(command: Command) -> _Key:
     return command.environment, command.shows, command.programs
 
 
-def _ended(container: DockerContainer, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
+def _ended(
+    container: DockerContainer, course: Course, state: dict[str, object], seconds: float
+) -> Ended | None:
     """Return how a run ended, by its first process, else by the engine; None if nothing of it began."""
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
@@ -240,7 +246,9 @@ def _ended(container: DockerContainer, course: Course, state: dict[str, object],
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
     # Nothing in a container can end its first process: the solver is not charged for it (decision 0121).
-    reason = f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
+    reason = (
+        f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
+    )
     return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=reason)
 
 
@@ -326,4 +334,7 @@ def _packed(folder: Path, stack: ExitStack) -> tuple[IO[bytes], int]:
 def _warning(engine: Engine) -> str:
     if not engine.not_enforced:
         return ""
-    return f"the engine ignores limits on: {', '.join(engine.not_enforced)} (rootless engines need cgroup v2 for them)"
+    return (
+        f"the engine ignores limits on: {', '.join(engine.not_enforced)} (rootless engines need cgroup v2 for"
+        " them)"
+    )

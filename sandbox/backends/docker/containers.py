@@ -102,7 +102,10 @@ _ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 PYTHON = "/usr/local/bin/python3"
 """The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
 _MASKED = [
-    *(f"/proc/{name}" for name in ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug")),
+    *(
+        f"/proc/{name}"
+        for name in ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug")
+    ),
     *(
         "/proc/scsi",
         "/proc/timer_list",
@@ -300,7 +303,9 @@ class WaitingContainer:
 
     def replace(self, used: DockerContainer, settings: ContainerSettings, *, next_one: bool) -> None:
         """Remove a used container and prepare the next one, in the background."""
-        worker = threading.Thread(target=self._replace, args=(used, settings, next_one), name="container-next")
+        worker = threading.Thread(
+            target=self._replace, args=(used, settings, next_one), name="container-next"
+        )
         with self._lock:
             self._workers = {known for known in self._workers if known.is_alive()} | {worker}
         worker.start()

@@ -52,7 +52,9 @@ class Conversation:
     and receives until the container closes its side.
     """
 
-    def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
+    def __init__(
+        self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None
+    ) -> None:
         self._stream = stream
         # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread
         # looks again.

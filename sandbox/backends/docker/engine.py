@@ -110,8 +110,12 @@ def connect() -> Engine:
         first.close()
     kind = info.get("OSType", "linux")
     if kind != "linux":
-        raise EngineError(f"the engine at {address.url} runs {kind} containers", "Switch it to Linux containers.")
-    parts = {str(part.get("Name", "")): str(part.get("Version", "")) for part in version.get("Components") or []}
+        raise EngineError(
+            f"the engine at {address.url} runs {kind} containers", "Switch it to Linux containers."
+        )
+    parts = {
+        str(part.get("Name", "")): str(part.get("Version", "")) for part in version.get("Components") or []
+    }
     podman = next((number for name, number in parts.items() if name.startswith("Podman")), "")
     machine = str(info.get("Architecture", ""))
     return Engine(
@@ -153,5 +157,8 @@ def engine_errors(address: str) -> Iterator[None]:
                 f"the engine at {address} may not be used by you",
                 "Join the group that owns its socket (`sudo usermod -aG docker $USER`, then log in again).",
             ) from error
-        mend = "Start it (`systemctl start docker`, Docker Desktop or `podman system service`), or name another with "
+        mend = (
+            "Start it (`systemctl start docker`, Docker Desktop or `podman system service`), or name another"
+            " with "
+        )
         raise EngineLostError(f"no engine answers at {address}", f"{mend}DOCKER_HOST.") from error

@@ -73,7 +73,9 @@ def environment_entries(environment: Environment) -> list[Entry]:
     """
     below = f"{_SHOWN}/environment"
     python = f"/{PYTHON}/bin/python{environment.version}"
-    settings = f"home = /{PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
+    settings = (
+        f"home = /{PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
+    )
     entries = [Entry(f"{below}/pyvenv.cfg", data=settings.encode())]
     entries += [
         Entry(f"{below}/bin/{name}", 0o777, link=python)
@@ -87,7 +89,9 @@ def environment_entries(environment: Environment) -> list[Entry]:
 def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
     """Return the id of the base image with the interpreter of `environment`; raises `EngineError`."""
     if not made_here(engine):
-        return _from_registry(engine, environment.version, may_pull=os.environ.get(_SETTING, "") == "registry")
+        return _from_registry(
+            engine, environment.version, may_pull=os.environ.get(_SETTING, "") == "registry"
+        )
     stamp = f"{RECIPE}-{runtime.key}"
     return _imported(engine, stamp, lambda: root_entries(environment, runtime))
 
@@ -220,7 +224,9 @@ def _build(
                 network_mode="none",
             )
         except docker.errors.BuildError as error:
-            raise EngineError(f"the engine at {engine.address} could not build an image: {error.msg}") from error
+            raise EngineError(
+                f"the engine at {engine.address} could not build an image: {error.msg}"
+            ) from error
     return str(image.id)
 
 

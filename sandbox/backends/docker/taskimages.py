@@ -81,7 +81,7 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
     import docker.errors
 
     images = engine.client.images
-    (name, _, digest) = reference.partition("@")
+    name, _, digest = reference.partition("@")
     if not IMAGE_NAME.fullmatch(name):
         raise EngineError(f"{quoted(reference)} names no image", "Give NAME@sha256:DIGEST or NAME:TAG.")
     for known in (reference, digest):
@@ -149,7 +149,8 @@ def platform_of(engine: Engine, image: Image) -> str:
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(
-            f"the image keeps {visible_line(', '.join(sorted(volumes)))[:200]} in volumes, which a run could write to",
+            f"the image keeps {visible_line(', '.join(sorted(volumes)))[:200]} in volumes, which a run could"
+            " write to",
             "Make an image of it without VOLUME.",
         )
     return platform
@@ -163,7 +164,9 @@ def variables_of(image: Image) -> dict[str, str]:
 
 def passed_on(image: Image) -> tuple[str, ...]:
     """Return those of its variables that runs get."""
-    return tuple(f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON)
+    return tuple(
+        f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON
+    )
 
 
 @contextmanager
@@ -218,7 +221,9 @@ class Opened:
                     if wanted(member.name):
                         kept.addfile(member, archive.content(member) if member.isfile() else None)
         except docker.errors.NotFound as error:
-            raise EngineError(f"the image has no folder {folder}", "Name the one with the repository.") from error
+            raise EngineError(
+                f"the image has no folder {folder}", "Name the one with the repository."
+            ) from error
 
     @contextmanager
     def _archive(self, path: str, most: int) -> Iterator[BoundedTar]:
@@ -275,7 +280,9 @@ def find_python(inside: Opened, image: Image) -> str:
     path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
     folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
     # Benchmarks install what they test into a conda environment of this name, which need not be on the PATH.
-    prefixes = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
+    prefixes = [
+        posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")
+    ]
     candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*prefixes, *_PREFIXES])]
     for name in ("python", "python3"):
         candidates += [f"{folder}/{name}" for folder in folders]

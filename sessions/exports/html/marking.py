@@ -111,7 +111,9 @@ def file_lines(text: str, language: str) -> list[str]:
 
 
 def code_lines(lines: Sequence[str], language: str) -> list[str]:
-    """Return lines of code with a class for each token; `language` is a name, or the ending of a file with its dot."""
+    """Return lines of code with a class for each token; `language` is a name, or the ending of a file with
+    its dot.
+    """
     source = "\n".join(lines)
     lexer = _lexer(language) if language and source.strip() and len(source) <= COLOURED else None
     if lexer is None:
@@ -159,7 +161,11 @@ def _lexer(language: str) -> Any:
 
     try:
         of_file = language.startswith(".")
-        found = find_lexer_class_for_filename(f"file{language}") if of_file else find_lexer_class_by_name(language)
+        found = (
+            find_lexer_class_for_filename(f"file{language}")
+            if of_file
+            else find_lexer_class_by_name(language)
+        )
     except ClassNotFound:
         return None
     simple = found is not None and issubclass(found, (RegexLexer, JsonLexer))

@@ -1,4 +1,6 @@
-"""Writes a run as one web page that asks for nothing: readable without its script, and searched and walked with it."""
+"""Writes a run as one web page that asks for nothing: readable without its script, and searched and walked
+with it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ from gistpoint.sessions.runs.rendering import (
 )
 
 KEPT, KEPT_OF_DIFF = 12, 60
-"""Lines of a folded text that stay in sight. A text is folded if it has at least 18 more, or lines that are long."""
+"""Lines of a folded text that stay in sight. A text is folded if it has at least 18 more, or lines that are
+long.
+"""
 WIDTH = 160
 """Characters of a line that is long."""
 LONGEST = 100_000
@@ -96,23 +100,30 @@ class _RunPage:
             self._written += len(piece)
             yield piece
         if run.submission:
-            yield self._section("submission", "diff", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF))
+            yield self._section(
+                "submission", "diff", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF)
+            )
         yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
     def _about(self) -> str:
         """Return the head of the run: verdict and facts, and what is missing."""
         run = self._document.header
-        facts = "".join(f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run))
+        facts = "".join(
+            f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run)
+        )
         mark = {"solved": "✔ ", "unsolved": "✘ "}.get(run.verdict, "")
         verdict = f'<p class="verdict">{mark}{line(run.verdict, 200)}</p>\n' if run.verdict else ""
-        warnings = "".join(f'<p class="cut">Warning: {line(warning, 2_000)}</p>\n' for warning in run.warnings)
+        warnings = "".join(
+            f'<p class="cut">Warning: {line(warning, 2_000)}</p>\n' for warning in run.warnings
+        )
         noted = "".join(f"<h3>{line(one.path, 200)}</h3>{self._block(one.text, 0)}" for one in run.also)
         if run.not_shown:
             items = "".join(
                 f"<li>{line(', '.join(one.names), 2_000)}: {line(one.reason)}</li>" for one in run.not_shown
             )
             noted += (
-                f'<details class="more"><summary>what of the records is not shown</summary><ul>{items}</ul></details>'
+                '<details class="more"><summary>what of the records is not'
+                f" shown</summary><ul>{items}</ul></details>"
             )
         return f'<section class="run" id="run">\n{verdict}<dl>{facts}</dl>\n{warnings}{noted}</section>\n'
 
@@ -130,11 +141,13 @@ class _RunPage:
         self._kinds[kind] += 1
         self._errors += bad
         self._entries.append(
-            f'<li class="{classes}"><a href="#step-{number}"><span>{number}</span><span class="kind">{kind}</span>'
-            f'<span class="what">{words}</span>{short_flag}</a></li>\n'
+            f'<li class="{classes}"><a href="#step-{number}"><span>{number}</span><span'
+            f' class="kind">{kind}</span><span class="what">{words}</span>{short_flag}</a></li>\n'
         )
         opened = "" if step.kind in _CLOSED else " open"
-        facts = "".join(f"<span>{line(fact, 200)}</span> · " for fact in step_facts(step)[1:]).removesuffix(" · ")
+        facts = "".join(f"<span>{line(fact, 200)}</span> · " for fact in step_facts(step)[1:]).removesuffix(
+            " · "
+        )
         return (
             f'<details class="step {classes}" id="step-{number}" data-kind="{kind}"{opened}><summary>'
             f'<a class="number" href="#step-{number}">{number}</a> <span class="kind">{kind}</span> '
@@ -151,7 +164,11 @@ class _RunPage:
             yield _titled("text", step.actor.value, self._block(step.text, number))
         drawn = [edit for edit in step.edits if step.diff or _is_drawn(edit)]
         if step.diff or drawn:
-            changes = self._block(step.diff, number, kept=KEPT_OF_DIFF) if step.diff else "".join(map(_change, drawn))
+            changes = (
+                self._block(step.diff, number, kept=KEPT_OF_DIFF)
+                if step.diff
+                else "".join(map(_change, drawn))
+            )
             yield _titled("diff", "changes that were asked for" if has_error(step) else "changes", changes)
         yield from self._calls(step, drawn)
         if also := also_text(step):
@@ -181,13 +198,17 @@ class _RunPage:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
 
     def _images(self, step: Step) -> Iterator[str]:
-        """Yield the images of a step; one that was shown before is a link, and what has no room is only named."""
+        """Yield the images of a step; one that was shown before is a link, and what has no room is only
+        named.
+        """
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address
             before = self._drawn.setdefault(_hash(address), step.index)
             if before < step.index:
-                shown.append(f'<p class="facts">the image of <a href="#step-{before + 1}">step {before + 1}</a></p>\n')
+                shown.append(
+                    f'<p class="facts">the image of <a href="#step-{before + 1}">step {before + 1}</a></p>\n'
+                )
             elif len(address) <= self._left_for_images:
                 self._left_for_images -= len(address)
                 shown.append(f'<img src="{address}" alt="image of step {step.index + 1}" loading="lazy">\n')
@@ -195,46 +216,66 @@ class _RunPage:
             yield _titled("images", "images", "".join(dict.fromkeys(shown)))
 
     def _call(self, call: RunCall, number: int, *, folded: bool) -> str:
-        """Return the arguments of a call by name, those of one line together; `folded` if a diff shows the same."""
+        """Return the arguments of a call by name, those of one line together; `folded` if a diff shows the
+        same.
+        """
         language = language_of(call)
         if not call.parsed:
-            return self._block(call.arguments, number, _as_code(language)) if call.arguments else EMPTY[TextScope.CALL]
+            return (
+                self._block(call.arguments, number, _as_code(language))
+                if call.arguments
+                else EMPTY[TextScope.CALL]
+            )
         short: list[str] = []
         blocks: list[str] = []
         for name, value in call.parsed.items():
             label = f'<span class="arg">{line(name, 100)}</span>'
             text, kind = (value, language) if isinstance(value, str) else (json_text(value), "json")
             if "\n" in text or len(text) > KEPT * WIDTH:
-                blocks.append(f"<h3>{label}</h3>{self._block(text, number, _as_code(kind or _ending(path_of(call))))}")
+                blocks.append(
+                    f"<h3>{label}</h3>{self._block(text, number, _as_code(kind or _ending(path_of(call))))}"
+                )
                 continue
             shown = code_lines([visible_line(text)], "" if kind == "python" else kind)[0]
             short.append(shown if kind == "bash" and len(call.parsed) == 1 else f"{label}: {shown}")
         body = (f"<pre>{chr(10).join(short)}</pre>\n" if short else "") + "".join(blocks)
-        return f'<details class="more"><summary>arguments as recorded</summary>{body}</details>\n' if folded else body
+        return (
+            f'<details class="more"><summary>arguments as recorded</summary>{body}</details>\n'
+            if folded
+            else body
+        )
 
     def _result(self, step: Step, place: int, call: RunCall | None) -> str:
         result = step.results[place]
         bad = bool(result.is_error or result.returncode)
         mark: Callable[[str], list[str]] = text_lines
-        if call is not None and kind_of((call,)) is StepKind.VIEW and not bad and (ending := _ending_seen(call)):
+        if (
+            call is not None
+            and kind_of((call,)) is StepKind.VIEW
+            and not bad
+            and (ending := _ending_seen(call))
+        ):
             mark = partial(file_lines, language=ending)
         block = (
-            self._block(result.text, step.index + 1, mark) if result.text else f"<pre>{EMPTY[TextScope.RESULT]}</pre>"
+            self._block(result.text, step.index + 1, mark)
+            if result.text
+            else f"<pre>{EMPTY[TextScope.RESULT]}</pre>"
         )
         title = f"{'✘ ' if bad else ''}{title_of(step, TextScope.RESULT, place)}"
         return _titled(f"result{' bad' if bad else ''}", title, block)
 
-    def _block(self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT) -> str:
+    def _block(
+        self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
+    ) -> str:
         """Return a text as one or several blocks; step `number`, from 1, has it, or none, if 0."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:
             where = f" at step {number} and press o" if number else ""
             shown += (
-                f'<p class="cut">⋯ {part.left_out:,} characters are not on this page. To read them, open the run in '
-                f"<code>gistpoint review</code>{where}.</p>\n"
-                f'<details class="more"><summary>the last {len(part.tail):,} characters</summary>'
-                f"<pre>{escape(visible(part.tail))}</pre></details>\n"
+                f'<p class="cut">⋯ {part.left_out:,} characters are not on this page. To read them, open the'
+                f' run in <code>gistpoint review</code>{where}.</p>\n<details class="more"><summary>the last'
+                f" {len(part.tail):,} characters</summary><pre>{escape(visible(part.tail))}</pre></details>\n"
             )
         return shown
 
@@ -259,9 +300,14 @@ class _RunPage:
             for kind, count in self._kinds.most_common()
         )
         errors = plural(self._errors, "error")
-        only = f'<label><input type="checkbox" id="only-errors"> only the {errors}</label>\n' if self._errors else ""
+        only = (
+            f'<label><input type="checkbox" id="only-errors"> only the {errors}</label>\n'
+            if self._errors
+            else ""
+        )
         return (
-            f'<nav aria-label="Steps">\n<details open><summary>{plural(sum(self._kinds.values()), "step")}</summary>\n'
+            '<nav aria-label="Steps">\n<details'
+            f" open><summary>{plural(sum(self._kinds.values()), 'step')}</summary>\n"
             f"<fieldset>\n{boxes}{only}</fieldset>\n<ol>\n{''.join(self._entries)}</ol></details></nav>\n"
         )
 
@@ -277,16 +323,20 @@ def _folded(text: str, marked: Sequence[str], kept: int) -> str:
     while len("\n".join(text.split("\n", kept)[:kept])) > kept * WIDTH:
         kept -= 1
     shown, rest = marked[:kept], marked[kept:]
-    words = plural(len(rest), "more line") if kept else f"{plural(len(rest), 'line')}, {len(text):,} characters"
-    return (f"<pre>{chr(10).join(shown)}</pre>\n" if kept else "") + (
-        f'<details class="more"><summary>{words}</summary><pre>{chr(10).join(rest)}</pre></details>\n'
+    words = (
+        plural(len(rest), "more line") if kept else f"{plural(len(rest), 'line')}, {len(text):,} characters"
     )
+    return (
+        f"<pre>{chr(10).join(shown)}</pre>\n" if kept else ""
+    ) + f'<details class="more"><summary>{words}</summary><pre>{chr(10).join(rest)}</pre></details>\n'
 
 
 def _is_drawn(edit: FileEdit) -> bool:
     """Whether both texts of an edit are there, and short enough to be compared."""
     texts = (edit.old, edit.new)
-    return all(isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts)
+    return all(
+        isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts
+    )
 
 
 def _change(edit: FileEdit) -> str:
@@ -316,14 +366,18 @@ def _ending_seen(call: RunCall) -> str:
 def _style() -> str:
     """Return the style sheet, and the rules by which kinds of steps are hidden."""
     kinds = ",".join(f".no-{kind} .k-{kind}" for kind in StepKind)
-    return f"\n{_file('page.css')}{kinds} {{ display: none }}\n.only-errors {_FAULTLESS} {{ display: none }}\n"
+    return (
+        f"\n{_file('page.css')}{kinds} {{ display: none }}\n.only-errors {_FAULTLESS} {{ display: none }}\n"
+    )
 
 
 @cache
 def _scriptless_style() -> str:
-    """Return the rules that do without the script what it does by classes; it takes them away, as they slow the page.
+    """Return the rules that do without the script what it does by classes; it takes them away, as they slow
+    the page.
 
-    A rule for `:has` below the root is matched again with each change of the page: 15 ms for 1,000 steps in Chromium.
+    A rule for `:has` below the root is matched again with each change of the page: 15 ms for 1,000 steps in
+    Chromium.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)
@@ -363,16 +417,15 @@ def _head(title: str) -> str:
     keys = "".join(f"<dt>{_pressed(keys)}</dt><dd>{what}</dd>" for keys, what in _KEYS)
     return (
         page_head(title, _policy(), _style(), links=_LINKS, styles=scriptless)
-        + f'<header class="bar">\n<h1>{title}</h1>\n'
-        '<div class="scripted" role="search"><input type="search" id="find" placeholder="search (/)" '
-        'aria-label="search in the run"><button id="before" aria-label="hit before">↑</button>'
-        '<button id="next" aria-label="next hit">↓</button><output id="found"></output></div>\n'
-        '<div class="scripted"><button id="unfold">unfold texts</button><button id="fold">fold steps</button></div>\n'
-        '<fieldset aria-label="colours"><label><input type="radio" name="look" checked> auto</label>'
-        '<label><input type="radio" name="look" id="light"> light</label>'
-        '<label><input type="radio" name="look" id="dark"> dark</label></fieldset>\n'
-        f'<details class="keys scripted"><summary>keys</summary><div><dl>{keys}</dl></div></details>\n'
-        "</header>\n<main>\n"
+        + f'<header class="bar">\n<h1>{title}</h1>\n<div class="scripted" role="search"><input type="search"'
+        ' id="find" placeholder="search (/)" aria-label="search in the run"><button id="before"'
+        ' aria-label="hit before">↑</button><button id="next" aria-label="next hit">↓</button><output'
+        ' id="found"></output></div>\n<div class="scripted"><button id="unfold">unfold'
+        ' texts</button><button id="fold">fold steps</button></div>\n<fieldset'
+        ' aria-label="colours"><label><input type="radio" name="look" checked> auto</label><label><input'
+        ' type="radio" name="look" id="light"> light</label><label><input type="radio" name="look"'
+        ' id="dark"> dark</label></fieldset>\n<details class="keys'
+        f' scripted"><summary>keys</summary><div><dl>{keys}</dl></div></details>\n</header>\n<main>\n'
     )
 
 

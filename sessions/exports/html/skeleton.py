@@ -8,7 +8,9 @@ from gistpoint.core.text import bounded, visible, visible_line
 
 
 def page_head(title: str, policy: str, style: str, *, links: str = "", styles: str = "") -> str:
-    """Return a page up to its body. `title` is escaped already; `links` come before it, `styles` after `style`."""
+    """Return a page up to its body. `title` is escaped already; `links` come before it, `styles` after
+    `style`.
+    """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'

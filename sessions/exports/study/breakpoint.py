@@ -21,7 +21,9 @@ _MODES = ("remove", "discovery")
 
 
 def breakpoint_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield a file for each solver, condition and mode: of the counted attempts at repairs, all people in one file."""
+    """Yield a file for each solver, condition and mode: of the counted attempts at repairs, all people in one
+    file.
+    """
     files: dict[tuple[str, str, str], list[AttemptRow]] = defaultdict(list)
     for row in export.data.counted:
         if row.mode in _MODES:
@@ -70,7 +72,9 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
 
 
 def _score(row: AttemptRow) -> float:
-    """Return 1 for a solve only, which is how readers recognise one; a pass that no reviewer has accepted has 0."""
+    """Return 1 for a solve only, which is how readers recognise one; a pass that no reviewer has accepted has
+    0.
+    """
     best = row.best_score or 0.0
     return 1.0 if row.solved else best if best < 1 else 0.0
 
@@ -88,10 +92,12 @@ def _config(row: AttemptRow) -> dict[str, Any]:
 
 
 def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCall]) -> dict[str, Any]:
-    """Return both rules: the last change was in the target (of one), every target is in some change (of several).
+    """Return both rules: the last change was in the target (of one), every target is in some change (of
+    several).
 
-    As in the runner the first is what counts for one corruption, the second for several; a removed function, which is
-    named, has an empty list. Where arguments of calls are not known, a submission that changed all targets stands.
+    As in the runner the first is what counts for one corruption, the second for several; a removed function,
+    which is named, has an empty list. Where arguments of calls are not known, a submission that changed all
+    targets stands.
     """
     if not is_searched(row.mode):
         return {"right_function": []}

@@ -1,4 +1,6 @@
-"""The calls of an attempt for formats that list them one by one: with their arguments, as far as these may be shown."""
+"""The calls of an attempt for formats that list them one by one: with their arguments, as far as these may be
+shown.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,13 @@ class ExportedCall:
 def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     """Return the calls of an attempt; those of a run without a journal here have no arguments.
 
-    In public data no answer is shown, and of the arguments neither code nor another long text: people wrote them.
+    In public data no answer is shown, and of the arguments neither code nor another long text: people wrote
+    them.
     """
     path = export.journals.get(row.attempt)
-    recorded = {call.number: call for call in fold(read_journal(path).events).calls} if path is not None else {}
+    recorded = (
+        {call.number: call for call in fold(read_journal(path).events).calls} if path is not None else {}
+    )
     return tuple(
         ExportedCall(
             call.number,
@@ -55,10 +60,14 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
 def _shown(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
     if not public:
         return arguments
-    return {name: value if name in _PLACES and _is_short(value) else LEFT_OUT for name, value in arguments.items()}
+    return {
+        name: value if name in _PLACES and _is_short(value) else LEFT_OUT for name, value in arguments.items()
+    }
 
 
-_PLACES = frozenset({"file_path", "path", "func_name", "dir_path", "line", "start_line", "end_line", "offset", "limit"})
+_PLACES = frozenset(
+    {"file_path", "path", "func_name", "dir_path", "line", "start_line", "end_line", "offset", "limit"}
+)
 """Arguments that say where a call looks; a person chose them from what is there."""
 
 

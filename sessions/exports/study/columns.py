@@ -1,4 +1,5 @@
-"""Every column of the tidy tables, once: its name, type, unit and meaning. The tables and their dictionary follow it.
+"""Every column of the tidy tables, once: its name, type, unit and meaning. The tables and their dictionary
+follow it.
 
 Types are those of Frictionless Table Schema; an empty cell is a missing value.
 """
@@ -160,19 +161,23 @@ def attempts_table() -> TidyTable:
             _text("source", "The library that the task is made from."),
             _text("mode", "`remove`, `discovery` or `gist`."),
             _text("condition", "The condition's id."),
-            _text("condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."),
+            _text(
+                "condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."
+            ),
             _text("assignment", "The assignment's id, if the log knows it."),
             _whole("position", "The place among the participant's tasks, from 1."),
             _whole("sitting", "The participant's sitting in which it began, from 1."),
             _text("role", "The purpose: `baseline`, `training`, `qa`, `author` or `demo`."),
             _yes_no("counted", "Whether analyses use it."),
             _text(
-                "exclusion", "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason."
+                "exclusion",
+                "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason.",
             ),
             _text("end", "How it ended; of another program's run, that program's word."),
             _text("end_code", "The solver's reason for giving up."),
             _yes_no(
-                "solved", "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it."
+                "solved",
+                "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it.",
             ),
             _yes_no("by_tests", "Solved by the tests alone, whatever reviewers or a confirmation say."),
             _text(
@@ -197,10 +202,13 @@ def attempts_table() -> TidyTable:
             _seconds("idle_s", "Time without input that the participant did not claim as work."),
             _seconds("asleep_s", "Time in which the machine slept."),
             _seconds("away_s", "Time between two processes, when the program was closed."),
-            _seconds("active_s", "The solver's own time: reading, exploring, editing, and a model's thinking."),
+            _seconds(
+                "active_s", "The solver's own time: reading, exploring, editing, and a model's thinking."
+            ),
             _seconds("active_corrected_s", "The same with the organiser's corrections."),
             _seconds(
-                "primary_s", "Corrected time on the clock that is declared primary, to the first solve or the end."
+                "primary_s",
+                "Corrected time on the clock that is declared primary, to the first solve or the end.",
             ),
             _text(
                 "censored",
@@ -212,10 +220,16 @@ def attempts_table() -> TidyTable:
             _seconds("solved_s", "Active time until the task was solved."),
             _seconds("first_view_s", "Active time until a corrupted function was first shown whole."),
             _seconds("first_mark_s", "Active time until a corrupted function was first marked as suspect."),
-            _seconds("first_touch_s", "Active time until a corrupted function was first typed into or submitted."),
-            TidyColumn("comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE),
+            _seconds(
+                "first_touch_s", "Active time until a corrupted function was first typed into or submitted."
+            ),
+            TidyColumn(
+                "comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE
+            ),
             _whole("assist_messages", "Messages to the assistant."),
-            TidyColumn("assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"),
+            TidyColumn(
+                "assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"
+            ),
             _number("assist_cost_usd", "What the assistant cost.", "USD"),
             _whole("resumes", "How often the program was started again."),
             TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
@@ -309,7 +323,8 @@ FLAGS = TidyTable(
 
 EXCLUSIONS = TidyTable(
     "exclusions",
-    "Why attempts are not counted, and what organisers said of them: each corrected time, exclusion and inclusion.",
+    "Why attempts are not counted, and what organisers said of them: each corrected time, exclusion and"
+    " inclusion.",
     (
         _ATTEMPT,
         SIMULATED,
@@ -334,7 +349,8 @@ def tasks_table() -> TidyTable:
     """Return the table of tasks, with the metrics of every kind of task."""
     return TidyTable(
         "tasks",
-        "One row for each task. The functions that were corrupted are not named, so that the tasks can still be used.",
+        "One row for each task. The functions that were corrupted are not named, so that the tasks can still"
+        " be used.",
         (
             _text("task", "The task's id.", required=True),
             STUDY,
@@ -382,7 +398,18 @@ SOLVERS = TidyTable(
 def tables() -> tuple[TidyTable, ...]:
     """Return all tables, in the order of the dictionary."""
     attempts, tasks = attempts_table(), tasks_table()
-    return (PARTICIPANTS, ASSIGNMENTS, attempts, SUBMISSIONS, CALLS, ANSWERS, FLAGS, EXCLUSIONS, tasks, SOLVERS)
+    return (
+        PARTICIPANTS,
+        ASSIGNMENTS,
+        attempts,
+        SUBMISSIONS,
+        CALLS,
+        ANSWERS,
+        FLAGS,
+        EXCLUSIONS,
+        tasks,
+        SOLVERS,
+    )
 
 
 def _column(measure: Measure) -> TidyColumn:
@@ -401,7 +428,9 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
     """Return the cells of an attempt by column; a measure of another kind says nothing."""
     own = {name: getattr(row, name) for name in AttemptRow.__struct_fields__ if name != "measures"}
     known = (measure for kind in all_kinds() for measure in kind.measures)
-    return own | {measure.name: row.measures.get(measure.name, NOT_MEASURED[measure.type]) for measure in known}
+    return own | {
+        measure.name: row.measures.get(measure.name, NOT_MEASURED[measure.type]) for measure in known
+    }
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:

@@ -23,7 +23,9 @@ _DIALECT = {
 
 
 def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Return the `datapackage.json` of files that were written, each by its table's name: file name and content."""
+    """Return the `datapackage.json` of files that were written, each by its table's name: file name and
+    content.
+    """
     simulated = study.simulated
     title = study.title or study.id
     package = {

@@ -1,7 +1,7 @@
 """A study as logs of Inspect (inspect.aisi.org.uk): an archive for each condition and person or model.
 
-People's samples look as those of Inspect's own human agent: `info` events at which its clock starts and stops, scores
-on the way, and its state in the store.
+People's samples look as those of Inspect's own human agent: `info` events at which its clock starts and
+stops, scores on the way, and its state in the store.
 """
 
 from __future__ import annotations
@@ -62,7 +62,11 @@ class _Log:
         members += [(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample) for sample in samples]
         written = io.BytesIO()
         with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, value in (*members, ("summaries.json", list(map(_summary, samples))), ("header.json", header)):
+            for name, value in (
+                *members,
+                ("summaries.json", list(map(_summary, samples))),
+                ("header.json", header),
+            ):
                 info = zipfile.ZipInfo(name, _WRITTEN)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(info, json.dumps(value).encode())
@@ -102,7 +106,10 @@ class _Log:
 
 
 def _stats(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    started, completed = min(sample["started_at"] for sample in samples), max(s["completed_at"] for s in samples)
+    started, completed = (
+        min(sample["started_at"] for sample in samples),
+        max(s["completed_at"] for s in samples),
+    )
     return {"started_at": started, "completed_at": completed, "model_usage": {}}
 
 
@@ -194,16 +201,26 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
         "total_time",
         "working_time",
     )
-    return {name: sample[name] for name in names} | {"completed": True, "message_count": len(sample["messages"])}
+    return {name: sample[name] for name in names} | {
+        "completed": True,
+        "message_count": len(sample["messages"]),
+    }
 
 
 def _score(solved: bool, score: float | None, said: str) -> dict[str, Any]:
-    return {"value": "C" if solved else "I", "answer": said, "explanation": said, "metadata": {"score": score}}
+    return {
+        "value": "C" if solved else "I",
+        "answer": said,
+        "explanation": said,
+        "metadata": {"score": score},
+    }
 
 
 def _store(row: AttemptRow, instructions: str) -> dict[str, Any]:
     """Return the state of Inspect's human agent as it would be at the end."""
-    scorings = [{"time": made.at_s or 0.0, "scores": [_of_submission(made)]} for made in row.submitted if made.counts]
+    scorings = [
+        {"time": made.at_s or 0.0, "scores": [_of_submission(made)]} for made in row.submitted if made.counts
+    ]
     state = {
         "instructions": instructions,
         "running_state": False,

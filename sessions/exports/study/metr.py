@@ -36,8 +36,8 @@ def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return the two weights of each run, which sum to 1 over the runs of an alias.
 
-    METR's formulas: `equal_task_weight` is 1 / (runs of the task), `invsqrt_task_weight` that over the square root of
-    the number of tasks in the family; then each is divided by its sum.
+    METR's formulas: `equal_task_weight` is 1 / (runs of the task), `invsqrt_task_weight` that over the square
+    root of the number of tasks in the family; then each is divided by its sum.
     """
     of_task = Counter((run["alias"], run["task_id"]) for run in runs)
     families: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -106,7 +106,11 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
     """Return the minutes and the score of the people who attempted a model's task under the same condition."""
-    people = [one for one in data.counted if not one.solver and (one.task, one.condition) == (row.task, row.condition)]
+    people = [
+        one
+        for one in data.counted
+        if not one.solver and (one.task, one.condition) == (row.task, row.condition)
+    ]
     return _minutes(people), _mean([float(one.solved) for one in people])
 
 
@@ -121,7 +125,9 @@ def _people_of(data: StudyData, row: AttemptRow) -> str:
 
 
 def _minutes(people: Sequence[AttemptRow]) -> float | None:
-    """Return the minutes that a task takes people, as METR takes them: the geometric mean of the solved attempts."""
+    """Return the minutes that a task takes people, as METR takes them: the geometric mean of the solved
+    attempts.
+    """
     logs = [math.log(one.primary_s / 60) for one in people if one.solved and one.primary_s]
     mean = _mean(logs)
     return None if mean is None else math.exp(mean)

@@ -1,4 +1,6 @@
-"""Names of files of exports: solvers and conditions as parts of names, and the word that simulated data carry."""
+"""Names of files of exports: solvers and conditions as parts of names, and the word that simulated data
+carry.
+"""
 
 from __future__ import annotations
 

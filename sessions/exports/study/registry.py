@@ -20,8 +20,8 @@ class StudyExport:
     journals: Mapping[str, Path] = field(default_factory=dict)
     """The published journal of each attempt of the data, by the attempt's id in the data."""
     public: bool = False
-    """Whether the data have pseudonyms, so that nothing may be added from journals that people wrote or that names
-    them.
+    """Whether the data have pseudonyms, so that nothing may be added from journals that people wrote or that
+    names them.
     """
     simulated_wanted: bool = False
     """Whether formats that have no place for the word may hold simulated data."""
@@ -46,12 +46,17 @@ _OF_WHOLE_JOURNALS = frozenset({"atif", "cast"})
 
 
 def study_exporter(name: str, *, public: bool = False) -> StudyExporter:
-    """Return the exporter of a format; loaded now. Raises `StudyError` if it is unknown, or not for the public."""
+    """Return the exporter of a format; loaded now. Raises `StudyError` if it is unknown, or not for the
+    public.
+    """
     if name not in _BUILT_IN:
-        raise StudyError(f"There is no export of studies to {name[:40]!r}.", hint=f"Known: {', '.join(NAMES)}.")
+        raise StudyError(
+            f"There is no export of studies to {name[:40]!r}.", hint=f"Known: {', '.join(NAMES)}."
+        )
     if public and name in _OF_WHOLE_JOURNALS:
         raise StudyError(
-            f"The format {name} holds whole attempts, with all that people wrote: there is no public export to it.",
+            f"The format {name} holds whole attempts, with all that people wrote: there is no public export"
+            " to it.",
             hint=f"There is one to: {', '.join(name for name in NAMES if name not in _OF_WHOLE_JOURNALS)}.",
         )
     module, _, function = _BUILT_IN[name].partition(":")

@@ -1,4 +1,6 @@
-"""A study as tidy tables: one CSV for each kind of thing (UTF-8, RFC 4180), with a data dictionary beside them."""
+"""A study as tidy tables: one CSV for each kind of thing (UTF-8, RFC 4180), with a data dictionary beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,9 @@ def _answers(data: StudyData) -> Iterator[Cells]:
         yield {**answer, "assignment": answer["assignment"] if answer["assignment"] in assigned else ""}
 
 
-def _answer(data: StudyData, code: str, assignment: str, form: str, item: str, value: object) -> dict[str, Any]:
+def _answer(
+    data: StudyData, code: str, assignment: str, form: str, item: str, value: object
+) -> dict[str, Any]:
     text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
     return {
         "answer": f"{code}/{assignment}/{form}.{item}",
@@ -208,7 +212,10 @@ def _said_of(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
 
 def _tasks(data: StudyData) -> Iterator[Cells]:
     counted = [row for row in data.counted if not row.solver]
-    attempts, solved = Counter(row.task for row in counted), Counter(row.task for row in counted if row.solved)
+    attempts, solved = (
+        Counter(row.task for row in counted),
+        Counter(row.task for row in counted if row.solved),
+    )
     by_tests = Counter(row.task for row in counted if row.by_the_tests.solved)
     for task in data.tasks.values():
         yield {

@@ -109,7 +109,8 @@ class ExportedTask:
         return not self.work.execution
 
     def brief(self, *, as_patch: bool = False) -> str:
-        """Return the brief for a solver with a shell; with `as_patch` for one whose work is a patch of the repository.
+        """Return the brief for a solver with a shell; with `as_patch` for one whose work is a patch of the
+        repository.
 
         The one file to be written is in the repository then, for else no patch has it.
         """

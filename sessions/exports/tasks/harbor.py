@@ -1,7 +1,7 @@
 """Tasks as Harbor runs them, a folder each of its schema 1.4, and as Inspect does.
 
-The verifier runs in a fresh container, without a network, on the repository that the agent left. Harbor counts no uses
-of tools and no submissions.
+The verifier runs in a fresh container, without a network, on the repository that the agent left. Harbor
+counts no uses of tools and no submissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from urllib.parse import urlsplit
 
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import CANARY
-from gistpoint.sessions.exports.tasks.exported import GIST_FOLDER, NOTE, REPOSITORY, ExportedTask, TaskExportSettings
+from gistpoint.sessions.exports.tasks.exported import (
+    GIST_FOLDER,
+    NOTE,
+    REPOSITORY,
+    ExportedTask,
+    TaskExportSettings,
+)
 
 SCHEMA = "1.4"
 _AGENT_S = 3600.0
@@ -56,7 +62,8 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
     """Return the Dockerfile of a task's environment: Python, what the lock pins, and the repository.
 
-    The lock itself does not stay: with it a solver could compute a task's id for each function that may be corrupted.
+    The lock itself does not stay: with it a solver could compute a task's id for each function that may be
+    corrupted.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
@@ -95,7 +102,10 @@ def verifying_script(one: ExportedTask) -> str:
 
 
 def _reading_dockerfile() -> str:
-    return f"{NOTE}FROM {_SHELL_IMAGE}\nADD tree.tar {REPOSITORY}\nRUN mkdir -p {GIST_FOLDER}\nWORKDIR {REPOSITORY}\n"
+    return (
+        f"{NOTE}FROM {_SHELL_IMAGE}\nADD tree.tar {REPOSITORY}\nRUN mkdir -p {GIST_FOLDER}\nWORKDIR"
+        f" {REPOSITORY}\n"
+    )
 
 
 def _config_text(one: ExportedTask, settings: TaskExportSettings) -> str:
@@ -115,7 +125,10 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "schema_version": SCHEMA,
         "artifacts": [{"source": artifact, "exclude": [".git", "__pycache__"]}],
-        "task": {"name": f"gistpoint/{task.short_id}", "description": f"A task of gistpoint, mode {task.mode}."},
+        "task": {
+            "name": f"gistpoint/{task.short_id}",
+            "description": f"A task of gistpoint, mode {task.mode}.",
+        },
         "metadata": {"canary": CANARY, "gistpoint": _metadata(one)},
         "agent": agent,
         "verifier": {"timeout_sec": _verifier_s(one), "environment_mode": "separate"},
@@ -133,7 +146,9 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
 
 
 def _verifier_s(one: ExportedTask) -> float:
-    """Return a limit that the verifier's own ones, thrice those of the task and twice for a gist, do not reach."""
+    """Return a limit that the verifier's own ones, thrice those of the task and twice for a gist, do not
+    reach.
+    """
     limit = float(json.loads(one.expected)["timeout_s"])
     return round(limit * (6 if one.gist_path else 3) + 120.0, 1)
 
@@ -156,7 +171,11 @@ def _metadata(one: ExportedTask) -> Mapping[str, Any]:
 
 def inspect_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
     """Yield the program, its samples, and for each task its container and what judges it."""
-    program = files("gistpoint.sessions.exports.tasks").joinpath("templates", "inspect_task.py.txt").read_text("utf-8")
+    program = (
+        files("gistpoint.sessions.exports.tasks")
+        .joinpath("templates", "inspect_task.py.txt")
+        .read_text("utf-8")
+    )
     yield "task.py", program.replace("{{canary}}", CANARY).encode()
     rows = (json.dumps(_sample(one)) for one in tasks)
     yield "samples.jsonl", "".join(f"{row}\n" for row in rows).encode()
@@ -183,7 +202,11 @@ def _sample(one: ExportedTask) -> dict[str, Any]:
         "own_brief": render_brief(task),
         "place": one.gist_path or REPOSITORY,
         "gist": bool(one.gist_path),
-        "budgets": {"tool_uses": task.budgets.tool_uses, "submissions": task.budgets.submissions, "enforced": False},
+        "budgets": {
+            "tool_uses": task.budgets.tool_uses,
+            "submissions": task.budgets.submissions,
+            "enforced": False,
+        },
         "canary": CANARY,
         **gist,
     }

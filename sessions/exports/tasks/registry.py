@@ -14,7 +14,9 @@ from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExporter
 from gistpoint.sessions.exports.tasks.harbor import harbor_files, inspect_files
 
 
-def swebench_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
+def swebench_files(
+    tasks: Sequence[ExportedTask], settings: TaskExportSettings
+) -> Iterator[tuple[str, bytes]]:
     """Yield the lines for solvers, the lines with what judges them, and each task's tree and verifier."""
     yield "instances.jsonl", _lines([_instance(one) for one in tasks])
     yield "tests/instances.jsonl", _lines([_instance(one) | _judging(one, settings) for one in tasks])
@@ -60,7 +62,11 @@ def _judging(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
 TASK_ENTRY_POINTS = "gistpoint.task_exporters"
 """The entry-point group: each entry names one `TaskExporter`."""
 
-_BUILT_IN: Mapping[str, TaskExporter] = {"harbor": harbor_files, "inspect": inspect_files, "swebench": swebench_files}
+_BUILT_IN: Mapping[str, TaskExporter] = {
+    "harbor": harbor_files,
+    "inspect": inspect_files,
+    "swebench": swebench_files,
+}
 TASK_FORMATS = tuple(_BUILT_IN)
 
 

@@ -1,7 +1,8 @@
 """Results that other harnesses have for exported tasks: their figure, and what the solver left.
 
-Read are folders of Harbor's jobs and trials, logs of Inspect, and predictions in SWE-bench's form, with the report of a
-harness beside them if there is one. All of it is from outside: it is bounded, and what does not fit is left out.
+Read are folders of Harbor's jobs and trials, logs of Inspect, and predictions in SWE-bench's form, with the
+report of a harness beside them if there is one. All of it is from outside: it is bounded, and what does not
+fit is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class ReturnedResult:
     score: float | None = None
     patch: str | None = None
     files: Mapping[str, bytes] | None = None
-    """What the solver left, by its path in the repository, if there is no patch; None if the harness kept nothing."""
+    """What the solver left, by its path in the repository, if there is no patch; None if the harness kept
+    nothing.
+    """
     attempt: str = ""
     """The attempt in gistpoint's own store, if its engine made it."""
 
@@ -57,8 +60,10 @@ def read_returned(path: Path) -> list[ReturnedResult]:
     if not found:
         raise ReturnedError(
             f"{path} holds no result of an exported task.",
-            hint="Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with the "
-            "instance_id of the export.",
+            hint=(
+                "Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with"
+                " the instance_id of the export."
+            ),
         )
     return found
 
@@ -157,7 +162,8 @@ def _reports(files: list[Path]) -> list[_Report]:
 
 
 def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
-    """Return what the report of a model's run says; None without one, or if it is unknown which one is the model's.
+    """Return what the report of a model's run says; None without one, or if it is unknown which one is the
+    model's.
 
     The harness calls a report `MODEL.RUN.json`; a single one may have any name.
     """
@@ -209,7 +215,9 @@ class _LeftFiles(Mapping[str, bytes]):
 
     def __iter__(self) -> Iterator[str]:
         for root in self._roots:
-            yield from (file.relative_to(root).as_posix() for file in sorted(root.rglob("*.py")) if _is_taken(file))
+            yield from (
+                file.relative_to(root).as_posix() for file in sorted(root.rglob("*.py")) if _is_taken(file)
+            )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -106,7 +106,9 @@ def test_functions_that_few_tests_see_or_that_are_short_are_no_candidates(shop: 
     assert planned.functions == 4
     assert planned.left_out == {"too_short": 0, "seen_by_too_few_tests": 1, "not_in_the_hard_set": 0}
     assert (
-        plan(shop.library(), CampaignSettings(CampaignMode.REMOVE, min_failing=13)).left_out["seen_by_too_few_tests"]
+        plan(shop.library(), CampaignSettings(CampaignMode.REMOVE, min_failing=13)).left_out[
+            "seen_by_too_few_tests"
+        ]
         == 3
     )
 
@@ -169,7 +171,9 @@ def test_group_is_near_and_proven_together(shop: Shop) -> None:
         assert 2 <= len(names) == len(set(names)) <= 4
         assert all(alone < len(proof.failing) for alone in proof.provenance["failing_alone"])
         assert all(len(path) - 1 <= 4 for path in proof.provenance["paths"])
-        assert proof.provenance["largest_distance"] == max(len(path) - 1 for path in proof.provenance["paths"])
+        assert proof.provenance["largest_distance"] == max(
+            len(path) - 1 for path in proof.provenance["paths"]
+        )
         for target in proof.targets:
             others = tuple(other for other in proof.targets if other is not target)
             for part in ((target,), others):
@@ -178,7 +182,9 @@ def test_group_is_near_and_proven_together(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_task_of_a_verdict_holds_metrics_with_percentiles_and_where_it_came_from(shop: Shop, mode: str) -> None:
+def test_task_of_a_verdict_holds_metrics_with_percentiles_and_where_it_came_from(
+    shop: Shop, mode: str
+) -> None:
     _, kept = shop.campaign(mode, min_failing=2)
     library, settings = shop.library(), CampaignSettings(CampaignMode(mode), min_failing=2)
     assert kept[0].kept is not None
@@ -192,7 +198,9 @@ def test_task_of_a_verdict_holds_metrics_with_percentiles_and_where_it_came_from
     assert sorted(answer.metrics["functions"]) == sorted(kept[0].names)
     assert answer.metrics["population"] == 4
     for metrics in answer.metrics["functions"].values():
-        assert {"cyclomatic", "harmonic_out", "pagerank", "betweenness", "code_lines", "nesting"} <= set(metrics)
+        assert {"cyclomatic", "harmonic_out", "pagerank", "betweenness", "code_lines", "nesting"} <= set(
+            metrics
+        )
     assert answer.provenance["campaign"]["mode"] == mode
     assert answer.provenance["map"]["entering"] == {name: len(ENTERED[name]) for name in kept[0].names}
     assert answer.provenance["stars"] == 7
@@ -205,7 +213,9 @@ def test_percentile_is_the_share_of_functions_at_or_below(shop: Shop) -> None:
     assert metrics["eigenvector"] == {"value": None, "percentile": None}
 
 
-def verdict_of(shop: Shop, mode: str, name: str, partners: tuple[str, ...] = (), **options: Any) -> CandidateVerdict:
+def verdict_of(
+    shop: Shop, mode: str, name: str, partners: tuple[str, ...] = (), **options: Any
+) -> CandidateVerdict:
     shop.library()
     settings = CampaignSettings(CampaignMode(mode), **options)
     try:
@@ -232,7 +242,12 @@ IDS = list(CHECKS)
         ("discovery", failing(*IDS[:4]), Reason.NONE_GOOD, "too_few_failing_tests"),
         ("discovery", failing(*(f"t::{n}" for n in range(41))), Reason.NONE_GOOD, "too_many_failing_tests"),
         ("discovery", failing(*IDS[:6], assertion=False), Reason.NONE_GOOD, "few_fail_by_assertion"),
-        ("discovery", failing(*IDS[:6], through_target=True), Reason.NONE_GOOD, "tracebacks_show_the_function"),
+        (
+            "discovery",
+            failing(*IDS[:6], through_target=True),
+            Reason.NONE_GOOD,
+            "tracebacks_show_the_function",
+        ),
         ("discovery", ProbeReport(RunStatus.TIMED_OUT), Reason.NONE_GOOD, "hangs_or_exhausts_memory"),
         ("discovery", ProbeReport(RunStatus.CRASHED), Reason.NONE_GOOD, "run_gave_no_result"),
     ],
@@ -274,7 +289,10 @@ def test_body_that_can_not_be_removed(tmp_path: Path) -> None:
 
 def test_function_that_no_operator_fits(tmp_path: Path) -> None:
     source = SHOP + "\n\ndef empty(x):\n    pass\n"
-    assert verdict_of(Shop(tmp_path, source=source), "discovery", "shop.py::empty").reason is Reason.NO_CORRUPTION
+    assert (
+        verdict_of(Shop(tmp_path, source=source), "discovery", "shop.py::empty").reason
+        is Reason.NO_CORRUPTION
+    )
 
 
 def test_whole_suite_has_the_last_word(tmp_path: Path) -> None:
@@ -303,7 +321,12 @@ def test_suite_that_could_not_be_run_stops_the_campaign(tmp_path: Path) -> None:
 
 
 def test_original_that_lies_elsewhere_is_a_leak(tmp_path: Path) -> None:
-    copied = SHOP + "\n\ndef copy(orders):\n" + SHOP.partition("def stock(orders):\n")[2].partition("\n\n")[0] + "\n"
+    copied = (
+        SHOP
+        + "\n\ndef copy(orders):\n"
+        + SHOP.partition("def stock(orders):\n")[2].partition("\n\n")[0]
+        + "\n"
+    )
     verdict = verdict_of(Shop(tmp_path, source=copied), "remove", "shop.py::stock")
     assert (verdict.reason, verdict.cost.probes, verdict.cost.confirmations) == (Reason.LEAKS, (), 0)
 
@@ -320,7 +343,11 @@ def test_group_whose_parts_break_the_same_tests(tmp_path: Path) -> None:
 def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each breaks other tests alone, but with one of the three repaired nothing fails."""
     monkeypatch.setattr("gistpoint.core.generation.trials.groups.SUBTLE", 0.0)  # none of them is left out
-    own: dict[str, list[str]] = {"shop.py::price": IDS[:6], "shop.py::stock": IDS[7:13], "shop.py::bill": IDS[13:]}
+    own: dict[str, list[str]] = {
+        "shop.py::price": IDS[:6],
+        "shop.py::stock": IDS[7:13],
+        "shop.py::bill": IDS[13:],
+    }
 
     def wish(targets: tuple[Target, ...]) -> ProbeReport:
         first, *others = targets

@@ -1,4 +1,6 @@
-"""The look from inside the sandbox finds copies of the package and of the answer, wherever and however they lie."""
+"""The look from inside the sandbox finds copies of the package and of the answer, wherever and however they
+lie.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ SOURCE = "def clamp(value, floor, ceiling):\n    " + ORIGINAL.replace(" return",
 OLDER = "def clamp(value, low, high):\n    return min(high, max(low, value))\n"
 
 
-ORDER = {"name": "Clamping", "targets": [{"file": "clamping/bounds.py", "names": ["clamp"], "lines": ORIGINAL}]}
+ORDER = {
+    "name": "Clamping",
+    "targets": [{"file": "clamping/bounds.py", "names": ["clamp"], "lines": ORIGINAL}],
+}
 
 
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
@@ -61,10 +66,16 @@ def bytecode(site: Path) -> None:
     ("plant", "failing"),
     [
         (text("data/notes.txt", f"before\n{SOURCE}after"), "data/notes.txt holds lines of the original"),
-        (text("vendor/clamping/bounds.py", OLDER), "vendor/clamping/bounds.py is another copy of clamping/bounds.py"),
+        (
+            text("vendor/clamping/bounds.py", OLDER),
+            "vendor/clamping/bounds.py is another copy of clamping/bounds.py",
+        ),
         (text("x/clamping-2.0.dist-info/RECORD", ""), "x/clamping-2.0.dist-info is of the same distribution"),
         (zipped, "bundle-1.0-py3-none-any.whl/vendor/other.py holds lines of the original"),
-        (bytecode, "vendor/clamping/__pycache__/bounds.cpython-311.pyc is another copy of clamping/bounds.py"),
+        (
+            bytecode,
+            "vendor/clamping/__pycache__/bounds.cpython-311.pyc is another copy of clamping/bounds.py",
+        ),
     ],
 )
 def test_copies_are_found(tmp_path: Path, plant: Callable[[Path], None], failing: str) -> None:
@@ -81,7 +92,9 @@ def look(tmp_path: Path, *, answer: Path, path: Path) -> str:
     (workspace / "test_look.py.json").write_text(json.dumps(order))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(workspace), str(path)])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "workspace or reach"]
-    return subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        command, cwd=workspace, env=environment, capture_output=True, text=True, check=False
+    ).stdout
 
 
 def test_a_copy_that_can_be_imported_is_found(tmp_path: Path) -> None:
@@ -102,7 +115,10 @@ def test_an_answer_that_can_be_read_is_found(tmp_path: Path) -> None:
     ("pytest_args", "settings"),
     [
         (("-o", "addopts=", "tests", "--ignore=tests/odd"), ["-o", "addopts="]),
-        (("--override-ini=addopts=", "-p", "no:cov", "-k", "not slow"), ["--override-ini=addopts=", "-p", "no:cov"]),
+        (
+            ("--override-ini=addopts=", "-p", "no:cov", "-k", "not slow"),
+            ["--override-ini=addopts=", "-p", "no:cov"],
+        ),
         (("-c", "-o", "-x"), ["-c", "-o"]),
         (("tests", "-o"), ["-o"]),
         (("--deselect", "p.py::test", "-m", "not slow"), []),
@@ -112,5 +128,7 @@ def test_an_answer_that_can_be_read_is_found(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_settings_of_the_suite_hold_for_the_look(pytest_args: tuple[str, ...], settings: list[str]) -> None:
+def test_the_settings_of_the_suite_hold_for_the_look(
+    pytest_args: tuple[str, ...], settings: list[str]
+) -> None:
     assert list(settings_of(pytest_args)) == settings

@@ -90,7 +90,12 @@ def definition(text: str) -> ast.FunctionDef:
 
 
 def head(node: ast.FunctionDef) -> tuple[str, str, list[str], str | None]:
-    return node.name, ast.dump(node.args), [ast.dump(each) for each in node.decorator_list], ast.get_docstring(node)
+    return (
+        node.name,
+        ast.dump(node.args),
+        [ast.dump(each) for each in node.decorator_list],
+        ast.get_docstring(node),
+    )
 
 
 def without_body(text: str) -> str:
@@ -157,7 +162,9 @@ def corrupt(root: Path, targets: list[dict[str, str]]) -> Suite:
 def test_the_library_is_worth_exploring_and_green(library: Path) -> None:
     functions = list(definitions())
     assert 55 <= len(functions) <= 75
-    assert [node.name for node in functions if not ast.get_docstring(node) and not node.name.startswith("_")] == [
+    assert [
+        node.name for node in functions if not ast.get_docstring(node) and not node.name.startswith("_")
+    ] == [
         "age",
         "reading",
     ]
@@ -181,7 +188,9 @@ def test_the_package_imports_nothing_but_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", [target for task in RECIPE["tasks"] for target in task["targets"]], ids=lambda target: target["function"]
+    "target",
+    [target for task in RECIPE["tasks"] for target in task["targets"]],
+    ids=lambda target: target["function"],
 )
 def test_a_corruption_keeps_all_but_the_body(target: dict[str, str]) -> None:
     true = function_text(LIBRARY, target["function"])
@@ -258,7 +267,9 @@ def test_the_playthrough_stays_within_the_budgets_and_solves_at_its_last_submiss
         if "file_path" in call["arguments"]:
             assert (library / call["arguments"]["file_path"]).is_file()
         if call["tool"] == "read_function":
-            assert function_text(library, f"{call['arguments']['file_path']}::{call['arguments']['function_name']}")
+            assert function_text(
+                library, f"{call['arguments']['file_path']}::{call['arguments']['function_name']}"
+            )
     broken = corrupt(library, DISCOVERY["targets"])
     for count, submission in enumerate(submissions):
         replace(library, f"{submission['file_path']}::{submission['func_name']}", submission["func_code"])

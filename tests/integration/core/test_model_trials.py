@@ -1,4 +1,6 @@
-"""A trial runs the real suite and tells what failed, how, and whether the function shows; other ends have a name."""
+"""A trial runs the real suite and tells what failed, how, and whether the function shows; other ends have a
+name.
+"""
 
 from __future__ import annotations
 
@@ -95,13 +97,18 @@ def test_real_runs(tmp_path: Path) -> None:
         (RunStatus.INFRASTRUCTURE, None),
     ],
 )
-def test_runs_that_do_not_finish(tmp_path: Path, status: RunStatus, verdict: SubmissionVerdict | None) -> None:
+def test_runs_that_do_not_finish(
+    tmp_path: Path, status: RunStatus, verdict: SubmissionVerdict | None
+) -> None:
     runner = FakeRunner(CHECKS)
     maker = Maker(tmp_path / "place", runner)
     maker.folder.mkdir()
     intake = take_in(maker.repository(GOOD), runner, runs=1)
     broken = FakeRunner(CHECKS, status=status)
-    ref, original = FunctionRef("shop/prices.py", "discount"), "def discount(price, percent):\n    return price"
+    ref, original = (
+        FunctionRef("shop/prices.py", "discount"),
+        "def discount(price, percent):\n    return price",
+    )
     target = replaced_target(intake.repository.tree, ref, original)
     trials = SuiteTrials(intake, broken, rating(4, 2, 15))
     if verdict is None:
@@ -129,7 +136,10 @@ def test_settings_for_tasks_and_examples(tmp_path: Path) -> None:
     assert (LoopSettings.for_tasks(5).min_failing, LoopSettings.for_tasks(5).most_failing) == (5, 40)
     maker = Maker(tmp_path, FakeRunner({}))
     tree = maker.repository(FILES).tree
-    ids = [f"tests/test_fares.py::{name}" for name in ("test_tickets[2]", "test_tickets[3]", "TestNone::test_no_zones")]
+    ids = [
+        f"tests/test_fares.py::{name}"
+        for name in ("test_tickets[2]", "test_tickets[3]", "TestNone::test_no_zones")
+    ]
     text = example_texts(tree, [*ids, "gone.py::test_x", "tests/test_fares.py::test_gone"])
     assert text.startswith("# tests/test_fares.py::test_tickets\n@pytest.mark.parametrize")
     assert "# tests/test_fares.py::TestNone.test_no_zones\ndef test_no_zones(self):" in text

@@ -101,7 +101,9 @@ def test_what_builds_a_package_may_be_built_itself(shelf, builds):
 def test_builds_that_need_one_another_come_to_an_end(shelf, builds):
     deep = replace(builds, within=("one", "two", "three", "four"))
     assert len(deep.within) == MOST_NESTED
-    with pytest.raises(EnvironmentBuildError, match="one needs two needs three needs four needs five to be built"):
+    with pytest.raises(
+        EnvironmentBuildError, match="one needs two needs three needs four needs five to be built"
+    ):
         deep.wheel("five", "1.0")
     shelf.sdist("itself", "1.0", built_by_itself("itself", requires=("itself",)))
     with pytest.raises(EnvironmentBuildError, match="itself needs itself"):
@@ -119,17 +121,23 @@ def test_setup_py_is_built_by_setuptools(shelf, builds, write):
 
 def test_a_backend_that_prepares_metadata_is_asked_for_no_wheel(shelf, builds, write):
     prepare = (
-        "\n\ndef prepare_metadata_for_build_wheel(folder, settings=None):\n    os.mkdir(folder + '/x.dist-info')\n"
+        "\n\ndef prepare_metadata_for_build_wheel(folder, settings=None):\n    os.mkdir(folder +"
+        " '/x.dist-info')\n"
     )
     prepare += (
-        "    with open(folder + '/x.dist-info/METADATA', 'w') as file:\n        file.write('Name: prepared\\n')\n"
+        "    with open(folder + '/x.dist-info/METADATA', 'w') as file:\n        file.write('Name:"
+        " prepared\\n')\n"
     )
-    folder = write(built_by_itself("thing", after=prepare + "    return 'x.dist-info'\n\n\ndel build_wheel\n"))
+    folder = write(
+        built_by_itself("thing", after=prepare + "    return 'x.dist-info'\n\n\ndel build_wheel\n")
+    )
     assert builds.repository_metadata(folder, "thing")["Name"] == "prepared"
 
 
 def test_a_build_that_fails_names_the_package_and_keeps_its_log(shelf, builds, write):
-    shelf.sdist("broken", "1.0", built_by_itself("broken", before="raise RuntimeError('no \\x1b[31mcompiler')"))
+    shelf.sdist(
+        "broken", "1.0", built_by_itself("broken", before="raise RuntimeError('no \\x1b[31mcompiler')")
+    )
     with pytest.raises(EnvironmentBuildError) as caught:
         builds.wheel("broken", "1.0")
     assert caught.value.message.startswith("broken 1.0 has to be built, and its build in plain failed: ")
@@ -167,7 +175,11 @@ def test_a_build_is_cancelled(shelf, builds, write):
 
 
 def test_the_sdist_must_be_the_one_that_the_lock_names(shelf, builds, tmp_path):
-    shelf.sdist("wheelless", "1.5", built_by_itself("wheelless", "1.5", before=f"open({str(tmp_path / 'ran')!r}, 'w')"))
+    shelf.sdist(
+        "wheelless",
+        "1.5",
+        built_by_itself("wheelless", "1.5", before=f"open({str(tmp_path / 'ran')!r}, 'w')"),
+    )
     pins = EnvironmentPins(own_version(), lock=(f"wheelless==1.5 --hash=sha256:{'0' * 64}",))
     with pytest.raises(EnvironmentBuildError, match="wheelless"):
         builds.environments.get(pins, PlainBackend())
@@ -180,7 +192,15 @@ def test_the_sdist_must_be_the_one_that_the_lock_names(shelf, builds, tmp_path):
         ("dependencies", "thing @ git+http://127.0.0.1:{port}/x.git"),
         *(
             (where, "thing @ http://127.0.0.1:{port}/x.tar.gz")
-            for where in ("dependencies", "dependency group", "extra", "build", "build late", "metadata", "wheel")
+            for where in (
+                "dependencies",
+                "dependency group",
+                "extra",
+                "build",
+                "build late",
+                "metadata",
+                "wheel",
+            )
         ),
     ],
 )
@@ -305,7 +325,9 @@ def test_any_line_may_come_over_the_pipe(lines):
         assert [path.name for path in Path(into).iterdir()] == ["part" if file is None else file.name]
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/tmp/x", "a/b", "-x", "a\n", "a" * 300, ".hidden", "part\0"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "/tmp/x", "a/b", "-x", "a\n", "a" * 300, ".hidden", "part\0"]
+)
 def test_a_file_that_is_handed_out_stays_where_it_is_put(tmp_path, name):
     handed = Handed(tmp_path)
     with handed:

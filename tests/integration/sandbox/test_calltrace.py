@@ -52,14 +52,26 @@ def test_a_run_is_recorded_call_by_call(tmp_path: Path) -> None:
         "GISTPOINT_CALLS_ROOT": str(package),
         "GISTPOINT_CALLS_OUT": str(record),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "calltrace", "-p", "no:cacheprovider", "test_it.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "calltrace",
+        "-p",
+        "no:cacheprovider",
+        "test_it.py",
+    ]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     graph = build_call_graph({"library.py": LIBRARY.encode()})
     calls = resolve_calls(graph, read_calls(record.read_text().splitlines()))
-    counted = {(a.partition("::")[2], b.partition("::")[2]): count for a, b, count in calls if "<module>" not in a}
+    counted = {
+        (a.partition("::")[2], b.partition("::")[2]): count for a, b, count in calls if "<module>" not in a
+    }
     assert counted == {
         ("run", "Point.__post_init__"): 1,
         ("Point.__post_init__", "check"): 1,

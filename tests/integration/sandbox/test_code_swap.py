@@ -135,12 +135,24 @@ CASES = [
     ("cached", "x + 1", "x + 2", lambda m: m.cached(1), 3),
     ("decorated", "x + 1", "x + 2", lambda m: m.decorated(1), (3, 1)),
     ("counted.<locals>.wrapper", "calls += 1", "calls += 2", lambda m: m.decorated(1), (2, 2)),
-    ("counted.<locals>.wrapper", "return function(*arguments), calls", "return None", lambda m: m.decorated(1), None),
+    (
+        "counted.<locals>.wrapper",
+        "return function(*arguments), calls",
+        "return None",
+        lambda m: m.decorated(1),
+        None,
+    ),
     ("counted", "function(*arguments), calls", "calls", lambda m: m.decorated(1), 1),
     ("counted", "calls = 0", "calls = 5", lambda m: m.counted(len)([]), (0, 6)),
     ("Outer.Inner.value", "1", "2", lambda m: m.Outer.Inner().value(), 2),
     ("Outer.secret", "self.__secret", "-self.__secret", lambda m: m.Outer().secret, -1),
-    ("Outer.secret#2", "= value", "= value + 1", lambda m: setattr(o := m.Outer(), "secret", 1) or o.secret, 2),
+    (
+        "Outer.secret#2",
+        "= value",
+        "= value + 1",
+        lambda m: setattr(o := m.Outer(), "secret", 1) or o.secret,
+        2,
+    ),
     ("Outer.made", "cls.__name__", "None", lambda m: m.Outer.made(), None),
     ("Outer.fixed", "1", "2", lambda m: m.Outer.fixed(), 2),
     ("Outer.name", '"outer " + super().name()', '"changed"', lambda m: m.Outer().name(), "changed"),
@@ -193,7 +205,9 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize("changes", [(LONGER,), (SHORTER,), (SHORTER, ("Outer.made", "return", "x = 1\n    return"))])
+@pytest.mark.parametrize(
+    "changes", [(LONGER,), (SHORTER,), (SHORTER, ("Outer.made", "return", "x = 1\n    return"))]
+)
 @pytest.mark.parametrize(("fail", "text"), FAILING)
 def test_tracebacks_show_the_lines_of_what_stands_below(
     module: ModuleType, corrupt: Corrupt, changes: tuple[tuple[str, str, str], ...], fail: Ask, text: str
@@ -248,7 +262,10 @@ def test_a_function_that_is_gone_is_refused_and_a_file_that_is_not_imported_need
 
 def test_a_target_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> None:
     orders = Orders(tree_of({"mod.py": MODULE}, tmp_path))
-    for target in (Target("none.py", "f", "", "def f(): pass"), Target("mod.py", "gone", "", "def gone(): pass")):
+    for target in (
+        Target("none.py", "f", "", "def f(): pass"),
+        Target("mod.py", "gone", "", "def gone(): pass"),
+    ):
         with pytest.raises(CodeError):
             orders.make([target])
     with pytest.raises(CodeError):

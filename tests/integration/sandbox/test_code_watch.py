@@ -1,4 +1,6 @@
-"""Code from nowhere, modules that something stands in for, and objects that equal anything: seen where they run."""
+"""Code from nowhere, modules that something stands in for, and objects that equal anything: seen where they
+run.
+"""
 
 from __future__ import annotations
 
@@ -159,14 +161,18 @@ def test_code_from_nowhere_is_told(name: str, watch: Watch) -> None:
 
 
 ASKED = {
-    "import code; code.InteractiveInterpreter().runsource('f = lambda: 1')": "InteractiveInterpreter.runsource",
+    "import code; code.InteractiveInterpreter().runsource('f = lambda: 1')": (
+        "InteractiveInterpreter.runsource"
+    ),
     "import timeit; timeit.Timer('x = 1').timeit(1)": "Timer.__init__",
     "import runpy; runpy.run_path('/dev/null')": "run_path",
 }
 
 
 @pytest.mark.parametrize("source", sampled(ASKED, 4))
-def test_code_from_nowhere_that_the_environment_runs_is_told_with_what_was_called(source: str, watch: Watch) -> None:
+def test_code_from_nowhere_that_the_environment_runs_is_told_with_what_was_called(
+    source: str, watch: Watch
+) -> None:
     rows = watch("asked")[source]("made_elsewhere")
     assert {row.rpartition(" ")[2] for row in rows} == {ASKED[source]}
 
@@ -194,19 +200,27 @@ SMUGGLED = {
     "nothing outside of it": f"A.__annotations__ = {{{HIDDEN!r}: int}}; {MAKES}(A)",
     "a text that says it is a name": f"A.__annotations__ = {{S({HIDDEN!r}): int}}; {MAKES}(A)",
     "a field that lies": f"A.__dataclass_fields__ = {{'x': lies({HIDDEN!r})}}; {MAKES}(B)",
-    "while a named tuple is made": "try: collections.namedtuple('P', map(exec, ['x = 1']))\nexcept ValueError: pass",
+    "while a named tuple is made": (
+        "try: collections.namedtuple('P', map(exec, ['x = 1']))\nexcept ValueError: pass"
+    ),
     "as the name of a named tuple": (
         "try: collections.namedtuple('x = 1', map(exec, ['x = 1']))\nexcept ValueError: pass"
     ),
-    "while a data class is made": "A.__dataclass_fields__ = types.SimpleNamespace(\n"
-    f"    values=functools.partial(exec, 'x = 1'))\ntry: {MAKES}(B)\nexcept TypeError: pass",
-    "the function that writes": "dataclasses._create_fn('f', ['n'], ['return n * n'])"
-    " if hasattr(dataclasses, '_create_fn') else exec('x = 1')",
+    "while a data class is made": (
+        "A.__dataclass_fields__ = types.SimpleNamespace(\n"
+        f"    values=functools.partial(exec, 'x = 1'))\ntry: {MAKES}(B)\nexcept TypeError: pass"
+    ),
+    "the function that writes": (
+        "dataclasses._create_fn('f', ['n'], ['return n * n'])"
+        " if hasattr(dataclasses, '_create_fn') else exec('x = 1')"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", sampled(SMUGGLED, 4))
-def test_code_smuggled_into_a_class_that_the_standard_library_generates_is_told(name: str, watch: Watch) -> None:
+def test_code_smuggled_into_a_class_that_the_standard_library_generates_is_told(
+    name: str, watch: Watch
+) -> None:
     told = watch("smuggled")[name]
     assert told("made_elsewhere") or told("made")
 

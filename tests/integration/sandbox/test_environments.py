@@ -20,9 +20,13 @@ from gistpoint.sandbox.environments.store import EnvironmentStore, runner_distri
 def pins(shelf, write, tmp_path):
     shelf.wheel("needed", "2.5")
     shelf.wheel("pytest_extra", "1.0", ("pytest",), "[pytest11]\nextra = pytest_extra\n")
-    folder = write({"pyproject.toml": '[project]\nname = "thing"\nversion = "3.1"\ndependencies = ["needed>=2"]\n'})
+    folder = write(
+        {"pyproject.toml": '[project]\nname = "thing"\nversion = "3.1"\ndependencies = ["needed>=2"]\n'}
+    )
     resolver = UvResolver(EnvironmentStore(tmp_path / "first"), PlainBackend())
-    return resolver.resolve(folder, extra_requirements=("pytest-extra",), exclude_newer=None, pytest_args=("-x",))
+    return resolver.resolve(
+        folder, extra_requirements=("pytest-extra",), exclude_newer=None, pytest_args=("-x",)
+    )
 
 
 def test_resolution_pins_by_version_and_hash(pins):
@@ -38,9 +42,20 @@ def test_resolution_pins_by_version_and_hash(pins):
 def test_an_environment_holds_the_lock_and_works(pins, tmp_path):
     lines: list[str] = []
     environment = EnvironmentStore(tmp_path / "cache").get(pins, PlainBackend(), on_line=lines.append)
-    assert set(installed_in(environment.folder)) == {"iniconfig", "needed", "pluggy", "pytest", "pytest-extra"}
+    assert set(installed_in(environment.folder)) == {
+        "iniconfig",
+        "needed",
+        "pluggy",
+        "pytest",
+        "pytest-extra",
+    }
     told = subprocess.run(
-        [environment.folder / "bin/python", "-I", "-c", "import needed, sys; print(needed.version, sys.prefix)"],
+        [
+            environment.folder / "bin/python",
+            "-I",
+            "-c",
+            "import needed, sys; print(needed.version, sys.prefix)",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -52,7 +67,10 @@ def test_an_environment_holds_the_lock_and_works(pins, tmp_path):
 def test_an_environment_is_built_once_whoever_asks(pins, tmp_path):
     store = EnvironmentStore(tmp_path / "cache")
     found = []
-    threads = [threading.Thread(target=lambda: found.append(store.get(pins, PlainBackend()).folder)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(store.get(pins, PlainBackend()).folder))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -90,7 +108,9 @@ def test_a_wrong_hash_names_the_requirement_and_leaves_nothing(pins, tmp_path):
 
 
 def test_a_requirement_that_does_not_exist_is_named(shelf, write, tmp_path):
-    folder = write({"pyproject.toml": '[project]\nname = "thing"\nversion = "1"\ndependencies = ["nowhere"]\n'})
+    folder = write(
+        {"pyproject.toml": '[project]\nname = "thing"\nversion = "1"\ndependencies = ["nowhere"]\n'}
+    )
     with pytest.raises(EnvironmentBuildError, match="nowhere"):
         UvResolver(EnvironmentStore(tmp_path / "cache"), PlainBackend()).resolve(
             folder, extra_requirements=(), exclude_newer=None, pytest_args=()
@@ -149,7 +169,10 @@ def test_pytest_alone_out_of_our_own_environment(tmp_path):
     environment = EnvironmentStore(tmp_path / "cache").get(EnvironmentPins(), PlainBackend())
     assert set(installed_in(environment.folder)) == set(runner_distributions())
     assert {"pytest", "pluggy", "iniconfig", "packaging", "pygments"} == set(runner_distributions())
-    code = "import pytest, importlib.util as u; assert not u.find_spec('textual') and not u.find_spec('gistpoint')"
+    code = (
+        "import pytest, importlib.util as u; assert not u.find_spec('textual') and not"
+        " u.find_spec('gistpoint')"
+    )
     subprocess.run([environment.folder / "bin/python", "-I", "-c", code], check=True)
 
 
@@ -180,7 +203,9 @@ def test_parts_of_the_runner_are_refused(shelf, write, tmp_path, name, chain):
     resolver = UvResolver(EnvironmentStore(tmp_path / "cache"), PlainBackend())
 
     def resolve():
-        return resolver.resolve(folder, extra_requirements=("pytest-extra",), exclude_newer=None, pytest_args=())
+        return resolver.resolve(
+            folder, extra_requirements=("pytest-extra",), exclude_newer=None, pytest_args=()
+        )
 
     if chain is None:
         assert resolve().lock

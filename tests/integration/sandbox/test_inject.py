@@ -116,14 +116,18 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_the_codebase_is_out_of_reach(attack: str, place: Path, codebase: Path) -> None:
     gist = write(place, attack.format(root=str(codebase)) + "\nprint('reached')\n")
-    done, told = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)], path=[str(codebase)])
+    done, told = launch(
+        place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)], path=[str(codebase)]
+    )
     assert "reached" not in done.stdout
     assert done.returncode != 0
     assert {kind for kind, _ in events(told)} & {"import", "read"}
 
 
 def test_a_refusal_that_is_swallowed_is_on_record(place: Path, codebase: Path) -> None:
-    gist = write(place, "try:\n    import pkg\nexcept ImportError:\n    pass\nimport json\nopen('own.txt', 'w')\n")
+    gist = write(
+        place, "try:\n    import pkg\nexcept ImportError:\n    pass\nimport json\nopen('own.txt', 'w')\n"
+    )
     done, told = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)])
     assert done.returncode == 0
     assert events(told) == [("import", "pkg")]
@@ -133,7 +137,12 @@ def test_trace_of_a_module_run(place: Path, codebase: Path) -> None:
     done, told = launch(place, argv=["-m", "pkg"], path=[str(codebase)], trace_root=str(codebase))
     assert done.stdout == "6\n"
     found = whole(told, "trace")
-    assert found["files"] == ["pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/core.py", "pkg/__main__.py"]
+    assert found["files"] == [
+        "pkg/__init__.py",
+        "pkg/deep/__init__.py",
+        "pkg/deep/core.py",
+        "pkg/__main__.py",
+    ]
     assert found["modules"]["pkg/__main__.py"] == "pkg.__main__"
     assert found["modules"]["pkg/deep/core.py"] == "pkg.deep.core"
     calls = {(f["path"], f["qualname"]): (f["calls"], f["run"]) for f in found["functions"]}

@@ -12,7 +12,13 @@ import pytest
 
 from gistpoint.sandbox.backends import runtime
 from gistpoint.sandbox.backends.base import Environment
-from gistpoint.sandbox.backends.runtime import RuntimeCache, RuntimePath, programs_alone, runtime_of, toolchain
+from gistpoint.sandbox.backends.runtime import (
+    RuntimeCache,
+    RuntimePath,
+    programs_alone,
+    runtime_of,
+    toolchain,
+)
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems show everything")
@@ -35,7 +41,9 @@ def test_the_library_is_what_its_interpreter_names(tmp_path: Path) -> None:
     ):  # fmt: skip
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    parts = [part for part in runtime._library(tmp_path, {"json", "os", "ensurepip", "idlelib"}) if not part.link]
+    parts = [
+        part for part in runtime._library(tmp_path, {"json", "os", "ensurepip", "idlelib"}) if not part.link
+    ]
     found = {(Path(part.path).relative_to(tmp_path).as_posix(), part.folder) for part in parts}
     assert found == {
         ("json", True), ("ensurepip/__init__.py", False), ("test/__init__.py", False), ("test/support", True),
@@ -66,23 +74,36 @@ def test_links_that_lead_nowhere_or_in_a_circle_show_nothing(tmp_path: Path) -> 
         assert not [part for part in runtime._shown(tmp_path / name) if not part.link]
 
 
-def test_a_program_is_machine_code_or_a_script_for_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, text in {"good": "#!/bin/sh -e\n", "snake": "#!/usr/bin/python3\nimport package\n", "data": "x"}.items():
+def test_a_program_is_machine_code_or_a_script_for_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {
+        "good": "#!/bin/sh -e\n",
+        "snake": "#!/usr/bin/python3\nimport package\n",
+        "data": "x",
+    }.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "real").symlink_to(os.path.realpath("/bin/sh"))
     monkeypatch.setattr(runtime, "PLACES", (str(tmp_path),))
-    assert [path.name for path in runtime._programs(["good", "snake", "data", "real", "absent"])] == ["good", "real"]
+    assert [path.name for path in runtime._programs(["good", "snake", "data", "real", "absent"])] == [
+        "good",
+        "real",
+    ]
 
 
 def test_nothing_else_of_the_system_is_among_it(environment: Environment) -> None:
     found = runtime_of(environment)
     paths = {part.path for part in found.parts}
     assert str(environment.interpreter) in paths
-    assert not [path for path in paths if "-packages" in path or "_bundled" in path or path.endswith((".whl", ".zip"))]
+    assert not [
+        path for path in paths if "-packages" in path or "_bundled" in path or path.endswith((".whl", ".zip"))
+    ]
     whole = {part.path for part in found.system if part.folder}
     assert not [folder for folder in whole if any(Path(folder).rglob("*.py"))]
     assert not [part for part in found.system if part.path.endswith(".py")]
-    assert paths.isdisjoint({"/", "/usr", "/usr/lib", "/usr/share", "/opt", "/usr/bin", str(environment.prefix)})
+    assert paths.isdisjoint(
+        {"/", "/usr", "/usr/lib", "/usr/share", "/opt", "/usr/bin", str(environment.prefix)}
+    )
 
 
 def test_programs_alone_are_without_an_interpreter() -> None:
@@ -150,6 +171,8 @@ class TestCache:
         for path in copied:  # bytecode is known by the time of its source
             assert (folder / path.relative_to("/")).stat().st_mtime_ns == path.stat().st_mtime_ns
 
-    def test_without_a_place_for_it_the_list_is_still_there(self, environment: Environment, tmp_path: Path) -> None:
+    def test_without_a_place_for_it_the_list_is_still_there(
+        self, environment: Environment, tmp_path: Path
+    ) -> None:
         (tmp_path / "file").touch()
         assert RuntimeCache(tmp_path / "file" / "below").of(environment).interpreter

@@ -128,7 +128,14 @@ def test_the_environment_of_uv_is_chosen(monkeypatch):
     for key in ("UV_INDEX_OURS_PASSWORD", "UV_INDEX_URL", "HTTPS_PROXY", "NETRC", "UV_KEYRING_PROVIDER"):
         monkeypatch.setenv(key, "kept")
         assert uv_environment()[key] == "kept"
-    for key in (*VARIABLES_THAT_BUILD, "UV_CONFIG_FILE", "UV_PROJECT", "UV_CONSTRAINT", "PYTHONPATH", "LD_PRELOAD"):
+    for key in (
+        *VARIABLES_THAT_BUILD,
+        "UV_CONFIG_FILE",
+        "UV_PROJECT",
+        "UV_CONSTRAINT",
+        "PYTHONPATH",
+        "LD_PRELOAD",
+    ):
         monkeypatch.setenv(key, "1")
         assert key not in uv_environment()
     for key in ("UV_PYTHON_DOWNLOADS", "NO_COLOR", "UV_NO_PROGRESS"):

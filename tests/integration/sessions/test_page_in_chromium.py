@@ -74,7 +74,10 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         assert await page.evaluate("[document.scripts.length, document.images.length, document.links.length]") == [
             1, 1, 2 * await page.locator(".step").count(),
         ]  # fmt: skip
-        assert await page.evaluate("document.querySelectorAll('iframe, base, svg, form, [onmouseover]').length") == 0
+        assert (
+            await page.evaluate("document.querySelectorAll('iframe, base, svg, form, [onmouseover]').length")
+            == 0
+        )
         await page.locator("img").scroll_into_view_if_needed()
         await expect(page.locator("img")).to_have_js_property("naturalWidth", 1)
         await page.evaluate("location.hash = ''; location.hash = '#step-12'")

@@ -87,7 +87,9 @@ def recorded(
 
 def record(name: str, folder: Path) -> tuple[Path, RepairJudge]:
     task = demo_task(name, folder / "tasks")
-    judge = RepairJudge(task, read_answer(task), SuiteRunner(PlainBackend(), EnvironmentStore(folder / "environments")))
+    judge = RepairJudge(
+        task, read_answer(task), SuiteRunner(PlainBackend(), EnvironmentStore(folder / "environments"))
+    )
     journal = JournalWriter(folder / "attempt", SystemTime())
     attempt = Attempt(task, judge, journal, SystemTime())
     attempt.start(Enrolment(), budgets=Budgets(12, 5))
@@ -110,7 +112,9 @@ def test_every_call_and_the_verdict_are_the_same(recorded: tuple[Path, RepairJud
 
 
 @pytest.mark.parametrize("recorded", ["seats-together"], indirect=True)
-def test_the_one_call_with_an_edited_result_is_named(recorded: tuple[Path, RepairJudge], tmp_path: Path) -> None:
+def test_the_one_call_with_an_edited_result_is_named(
+    recorded: tuple[Path, RepairJudge], tmp_path: Path
+) -> None:
     journal, judge = recorded
     number = 6
     lines = []

@@ -71,7 +71,9 @@ def test_each_sees_what_the_other_reads_and_gets_what_the_other_says(first: Live
     wait(lambda: not first.shared.state.readers)
 
 
-def test_who_is_not_heard_of_reads_no_more(first: Live, second: Live, server: PostgresServer, one: TeamMachine) -> None:
+def test_who_is_not_heard_of_reads_no_more(
+    first: Live, second: Live, server: PostgresServer, one: TeamMachine
+) -> None:
     second.shared.reading("run")
     first.shared.reading("other")
     wait(lambda: first.shared.state.readers)
@@ -106,7 +108,9 @@ async def test_the_list_shows_who_reads_a_run_and_how_verdicts_agree(
     choose(Locations.of_user().config, server.url)
     async with reviewing(tmp_path / "runs", size=(160, 48)) as driver:
         screen = await driver.until_on(RunsScreen)
-        await driver.until(lambda: len(screen.table.shown) == 2 and all(row.review for row in screen.table.shown))
+        await driver.until(
+            lambda: len(screen.table.shown) == 2 and all(row.review for row in screen.table.shown)
+        )
         keys = [run_key(open_run(row.name)) for row in screen.table.shown]
         second.shared.reading(beginning_of(keys[1]))
         await driver.until(lambda: "second" in driver.text())

@@ -63,7 +63,10 @@ def test_lines_are_sent_while_an_attempt_is_open_and_the_lease_is_given_back(
         two.resume(name, task, mirrored=True)
     opened.close()
     wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
-    assert [machine.attempts().unfinished(task.id, Enrolment()) != [] for machine in (one, two)] == [True, False]
+    assert [machine.attempts().unfinished(task.id, Enrolment()) != [] for machine in (one, two)] == [
+        True,
+        False,
+    ]
     again = two.resume(name, task, mirrored=True)
     assert [summary.elsewhere for summary in two.attempts().outlines()] == [False]
     again.attempt.call("submit_attempt", {"func_code": REPAIR})
@@ -86,7 +89,11 @@ def test_synchronising_again_changes_nothing(one: TeamMachine, two: TeamMachine)
     assert [one.check(), two.check()] == [[], []]
     assert one.attempts().summary(next(one.attempts().summaries()).attempt_id).witnessed
     (fetched,) = two.attempts().outlines()
-    assert (fetched.elsewhere, fetched.is_of(""), next(two.attempts().summaries()).kept) == (True, False, None)
+    assert (fetched.elsewhere, fetched.is_of(""), next(two.attempts().summaries()).kept) == (
+        True,
+        False,
+        None,
+    )
 
 
 def test_the_store_is_away_for_an_hour(one: TeamMachine, server: PostgresServer) -> None:
@@ -203,7 +210,9 @@ def test_a_clock_that_is_ten_minutes_wrong_changes_no_lease(
     opened.close()
 
 
-def test_a_server_that_is_killed_while_lines_are_sent_loses_none(one: TeamMachine, server: PostgresServer) -> None:
+def test_a_server_that_is_killed_while_lines_are_sent_loses_none(
+    one: TeamMachine, server: PostgresServer
+) -> None:
     opened = one.start(one.task(), mirrored=True)
     name = name_of(opened)
     for number in range(12):
@@ -220,7 +229,9 @@ def test_a_server_that_is_killed_while_lines_are_sent_loses_none(one: TeamMachin
     assert one.check() == []
 
 
-def test_another_line_under_a_key_is_a_conflict_and_overwrites_none(one: TeamMachine, server: PostgresServer) -> None:
+def test_another_line_under_a_key_is_a_conflict_and_overwrites_none(
+    one: TeamMachine, server: PostgresServer
+) -> None:
     task = one.task()
     opened = one.start(task)
     name = name_of(opened)

@@ -1,4 +1,6 @@
-"""Lines copied to a real server: round trips that follow lines, kills within a batch, stores of an earlier revision."""
+"""Lines copied to a real server: round trips that follow lines, kills within a batch, stores of an earlier
+revision.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,9 @@ def test_a_server_that_is_killed_within_a_batch_leaves_whole_attempts(
         left = [at]
 
         def kill(statement: str, left: list[int] = left) -> None:
-            if statement.startswith(("COMMIT", "INSERT INTO attempts", "INSERT INTO lines", "UPDATE attempts")):
+            if statement.startswith(
+                ("COMMIT", "INSERT INTO attempts", "INSERT INTO lines", "UPDATE attempts")
+            ):
                 left[0] -= 1
                 if not left[0]:
                     server.kill()
@@ -164,7 +168,9 @@ def test_a_server_that_is_killed_within_a_batch_leaves_whole_attempts(
             break
         kills += 1
         server.start()
-        halves = "SELECT count(*) FROM attempts a WHERE seq <> (SELECT count(*) FROM lines WHERE writer = a.id)"
+        halves = (
+            "SELECT count(*) FROM attempts a WHERE seq <> (SELECT count(*) FROM lines WHERE writer = a.id)"
+        )
         assert ask(server, halves) == [(0,)]
     assert kills > 2
     assert one.sync().alarms == ()
@@ -202,7 +208,9 @@ def earlier(server: PostgresServer) -> dict[str, dict[tuple[str, ...], bytes]]:
         "journals": "SELECT study, place, journal FROM study_attempt",
     }
     rows = {name: ask(server, statement) for name, statement in asked.items()}
-    return {name: {tuple(map(str, row[:-1])): bytes(row[-1]) for row in found} for name, found in rows.items()}
+    return {
+        name: {tuple(map(str, row[:-1])): bytes(row[-1]) for row in found} for name, found in rows.items()
+    }
 
 
 def bring_up(server: PostgresServer) -> None:
@@ -214,7 +222,10 @@ def bring_up(server: PostgresServer) -> None:
 
 
 def test_a_store_of_revision_1_is_brought_up_with_every_line(
-    one: TeamMachine, two: TeamMachine, server: PostgresServer, earlier: dict[str, dict[tuple[str, ...], bytes]]
+    one: TeamMachine,
+    two: TeamMachine,
+    server: PostgresServer,
+    earlier: dict[str, dict[tuple[str, ...], bytes]],
 ) -> None:
     assert {name: len(rows) for name, rows in earlier.items()} == {
         "events": 22, "operations": 3, "log": 20, "reviews": 1, "journals": 2,
@@ -240,7 +251,9 @@ def test_a_store_of_revision_1_is_brought_up_with_every_line(
     assert [one.check(), two.check()] == [[], []]
     names = {attempt for attempt, _ in earlier["events"]}
     for name in names:
-        lines = sorted((int(seq), line) for (attempt, seq), line in earlier["events"].items() if attempt == name)
+        lines = sorted(
+            (int(seq), line) for (attempt, seq), line in earlier["events"].items() if attempt == name
+        )
         assert one.journal(name) == b"".join(line + b"\n" for _, line in lines)
     assert len(names) == 3
 
@@ -276,19 +289,23 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     name = next(iter(earlier["journals"]))[0]
     copy = copy_at(one.root / "study", one.name, name, server.address)
     for use in (one.sync, copy.send):
-        with pytest.raises(TeamStoreError, match="has the revision 0001, and this gistpoint uses 0002") as refused:
+        with pytest.raises(
+            TeamStoreError, match="has the revision 0001, and this gistpoint uses 0002"
+        ) as refused:
             use()
         assert "`gistpoint store init`" in (refused.value.hint or "")
     assert "has the revision 0001" in copy.away
     bring_up(server)
     worker = as_role(server, "old", "gistpoint_worker")
-    before = (
+    before = (  # as programs of revision 0001 ask for their rights, before they compare revisions
         "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
         "WHERE c.oid = to_regclass('public.events')"
-    )  # as programs of revision 0001 ask for their rights, before they compare revisions
+    )
     assert ask(server, before, "old") == [(False, True)]
     choose(one.locations.config, worker)
     monkeypatch.setattr(connecting, "REVISION", "0001")
-    with pytest.raises(TeamStoreError, match="has the revision 0002, and this gistpoint uses 0001") as refused:
+    with pytest.raises(
+        TeamStoreError, match="has the revision 0002, and this gistpoint uses 0001"
+    ) as refused:
         one.sync()
     assert refused.value.hint == "Install the newer gistpoint that made it."

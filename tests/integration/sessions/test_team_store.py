@@ -1,4 +1,6 @@
-"""A team's store on a real server: what `check` finds, who may see what, a dump restored, TLS, hostile content."""
+"""A team's store on a real server: what `check` finds, who may see what, a dump restored, TLS, hostile
+content.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,10 @@ CHANGES = (
     ),
     ("UPDATE lines_of_attempts SET sha256 = '' WHERE number = 1", ["line differs"]),
     (
-        "INSERT INTO lines (file, writer, number, line, sha256, machine) "
-        "SELECT file, writer, 99, line, sha256, machine FROM lines_of_attempts WHERE number = 1",
+        (
+            "INSERT INTO lines (file, writer, number, line, sha256, machine) "
+            "SELECT file, writer, 99, line, sha256, machine FROM lines_of_attempts WHERE number = 1"
+        ),
         ["broken chain", "extra line", "extra line"],
     ),
     ("UPDATE blobs SET data = data || 'x' WHERE NOT secret", ["blob damaged"]),
@@ -145,7 +149,9 @@ def test_a_task_that_was_deleted_here_comes_back_only_if_it_is_asked_for(
     assert (two.sync().tasks_left, kept.deleted) == (0, set())
 
 
-def test_another_operation_under_a_uuid_stays_on_both_sides(one: TeamMachine, two: TeamMachine, shared: str) -> None:
+def test_another_operation_under_a_uuid_stays_on_both_sides(
+    one: TeamMachine, two: TeamMachine, shared: str
+) -> None:
     two.sync()
     (path,) = two.locations.reviews.iterdir()
     path.write_bytes(path.read_bytes().replace(b'"accept"', b'"reject"'))
@@ -156,7 +162,9 @@ def test_another_operation_under_a_uuid_stays_on_both_sides(one: TeamMachine, tw
     assert one.sync() == StoreSync()
 
 
-def test_a_reader_sees_no_answer(one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str) -> None:
+def test_a_reader_sees_no_answer(
+    one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str
+) -> None:
     choose(two.locations.config, as_role(server, "eve", "gistpoint_reader"))
     assert two.sync() == StoreSync(tasks_fetched=1)
     assert two.sync() == StoreSync()
@@ -164,10 +172,16 @@ def test_a_reader_sees_no_answer(one: TeamMachine, two: TeamMachine, server: Pos
     assert sorted(path.name for path in task.rglob("*") if path.is_file()) == ["task.toml", "tree.tar"]
     assert not two.locations.attempts.exists()
     for table in ("blobs", "baselines", "events", "lines", *(f"lines_of_{kind}" for kind in KINDS)):
-        for statement in (f"SELECT * FROM {table}", f"COPY {table} TO STDOUT", f"INSERT INTO {table} DEFAULT VALUES"):
+        for statement in (
+            f"SELECT * FROM {table}",
+            f"COPY {table} TO STDOUT",
+            f"INSERT INTO {table} DEFAULT VALUES",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 ask(server, statement, "eve")
-    seen = str([ask(server, f"SELECT * FROM {name}", "eve") for name in ("tasks", "attempts", "public_operations")])
+    seen = str(
+        [ask(server, f"SELECT * FROM {name}", "eve") for name in ("tasks", "attempts", "public_operations")]
+    )
     assert shared in seen
     assert ask(server, "SELECT count(*) FROM public_blobs", "eve") == [(1,)]
     with two.store() as store:
@@ -205,7 +219,9 @@ def test_a_worker_adds_and_changes_no_line(
         two.sync()
 
 
-def test_a_baseline_of_one_machine_reaches_the_others(one: TeamMachine, two: TeamMachine, shared: str) -> None:
+def test_a_baseline_of_one_machine_reaches_the_others(
+    one: TeamMachine, two: TeamMachine, shared: str
+) -> None:
     two.sync()
     (task,) = two.locations.tasks.iterdir()
     (baseline,) = (task / "answer" / "baselines").iterdir()
@@ -249,7 +265,9 @@ def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
     assert two.check() == []
 
 
-def test_a_dump_is_restored_into_another_server(one: TeamMachine, server: PostgresServer, shared: str) -> None:
+def test_a_dump_is_restored_into_another_server(
+    one: TeamMachine, server: PostgresServer, shared: str
+) -> None:
     (server.root / "dumps").mkdir()
     (server.root / "dumps").chmod(0o777)
     dump = server.root / "dumps" / "team.dump"
@@ -271,15 +289,17 @@ def test_an_attempt_under_another_name_is_told_and_not_fetched(
         "head, holder, lease_until, fence FROM attempts")  # fmt: skip
     ask(
         server,
-        f"INSERT INTO lines (file, writer, number, line, sha256, machine) SELECT file, '{other}', number, line, "
-        "sha256, machine FROM lines_of_attempts",
+        f"INSERT INTO lines (file, writer, number, line, sha256, machine) SELECT file, '{other}', number,"
+        " line, sha256, machine FROM lines_of_attempts",
     )
     assert sorted(kinds(one)) == ["line differs", "missing here"]
     assert ["does not begin this attempt" in str(alarm) for alarm in two.sync().alarms] == [True]
     assert not (two.locations.attempts / other / "journal.jsonl").exists()
 
 
-def test_a_hostile_task_is_not_fetched(one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str) -> None:
+def test_a_hostile_task_is_not_fetched(
+    one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str
+) -> None:
     import hashlib
     import io
     import tarfile
@@ -311,8 +331,31 @@ def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_
     def openssl(*words: str) -> None:
         subprocess.run(["openssl", *words], cwd=keys, check=True, capture_output=True)
 
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=us")
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=db")
+    openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.crt",
+        "-subj",
+        "/CN=us",
+    )
+    openssl(
+        "req",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "server.key",
+        "-out",
+        "server.csr",
+        "-subj",
+        "/CN=db",
+    )
     (keys / "names").write_text(f"subjectAltName=IP:{host}")
     openssl(
         *("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"),
@@ -344,7 +387,11 @@ def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_
 
 
 def test_the_commands_of_a_store(
-    one: TeamMachine, server: PostgresServer, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    one: TeamMachine,
+    server: PostgresServer,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     ask(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
@@ -370,7 +417,9 @@ def test_the_commands_of_a_store(
     replace(one, root=tmp_path / "home").start(task).close()
     told = run("status")[1]
     assert "database team, user owner" in told
-    assert "to send\t1 tasks, 3 lines of journals" in told or "to send\t1 tasks, 2 lines of journals" in told, told
+    assert (
+        "to send\t1 tasks, 3 lines of journals" in told or "to send\t1 tasks, 2 lines of journals" in told
+    ), told
     code, told = run("sync")
     assert (code, "tasks\t1\t0" in told) == (0, True)
     code, told = run("status", "--json")
@@ -385,7 +434,10 @@ def test_the_commands_of_a_store(
     ask(server, "UPDATE alembic_version SET version_num = '0002'")
     ask(server, "UPDATE lines_of_attempts SET line = line || ' ' WHERE number = 1")
     code, told = run("check", "--json")
-    assert (code, {row["kind"] for row in json.loads(told)["differences"]}) == (1, {"line differs", "broken chain"})
+    assert (code, {row["kind"] for row in json.loads(told)["differences"]}) == (
+        1,
+        {"line differs", "broken chain"},
+    )
     assert run("use", "files")[0] == 0
     assert not (Locations.of_user().config / "store.toml").exists()
 

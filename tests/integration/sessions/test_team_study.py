@@ -31,7 +31,15 @@ from gistpoint.core.study.operations import (
     StudyError,
     StudyOperationKind,
 )
-from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, FormStep, PlanStep, ReadyStep, RefusedStep
+from gistpoint.core.study.steps import (
+    AttemptStep,
+    BetweenStep,
+    DoneStep,
+    FormStep,
+    PlanStep,
+    ReadyStep,
+    RefusedStep,
+)
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.publishing import header_of
 from gistpoint.sessions.studies.syncing import synchronise
@@ -146,7 +154,9 @@ def test_the_database_refuses_a_second_beginning_that_was_overlooked(study: Team
     before = contents(part.folder.root)
     with pytest.raises(StudyError, match="begun on another machine"):
         part.begin(step)
-    assert {name: data for name, data in contents(part.folder.root).items() if name != "log/x.jsonl"} == before
+    assert {
+        name: data for name, data in contents(part.folder.root).items() if name != "log/x.jsonl"
+    } == before
 
 
 def test_without_the_server_nothing_is_planned_and_an_attempt_goes_on(study: TeamStudy) -> None:
@@ -215,7 +225,9 @@ def at_the_commit(part: Participation, act: Callable[[Connection], None]) -> Ite
 
 
 @pytest.mark.parametrize("kind", ["planned", "begun"])
-def test_a_server_that_dies_between_file_and_insert_takes_the_line_with_it(study: TeamStudy, kind: str) -> None:
+def test_a_server_that_dies_between_file_and_insert_takes_the_line_with_it(
+    study: TeamStudy, kind: str
+) -> None:
     part = study.part("machine-1", "P01")
     step = until(part, PlanStep if kind == "planned" else ReadyStep)
     act = part.step if kind == "planned" else lambda: part.begin(step)
@@ -314,12 +326,20 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     before = contents(part.folder.root)
     asked = "SELECT number FROM lines WHERE study = :study AND kind = 'answers' ORDER BY number LIMIT 1"
     ((number,),) = sql(study.server, asked, study=study.name)
-    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number = :number"
+    change = (
+        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number ="
+        " :number"
+    )
     assert sql(study.server, change, study=study.name, number=number) == 1
-    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND number = 1"
+    change = (
+        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND"
+        " number = 1"
+    )
     assert sql(study.server, change, study=study.name) == 2
     found = [finding.sentence for finding in wrong(part.folder) if finding.name == "store_differs"]
-    assert any(sentence.startswith(f"Line {number} of P01@") and "differs" in sentence for sentence in found), found
+    assert any(
+        sentence.startswith(f"Line {number} of P01@") and "differs" in sentence for sentence in found
+    ), found
     assert sum("journal of attempt" in sentence for sentence in found) >= 2, found
     assert contents(part.folder.root) == before
     again = study.part("machine-1", "P01")
@@ -330,7 +350,9 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
         again.folder.exclusively(lambda: None)
 
 
-def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answers_count(study: TeamStudy) -> None:
+def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answers_count(
+    study: TeamStudy,
+) -> None:
     one, other = study.part("machine-1", "P01"), study.part("machine-2", "P01")
     asked = [until(part, FormStep) for part in (one, other)]
     for part, step, years in zip((one, other), asked, (3, 4), strict=True):
@@ -338,7 +360,9 @@ def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answ
     for folder in study.folders():
         given = folder.ledger.person("P01").facts.all(Answers)
         assert [facts.values["years"] for facts in given] == [3, 4]
-        assert [finding.name for finding in audit(folder) if finding.name == "answered_again"] == ["answered_again"]
+        assert [finding.name for finding in audit(folder) if finding.name == "answered_again"] == [
+            "answered_again"
+        ]
         assert wrong(folder) == []
     one.come()
     assert one.person.answers("before").values["years"] == 4
@@ -376,7 +400,9 @@ def test_an_operation_is_in_the_store_once(study: TeamStudy) -> None:
     part = study.part("machine-1", "P01")
     until(part, PlanStep)
     log = part.folder.files.log
-    path = next(path for path in log.files() if path.name.startswith("P01@") and "consented" in path.read_text())
+    path = next(
+        path for path in log.files() if path.name.startswith("P01@") and "consented" in path.read_text()
+    )
     path.with_name("P01@zzzzzz.jsonl").write_bytes(path.read_bytes())
     with pytest.raises(StudyError, match="in another file or line"):
         synchronise(part.folder)
@@ -422,7 +448,9 @@ def test_who_may_only_read_learns_nothing_of_a_study_but_its_id(study: TeamStudy
     take_part(study.part("machine-1", "P01"))
     for role in ("reader", "worker"):
         sql(study.server, f"CREATE ROLE study_{role} LOGIN IN ROLE gistpoint_{role}")
-    reader, worker = (parse_address(study.server.url.replace("owner", f"study_{one}")) for one in ("reader", "worker"))
+    reader, worker = (
+        parse_address(study.server.url.replace("owner", f"study_{one}")) for one in ("reader", "worker")
+    )
     with pytest.raises(TeamStoreError, match="permission denied"):
         fetch(study.name, reader, Machine.at(tmp_path / "reader", None).locations)
     declared = study.root / "team.toml"
@@ -439,7 +467,10 @@ def test_who_may_only_read_learns_nothing_of_a_study_but_its_id(study: TeamStudy
 
 
 def test_the_commands_find_a_study_by_its_name_on_another_machine(
-    tmp_path: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def say(home: str, *words: str, code: int = 0) -> str:
         capsys.readouterr()
@@ -472,7 +503,9 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
         assert "as it was when the store was last reached" in say("two", "progress", "shop-of-many")
         say("two", "enrol", "shop-of-many", "--code", "P08")
     say("two", "sync", "shop-of-many")
-    assert json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
+    assert (
+        json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
+    )
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "two"))
     assert main(["store", "check"]) == 0
     sql(server, "UPDATE lines SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
@@ -493,7 +526,11 @@ def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:
     (row,) = sql(study.server, asked, study=study.name)
     header = header_of(bytes(row.line))
     assert header is not None
-    assert (header.attempt_id, header.participant, header.assignment) == (row.writer, "P01", step.assignment.id)
+    assert (header.attempt_id, header.participant, header.assignment) == (
+        row.writer,
+        "P01",
+        step.assignment.id,
+    )
     assert isinstance(part.next(), AttemptStep)
     taken.opened.close()
 

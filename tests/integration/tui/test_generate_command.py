@@ -1,4 +1,6 @@
-"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on a small library."""
+"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on a small
+library.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ PLAIN = ["--sandbox", "plain", "--allow-unsandboxed"]
     ("arguments", "said"),
     [(["--count", "x"], "'x' is not a whole number"), (["--count", "0"], "must be 1 or more")],
 )
-def test_what_is_no_number_is_told_so(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_number_is_told_so(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["task", "generate", "x==1", *arguments])
     assert ended.value.code == 2
@@ -71,7 +75,8 @@ def test_mistakes_are_told_with_what_to_do(
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--count", "0"], ["--workers", "x"], ["--mode", "none"], ["--control", "-1"], ["--max-glance", "2"]]
+    "wrong",
+    [["--count", "0"], ["--workers", "x"], ["--mode", "none"], ["--control", "-1"], ["--max-glance", "2"]],
 )
 def test_values_out_of_range_are_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -121,7 +126,10 @@ def test_json_is_whole_although_the_work_was_stopped(
     assert main(["task", "generate", "shop==1", "--workers", "1", "--json", *PLAIN]) == 130
     captured = capsys.readouterr()
     assert [source["tasks"] for source in json.loads(captured.out)["sources"]] == [["id-of-a-task"]] * made
-    assert captured.err == "gistpoint: Stopped. The tasks so far are kept: the same command continues from there.\n"
+    assert (
+        captured.err
+        == "gistpoint: Stopped. The tasks so far are kept: the same command continues from there.\n"
+    )
 
 
 def test_tables_tell_what_was_tried_kept_dropped_and_saved(

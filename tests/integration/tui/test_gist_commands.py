@@ -102,7 +102,9 @@ def world(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[S
             (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "tree" / path).write_text(text)
         write_tree(tmp_path / "tree", scratch / "tree.tar")
-        return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
+        return Repository(
+            Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()
+        )
 
     monkeypatch.setenv("GISTPOINT_HOME", str(home))
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
@@ -116,7 +118,9 @@ _made: dict[Path, str] = {}
 def task(home: Path, world: list[SourceSpec], capsys: Captured) -> str:
     """The id of the task of `test_total`, made once."""
     if home not in _made:
-        assert main(["gist", "new", "shop==1", "--entrypoint", f"{TOTAL}[2]", "--tool", "trace", *SANDBOX]) == 0
+        assert (
+            main(["gist", "new", "shop==1", "--entrypoint", f"{TOTAL}[2]", "--tool", "trace", *SANDBOX]) == 0
+        )
         told = capsys.readouterr()
         assert f"The entrypoint is `{TOTAL}`: parameters are left out" in told.err
         _made[home] = told.out.split()[0]
@@ -157,7 +161,9 @@ def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsy
     assert task[:12] in capsys.readouterr().out
 
 
-def test_a_refusal_tells_its_reason_and_makes_nothing(home: Path, world: list[SourceSpec], capsys: Captured) -> None:
+def test_a_refusal_tells_its_reason_and_makes_nothing(
+    home: Path, world: list[SourceSpec], capsys: Captured
+) -> None:
     source = ["gist", "new", "shop==1", "--with", "mock", "--pytest-args", "-p no:cacheprovider"]
     assert main([*source, "--entrypoint", "pytest tests/test_shop.py::test_wrong", *SANDBOX]) == 1
     told = capsys.readouterr()
@@ -168,7 +174,9 @@ def test_a_refusal_tells_its_reason_and_makes_nothing(home: Path, world: list[So
     assert main([*source, "--entrypoint", command, "--json", *SANDBOX]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert answer["made"] == []
-    assert [(row["entrypoint"], row["reason"]) for row in answer["refused"]] == [(command, "depends_on_its_place")]
+    assert [(row["entrypoint"], row["reason"]) for row in answer["refused"]] == [
+        (command, "depends_on_its_place")
+    ]
 
 
 def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
@@ -186,7 +194,10 @@ def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
         (["new", "shop==1", "--entrypoint", "bin/make all"], "bin/make all"),
         (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "PATH=/x"], "PATH belongs to the run"),
         (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "SHOP"], "--env SHOP has no value"),
-        (["new", "shop==1", "--entrypoint", "python -m shop", "--stdin", "no-such-file"], "no-such-file can't be read"),
+        (
+            ["new", "shop==1", "--entrypoint", "python -m shop", "--stdin", "no-such-file"],
+            "no-such-file can't be read",
+        ),
         (["new", "shop==1", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env are part"),
         (["new", "shop==1", "--entrypoint", TOTAL, "--pytest-args", "'"], "--pytest-args can't be split"),
         (["score", "no-such-task", "gist.py"], "no-such-task"),
@@ -241,7 +252,9 @@ def test_a_score_is_printed_with_its_evidence(task: str, tmp_path: Path, capsys:
     assert "shop/costs.py:6" in row
 
 
-def test_a_reference_is_made_and_scores_as_it_says(task: str, home: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_a_reference_is_made_and_scores_as_it_says(
+    task: str, home: Path, tmp_path: Path, capsys: Captured
+) -> None:
     assert main(["gist", "reference", task, "--seconds", "20", "--print", "--json", *SANDBOX]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["faithful"]
@@ -267,7 +280,11 @@ def test_a_task_that_is_there_with_other_settings_says_so(home: Path, capsys: Ca
     assert told.out.split()[0] == task
     assert f"{task[:12]} already exists, with other settings" in told.err
     assert f"gistpoint solve {task[:12]} --gist-settings FILE" in told.err
-    assert [line.strip() for line in told.err.splitlines()[-3:]] == ["tools = []", 'strategy = "tracing"', "steps = 7"]
+    assert [line.strip() for line in told.err.splitlines()[-3:]] == [
+        "tools = []",
+        'strategy = "tracing"',
+        "steps = 7",
+    ]
     assert main([*new, "--steps", "7", "--json"]) == 0
     (made,) = json.loads(capsys.readouterr().out)["made"]
     assert made["other_settings"] == {"tools": [], "steps": 7}

@@ -1,4 +1,6 @@
-"""One participant in a real browser, from the link in a mail to the end of the task, with a reload in a test run."""
+"""One participant in a real browser, from the link in a mail to the end of the task, with a reload in a test
+run.
+"""
 
 from __future__ import annotations
 

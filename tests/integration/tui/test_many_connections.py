@@ -113,9 +113,15 @@ async def test_a_client_with_the_token_is_served_beside_them(tmp_path: Path) -> 
                     "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                                "clientInfo": {"name": "c", "version": "1"}},
                 }  # fmt: skip
-                headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
+                headers = {
+                    "Authorization": f"Bearer {TOKEN}",
+                    "Accept": "application/json, text/event-stream",
+                }
                 answer = await http.post(
-                    f"http://127.0.0.1:{port}/mcp", json=asked, headers=headers, timeout=aiohttp.ClientTimeout(10)
+                    f"http://127.0.0.1:{port}/mcp",
+                    json=asked,
+                    headers=headers,
+                    timeout=aiohttp.ClientTimeout(10),
                 )
                 assert answer.status in (200, 409), await answer.text()
 
@@ -123,5 +129,7 @@ async def test_a_client_with_the_token_is_served_beside_them(tmp_path: Path) -> 
 def _listening(pid: int) -> int:
     import psutil
 
-    (port,) = {one.laddr.port for one in psutil.Process(pid).net_connections() if one.status == psutil.CONN_LISTEN}
+    (port,) = {
+        one.laddr.port for one in psutil.Process(pid).net_connections() if one.status == psutil.CONN_LISTEN
+    }
     return int(port)

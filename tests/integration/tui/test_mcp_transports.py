@@ -23,7 +23,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"},
+    },
 }
 HEADERS = {
     "Authorization": f"Bearer {TOKEN}",
@@ -66,7 +70,9 @@ def called(number: int, name: str, **arguments: str) -> str:
 
 
 def test_the_program_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> None:
-    """A client that calls too early, sends rubbish and half characters, and is gone while its submission is tested."""
+    """A client that calls too early, sends rubbish and half characters, and is gone while its submission is
+    tested.
+    """
     locations = Locations(tmp_path / "data", tmp_path / "config", tmp_path / "cache")
     task = demo_task("dear-tickets", locations.demo)
     (target,) = read_answer(task).targets
@@ -126,6 +132,8 @@ wire.writing.write(wire.reading.read(5))
 
 
 def test_what_a_library_prints_or_reads_is_not_the_protocol() -> None:
-    done = subprocess.run([sys.executable, "-c", NOISE], input=b"hello", capture_output=True, check=True, timeout=280)
+    done = subprocess.run(
+        [sys.executable, "-c", NOISE], input=b"hello", capture_output=True, check=True, timeout=280
+    )
     assert done.stdout == b"hello"
     assert done.stderr.count(b"noise") == 3

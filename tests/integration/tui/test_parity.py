@@ -1,4 +1,6 @@
-"""A person's lines, a model's replies, MCP and a replay: the same calls have the same answers at the same cost."""
+"""A person's lines, a model's replies, MCP and a replay: the same calls have the same answers at the same
+cost.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,10 @@ TABLES = {
         Budgets(70, 12),
     ),
     "gist": Table(
-        Mode.GIST, _fifty(GIST_LOOKS, [("score_gist", {"content": FAITHFUL})]), MALFORMED, Budgets.of_steps(70)
+        Mode.GIST,
+        _fifty(GIST_LOOKS, [("score_gist", {"content": FAITHFUL})]),
+        MALFORMED,
+        Budgets.of_steps(70),
     ),
     "the last use of a repair": Table(
         Mode.REMOVE,
@@ -126,7 +131,11 @@ TABLES = {
         "calls_exhausted",
     ),
     "a solved discovery": Table(
-        Mode.DISCOVERY, [LOOKS[0], ("replace_function", {"func_code": REPAIR, **PLACE})], [], Budgets(4, 2), "solved"
+        Mode.DISCOVERY,
+        [LOOKS[0], ("replace_function", {"func_code": REPAIR, **PLACE})],
+        [],
+        Budgets(4, 2),
+        "solved",
     ),
     "a gist handed in": Table(
         Mode.GIST,
@@ -162,7 +171,9 @@ def lines_of(table: Table) -> Iterator[str]:
 
 def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Type the sound and refused calls; what a person mistypes is a question, and no call."""
-    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n"))
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n")
+    )
     solve_by_lines(case.services, case.task)
 
 
@@ -177,7 +188,10 @@ def made_by_replies(case: Case, table: Table) -> list[str]:
     opened = case.services.start(case.task, enrolment=Enrolment(actor=MODEL, role=Role.QA))
     with closing(opened):
         left = work(
-            opened.attempt, ByTurn(replies), AgentSettings(), stop=lambda: len(opened.attempt.state.calls) == len(calls)
+            opened.attempt,
+            ByTurn(replies),
+            AgentSettings(),
+            stop=lambda: len(opened.attempt.state.calls) == len(calls),
         )
         assert left.how is (Leaving.ENDED if table.ends else Leaving.STOPPED)
         sent = conversation(opened.attempt.state, AgentSettings())
@@ -217,7 +231,9 @@ async def test_calls_are_answered_alike_whoever_makes_them(
     (brief,) = {case.state().header.brief for case in cases.values()}
     assert sent == [brief, *(one.text for one in every)]
     assert printed == "".join(f"{visible(text)}\n" for text in (brief, *(one.text for one in said["lines"])))
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+    assert not [
+        path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()
+    ]
     for way, case in cases.items():
         ending = case.state().ending
         assert (ending.reason if ending else "") == table.ends

@@ -44,7 +44,9 @@ def test_recorded_attempt_is_played_as_text_through_the_real_sandbox(played: str
     assert "\nsolved: " in played
 
 
-def test_what_is_played_is_a_replay_and_nobody_goes_on_with_it(played: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_played_is_a_replay_and_nobody_goes_on_with_it(
+    played: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["attempt", "list", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["attempts"]
     assert (row["actor"], row["role"], row["participant"]) == ("replay", "demo", "")

@@ -42,7 +42,9 @@ def attempts(home: Path) -> dict[str, AttemptSummary]:
     return {one.participant: one for one in store.summaries()}
 
 
-async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_windows_come_and_go_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
     people = [f"--for={who}=seats-together" for who in ("P01", "P02", "P03")]
     async with (
@@ -88,7 +90,9 @@ async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypat
     assert served.process.returncode == 0
     async with serving(tmp_path, 0) as again, aiohttp.ClientSession() as http:
         answers = [await http.get(f"{again.url}/p/{token_of(served, who)}") for who in served.links]
-        assert [answer.status for answer in answers] == [200, 404, 200], "a restarted server knows who has a link"
+        assert [answer.status for answer in answers] == [200, 404, 200], (
+            "a restarted server knows who has a link"
+        )
     found = attempts(tmp_path)
     assert set(found) == {"P01"}
     assert found["P01"].state.notes == "remember the rows"

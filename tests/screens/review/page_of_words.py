@@ -13,7 +13,9 @@ class WordsPage(RunPage[int], TextView):
     def read(self, context: PageContext, job: Job) -> int:
         """Count the words."""
         step = context.document.step(context.index)
-        return sum(len(text.split()) for text in (step.text, step.thought, *(result.text for result in step.results)))
+        return sum(
+            len(text.split()) for text in (step.text, step.thought, *(result.text for result in step.results))
+        )
 
     def fill(self, content: int) -> str:
         """Show the count."""

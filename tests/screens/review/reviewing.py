@@ -65,7 +65,9 @@ class Reviewing:
         )
 
     async def until_surveyed(self) -> None:
-        await self.until(lambda: self.review.run.loader.survey is not None and self.review.run.loader.survey.finished)
+        await self.until(
+            lambda: self.review.run.loader.survey is not None and self.review.run.loader.survey.finished
+        )
 
     def text(self) -> str:
         return text_of(self.app)
@@ -83,7 +85,9 @@ async def reviewing(
     """Run the app on some paths; it must not crash."""
     locations = Locations.of_user()
     names = named_runs([str(path) for path in paths], locations)
-    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying, judging), names)
+    app = ReviewApp(
+        locations, lambda: first_screen(names, locations, reviewer, blind, replaying, judging), names
+    )
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         await until(pilot, lambda: app.is_open)
         yield Reviewing(app, pilot)
@@ -106,7 +110,9 @@ def command(text: str, output: str, *, thought: str = "", returncode: int = 0) -
     return [call, answer]
 
 
-def mini_run(path: Path, turns: Sequence[list[dict[str, Any]]], *, model: str = "model-x", task: str = "") -> Path:
+def mini_run(
+    path: Path, turns: Sequence[list[dict[str, Any]]], *, model: str = "model-x", task: str = ""
+) -> Path:
     """Write a run of mini-swe-agent."""
     head = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean."}]
     document = {
@@ -128,7 +134,9 @@ def mini_run(path: Path, turns: Sequence[list[dict[str, Any]]], *, model: str = 
 TURNS = (
     command("ls", "stats.py"),
     command("cat stats.py", "def mean(values):\n    return sum(values)"),
-    command("python -m pytest -q", "FAILED tests/test_stats.py::test_mean - assert 6 == 2\n1 failed", returncode=1),
+    command(
+        "python -m pytest -q", "FAILED tests/test_stats.py::test_mean - assert 6 == 2\n1 failed", returncode=1
+    ),
     command("cat > stats.py <<'EOF'\ndef mean(values):\n    return sum(values) / len(values)\nEOF", ""),
     command("python -m pytest -q", "PASSED tests/test_stats.py::test_mean\n1 passed"),
     command("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "done"),

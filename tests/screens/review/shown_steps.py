@@ -54,14 +54,20 @@ def texts_of(step: Step, document: RunDocument) -> list[str]:
     """Every text of the step that a reader is to see."""
     found = [_once(step, number, text) if scope is TextScope.CALL else text for scope, number, text in parts_of(step)
              if scope is not TextScope.DIFF]  # fmt: skip
-    return ["".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text]
+    return [
+        "".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text
+    ]
 
 
 def _once(step: Step, number: int, text: str) -> str:
     """The text of a call; of one whose only argument the step quotes, that argument, which stands there once."""
     values = list((step.calls[number].parsed or {}).values())
     quoted = f"\n{step.thought}\n{step.text}\n"
-    return values[0] if len(values) == 1 and isinstance(values[0], str) and f"\n{values[0]}\n" in quoted else text
+    return (
+        values[0]
+        if len(values) == 1 and isinstance(values[0], str) and f"\n{values[0]}\n" in quoted
+        else text
+    )
 
 
 async def check_steps(driver: Reviewing, most: int | None = None) -> int:
@@ -73,7 +79,9 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
     driver.review.steps.action_list(EVERY)
     driver.review.steps.cursor = 0
     for index in count():
-        await driver.until(lambda: driver.review.run.step is not None and driver.review.run.step.index == index)  # noqa: B023
+        await driver.until(
+            lambda index=index: driver.review.run.step is not None and driver.review.run.step.index == index
+        )
         screen = driver.review
         step, document = screen.run.step, screen.run.loader.document
         assert step is not None

@@ -46,7 +46,12 @@ def test_a_page_is_added_by_one_file_and_one_entry(tmp_path: Path) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     tests = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", _ADDED, str(run)], cwd=tests, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", _ADDED, str(run)],
+        cwd=tests,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

@@ -1,4 +1,6 @@
-"""The repository as it was at a step: folders open and close, and big trees begin closed but for what changed."""
+"""The repository as it was at a step: folders open and close, and big trees begin closed but for what
+changed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The gist of a run under review: as it was at each step, with its gutter, scored where one asks, and why not."""
+"""The gist of a run under review: as it was at each step, with its gutter, scored where one asks, and why
+not.
+"""
 
 from __future__ import annotations
 

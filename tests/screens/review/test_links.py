@@ -1,4 +1,6 @@
-"""A step that started another run has a sign, and Enter opens that run, from the list of steps and from the page."""
+"""A step that started another run has a sign, and Enter opens that run, from the list of steps and from the
+page.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from screens.review.reviewing import reviewing
 
 
 def line(uuid: str, kind: str, content: Any, **more: Any) -> str:
-    message = {"role": kind, "content": content, **({"id": uuid, "model": "m"} if kind == "assistant" else {})}
+    message = {
+        "role": kind,
+        "content": content,
+        **({"id": uuid, "model": "m"} if kind == "assistant" else {}),
+    }
     record = {"type": kind, "uuid": uuid, "sessionId": "s1", "parentUuid": None, "message": message,
               "timestamp": "2026-06-10T18:23:50Z", **more}  # fmt: skip
     return json.dumps(record)
@@ -31,7 +37,9 @@ def session(tmp_path: Path) -> Path:
     side = tmp_path / "s1" / "subagents" / "agent-abc123.jsonl"
     side.parent.mkdir(parents=True)
     said = [{"type": "text", "text": "words of the side agent"}]
-    side.write_text(line("b1", "assistant", said, agentId="abc123", isSidechain=True) + "\n", encoding="utf-8")
+    side.write_text(
+        line("b1", "assistant", said, agentId="abc123", isSidechain=True) + "\n", encoding="utf-8"
+    )
     return path
 
 

@@ -1,4 +1,6 @@
-"""What the screen makes of a run's steps: lists of one kind, folded ones, the course to drag through, coloured code."""
+"""What the screen makes of a run's steps: lists of one kind, folded ones, the course to drag through,
+coloured code.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def listed(driver: Reviewing) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_steps_of_one_kind_are_listed_by_key_and_by_click(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_steps_of_one_kind_are_listed_by_key_and_by_click(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     async with reviewing(mini_run(tmp_path / "a.traj.json", TURNS), size=size) as driver:
         await driver.until_read(0)
         await driver.until_surveyed()
@@ -185,7 +189,8 @@ async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Pat
 async def test_a_cell_for_many_steps_shows_their_share_of_errors_and_rare_marks(tmp_path: Path) -> None:
     codes = [int(400 <= number < 500) for number in range(800)]
     turns = [
-        command("sed -i 's/a/b/' x.py" if n == 100 else f"make {n}", "", returncode=c) for n, c in enumerate(codes)
+        command("sed -i 's/a/b/' x.py" if n == 100 else f"make {n}", "", returncode=c)
+        for n, c in enumerate(codes)
     ]
     async with reviewing(mini_run(tmp_path / "a.traj.json", turns)) as driver:
         await driver.until_read(0)

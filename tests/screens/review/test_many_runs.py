@@ -16,7 +16,9 @@ def three(folder: Path) -> None:
     """Runs a, b and c, whose first words differ; b has no error, and c ends with one."""
     wrong = command("false", "no", returncode=1)
     for name, turns in (("a", TURNS[1:]), ("b", TURNS[1:2]), ("c", [*TURNS[1:5], wrong])):
-        mini_run(folder / f"{name}.traj.json", [command("ls", "", thought=name), *turns], model=f"model-{name}")
+        mini_run(
+            folder / f"{name}.traj.json", [command("ls", "", thought=name), *turns], model=f"model-{name}"
+        )
 
 
 async def in_sight(driver: Reviewing, name: str, index: int) -> None:
@@ -61,7 +63,9 @@ async def test_a_list_is_completed_once_the_run_above_it_was_read(tmp_path: Path
         await driver.until_on(ReviewScreen)
         await in_sight(driver, "a", 0)
         await driver.until_surveyed()
-        await driver.until(lambda: all(row.header.step_count for row in runs.table.shown) and runs.table.count == 3)
+        await driver.until(
+            lambda: all(row.header.step_count for row in runs.table.shown) and runs.table.count == 3
+        )
 
 
 async def test_runs_open_at_the_milestone_that_was_asked_for(tmp_path: Path) -> None:
@@ -107,7 +111,9 @@ async def test_a_search_goes_on_in_the_next_run(tmp_path: Path) -> None:
         await driver.press("enter")
         await in_sight(driver, "a", 3)
         await driver.press("right_parenthesis")
-        await driver.until(lambda: driver.review.search.hits and driver.review.run.name.endswith("b.traj.json"))
+        await driver.until(
+            lambda: driver.review.search.hits and driver.review.run.name.endswith("b.traj.json")
+        )
         await driver.press("n")
         await in_sight(driver, "b", 3)
 
@@ -164,7 +170,12 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
 
 async def test_the_place_of_a_run_stays_in_sight_beside_long_names(tmp_path: Path) -> None:
     for number in range(2):
-        mini_run(tmp_path / f"{number}.json", TURNS, model="maker/model-of-a-long-name", task="library__library-11138")
+        mini_run(
+            tmp_path / f"{number}.json",
+            TURNS,
+            model="maker/model-of-a-long-name",
+            task="library__library-11138",
+        )
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
         await driver.press("enter")

@@ -1,4 +1,6 @@
-"""What a run's messages say is what the screen says: no markup is obeyed, and nothing is lost but behind glyphs."""
+"""What a run's messages say is what the screen says: no markup is obeyed, and nothing is lost but behind
+glyphs.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ async def run_of(driver: Reviewing) -> None:
 
 
 async def test_hostile_messages_are_drawn_as_they_are(tmp_path: Path) -> None:
-    turns = [command(f"echo {text}", f"{text}\n\t{text}\ttail", thought=text) for text in (*MARKUP, *CONTROLS)]
+    turns = [
+        command(f"echo {text}", f"{text}\n\t{text}\ttail", thought=text) for text in (*MARKUP, *CONTROLS)
+    ]
     async with reviewing(mini_run(tmp_path / "a.json", turns), size=(100, 30)) as driver:
         await run_of(driver)
         assert await check_steps(driver) > 2 * len(turns)

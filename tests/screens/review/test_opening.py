@@ -28,11 +28,15 @@ def app_of(run: Path, go_on: Event) -> ReviewApp:
     return ReviewApp(locations, load, [str(run)])
 
 
-async def test_keys_pressed_before_the_run_is_open_go_to_it_and_its_first_frame_has_its_content(tmp_path: Path) -> None:
+async def test_keys_pressed_before_the_run_is_open_go_to_it_and_its_first_frame_has_its_content(
+    tmp_path: Path,
+) -> None:
     run, go_on = mini_run(tmp_path / "early.traj.json", TURNS), Event()
     app = app_of(run, go_on)
     frames: list[str] = []
-    app.post_display_hook = lambda: frames.append(text_of(app)) if isinstance(app.screen, ReviewScreen) else None  # type: ignore[method-assign]
+    app.post_display_hook = lambda: (
+        frames.append(text_of(app)) if isinstance(app.screen, ReviewScreen) else None
+    )  # type: ignore[method-assign]
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "opening …" in text_of(app))
         assert "early.traj.json" in text_of(app)

@@ -176,7 +176,9 @@ async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) ->
         name = f"{made.path}#{id}" if id and len(made.steps) > 1 else str(made.path)
         async with reviewing(name) as driver:
             await driver.until(
-                lambda driver=driver: isinstance(driver.app.screen, RunsScreen) or driver.review.run.step is not None
+                lambda driver=driver: (
+                    isinstance(driver.app.screen, RunsScreen) or driver.review.run.step is not None
+                )
             )
             if isinstance(driver.app.screen, RunsScreen):
                 await driver.until(lambda driver=driver: driver.on(RunsScreen).table.count >= 1)
@@ -236,10 +238,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 @pytest.fixture
 def long_run(tmp_path: Path) -> Path:
-    return mini_run(tmp_path / "long.traj.json", [command(f"echo {n}", f"line {n} " * 400) for n in range(3_000)])
+    return mini_run(
+        tmp_path / "long.traj.json", [command(f"echo {n}", f"line {n} " * 400) for n in range(3_000)]
+    )
 
 
-async def test_the_last_step_is_read_before_the_others_are_counted(long_run: Path, counted: threading.Event) -> None:
+async def test_the_last_step_is_read_before_the_others_are_counted(
+    long_run: Path, counted: threading.Event
+) -> None:
     async with reviewing(long_run) as driver:
         await driver.until_read(0)
         await driver.press("dollar_sign")

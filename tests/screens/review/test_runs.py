@@ -70,7 +70,9 @@ def test_hidden_outcomes_can_not_be_asked_for() -> None:
     hidden = RunRow(ROWS[0].listed, hides=True)
     assert not parse_query("solved", COLUMNS).fits(hidden)
     assert not parse_query("m-1", COLUMNS).fits(hidden)
-    assert all("m-1" not in column.shown(hidden) and "solved" not in column.shown(hidden) for column in COLUMNS)
+    assert all(
+        "m-1" not in column.shown(hidden) and "solved" not in column.shown(hidden) for column in COLUMNS
+    )
 
 
 def test_rows_are_sorted_and_grouped() -> None:
@@ -81,7 +83,12 @@ def test_rows_are_sorted_and_grouped() -> None:
     headings = [found for found in grouped if isinstance(found, Heading)]
     assert headings == ["2× m-1", "1× m-2"]
     said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["verdict"], said["steps"], said["cost"], said["model"]) == ("✔ 1 of 1", "25", "Σ$0.50", "m-1")
+    assert (said["verdict"], said["steps"], said["cost"], said["model"]) == (
+        "✔ 1 of 1",
+        "25",
+        "Σ$0.50",
+        "m-1",
+    )
     by_verdict = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
     assert [str(found) for found in by_verdict if isinstance(found, Heading)] == ["1× m-2", "2× m-1"]
     assert by_verdict[1:] == [ROWS[1], "2× m-1"]
@@ -109,7 +116,9 @@ async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> 
         await driver.until_read(0)
         await driver.press("Y", "q")
         await driver.until_on(RunsScreen)
-        await driver.until(lambda: "1 of 3" in driver.text() and "accept" in driver.text() and "%" in driver.text())
+        await driver.until(
+            lambda: "1 of 3" in driver.text() and "accept" in driver.text() and "%" in driver.text()
+        )
         await driver.press("home", "space", "home", "left", "enter", "down", "enter")
         await driver.until_on(ReviewScreen)
         assert len(driver.review.others.names) == 6, "runs of folded groups are still of the list"
@@ -129,7 +138,9 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.until(lambda: all(found.header.step_count for found in runs.table.rows))
         await driver.press("slash")
         await driver.type("stepz>6")
-        await driver.until(lambda: "There is no column stepz" in driver.text() and "mean steps?" in driver.text())
+        await driver.until(
+            lambda: "There is no column stepz" in driver.text() and "mean steps?" in driver.text()
+        )
         await driver.press(*["backspace"] * 3)
         await driver.type("s>6 m-1")
         await driver.until(lambda: 0 < runs.table.count < 40)
@@ -137,7 +148,9 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.press("enter", "enter")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)
-        assert driver.review.steps.region.right <= driver.review.query_one(RunPages).region.x, "beside each other"
+        assert driver.review.steps.region.right <= driver.review.query_one(RunPages).region.x, (
+            "beside each other"
+        )
         await driver.press("1", "q")
         await driver.until_on(RunsScreen)
         await driver.until(lambda: "key_insight" in driver.text())
@@ -189,7 +202,9 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         assert "first edit" in names
         assert "submission 1" in names
         at = next(
-            n for n, found in enumerate(compare.rows.comparison.rows) if "first edit" in map(str, found.milestones)
+            n
+            for n, found in enumerate(compare.rows.comparison.rows)
+            if "first edit" in map(str, found.milestones)
         )
         assert (compare.rows.comparison.rows[at].left, compare.rows.comparison.rows[at].right) == (5, 4)
         await driver.press("d")

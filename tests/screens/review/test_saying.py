@@ -135,12 +135,17 @@ async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Pat
 async def test_what_is_of_no_known_field_is_hidden_from_a_blind_reviewer(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     messages = [{"role": "user", "content": "Fix it", "grader": "it was solved"}]
-    path.write_text(json.dumps({"messages": [*messages, {"role": "assistant", "content": "done"}]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"messages": [*messages, {"role": "assistant", "content": "done"}]}), encoding="utf-8"
+    )
     for blind in (False, True):
         async with reviewing(path, blind=blind, size=(100, 30), reviewer=f"blind-{blind}") as driver:
             await driver.until_read(0)
             await driver.until(lambda: "Fix it" in driver.text())
-            assert ("also recorded" in driver.text(), "it was solved" in driver.text()) == (not blind, not blind)
+            assert ("also recorded" in driver.text(), "it was solved" in driver.text()) == (
+                not blind,
+                not blind,
+            )
 
 
 async def test_one_key_is_a_verdict_in_words_of_ones_own(run: Path) -> None:

@@ -99,7 +99,9 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         assert {driver.text().count(f"{name} one task") for name in ("a", "b")} == {1}
         await driver.press("enter", "down", "enter")
         await driver.until_on(ReviewScreen)
-        await driver.until(lambda: driver.review.search.hit == 1 and driver.review.run.name.endswith("b.traj.json"))
+        await driver.until(
+            lambda: driver.review.search.hit == 1 and driver.review.run.name.endswith("b.traj.json")
+        )
         await driver.until(lambda: "both have this" in driver.text())
         await driver.press("n")
         await driver.until(
@@ -145,7 +147,10 @@ async def test_the_way_to_a_hit_leads_to_the_page_that_shows_it(tmp_path: Path) 
 async def test_a_hit_in_the_header_is_shown_on_the_page_of_the_run(tmp_path: Path) -> None:
     run = mini_run(tmp_path / "a.traj.json", TURNS)
     whole = json.loads(run.read_text())
-    whole["info"]["notes"] = ["of the mean", "\n".join([*(f"line {n}" for n in range(60)), "the judge's quibble"])]
+    whole["info"]["notes"] = [
+        "of the mean",
+        "\n".join([*(f"line {n}" for n in range(60)), "the judge's quibble"]),
+    ]
     run.write_text(json.dumps(whole))
     async with reviewing(run, size=(120, 40)) as driver:
         await driver.until_read(0)

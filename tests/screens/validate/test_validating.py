@@ -103,7 +103,9 @@ async def test_the_evidence_is_what_it_says(tmp_path: Path) -> None:
         await driver.page("f5", "passed in 3 of 3 runs")
         tests = driver.screen.pages.made["tests"]
         assert isinstance(tests, TestsPage)
-        assert {row.shown.id for row in tests.tests.rows} == {failure.id for failure in tasks[0].brief.failing}
+        assert {row.shown.id for row in tests.tests.rows} == {
+            failure.id for failure in tasks[0].brief.failing
+        }
         assert "AssertionError: None is not 90" in driver.text()
         await driver.press("down", "down", "down")
         await driver.until(lambda: "r runs the tests and shows it here" in driver.text())
@@ -124,11 +126,15 @@ async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) ->
         calls.append(1)
         assert len(calls) % 3
 
-    async with validating(services, tasks, runner=FakeRunner({**CHECKS, shaky: wavering}), size=LARGE) as driver:
+    async with validating(
+        services, tasks, runner=FakeRunner({**CHECKS, shaky: wavering}), size=LARGE
+    ) as driver:
         await driver.press("alt+o", "r")
         await driver.idle()
         await driver.until(lambda: len(driver.said.trials) == 6)
-        assert [trial.subject for trial in driver.said.trials] == [TrialSubject.ORIGINAL] * 5 + [TrialSubject.CORRUPTED]
+        assert [trial.subject for trial in driver.said.trials] == [TrialSubject.ORIGINAL] * 5 + [
+            TrialSubject.CORRUPTED
+        ]
         assert [trial.odd for trial in driver.said.trials] == [(), (), (shaky,), (), (), (shaky,)]
         await driver.until(lambda: "did not have the same result" in driver.text())
         assert "original 7/8, corrupted 1/2" in driver.text()
@@ -230,7 +236,10 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             ("corrupted scores 0", True),
             ("original scores 1", True),
             ("protection", True),
-            ("passes can be confirmed", True),  # not known of a task that was made before: told, and no fault of it
+            (
+                "passes can be confirmed",
+                True,
+            ),  # not known of a task that was made before: told, and no fault of it
         ]
         await driver.until(lambda: "NOT CLEAN" in driver.text())
 
@@ -253,7 +262,9 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
         await driver.shows(tasks[1].id)
         await driver.until(lambda: "% measures the library" in driver.text())
         await driver.press("percent_sign")
-        await driver.until(lambda: "5 functions measured" in driver.text() and "harmonic out" in driver.text())
+        await driver.until(
+            lambda: "5 functions measured" in driver.text() and "harmonic out" in driver.text()
+        )
 
 
 async def test_links_lead_into_the_code_and_back(tmp_path: Path) -> None:
@@ -270,7 +281,9 @@ async def test_links_lead_into_the_code_and_back(tmp_path: Path) -> None:
         await driver.press("greater_than_sign")
         await driver.until(lambda: page.view.cursor_line == 4)
         await driver.press("equals_sign")
-        await driver.until(lambda: "shop/prices.py: original" in driver.text() and "price - price" in driver.text())
+        await driver.until(
+            lambda: "shop/prices.py: original" in driver.text() and "price - price" in driver.text()
+        )
         await driver.press("alt+left", "alt+left")
         await driver.until(lambda: page.view.cursor_line == 19 and "corrupted" in driver.text())
         await driver.page("f5", "passed in")
@@ -312,7 +325,13 @@ async def test_the_queue_takes_the_queries_of_every_table(tmp_path: Path) -> Non
     services, tasks = make_tasks(tmp_path)
     async with validating(services, tasks) as driver:
         await driver.press("2", "slash")
-        for query, shown in (("unjudged", 2), ("judged", 1), ("-judged", 2), ("mode:rem", 0), ("mode:disc", 3)):
+        for query, shown in (
+            ("unjudged", 2),
+            ("judged", 1),
+            ("-judged", 2),
+            ("mode:rem", 0),
+            ("mode:disc", 3),
+        ):
             driver.screen.words.value = query
             await driver.until(lambda shown=shown: len(driver.screen.queue.rows) == shown)
         driver.screen.words.value = "size>3"
@@ -354,7 +373,10 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
         raise AssertionError("\n".join(texts))
 
     services, tasks = make_tasks(
-        tmp_path, 1, failure_text="\n".join(texts), extra_files={"odd.py": "".join(f"# {text!a}\n" for text in texts)}
+        tmp_path,
+        1,
+        failure_text="\n".join(texts),
+        extra_files={"odd.py": "".join(f"# {text!a}\n" for text in texts)},
     )
     with_answer(tasks[0], metrics={}, provenance={text: {text: text} for text in texts})
     checks = {**CHECKS, "tests/test_prices.py::test_half": failing}

@@ -1,4 +1,6 @@
-"""Gist tasks in the queue: what is asked and recorded, the reference and one's own gist with gutter and scores."""
+"""Gist tasks in the queue: what is asked and recorded, the reference and one's own gist with gutter and
+scores.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ MARKS = ("●=", "○=")
 
 @asynccontextmanager
 async def gists(
-    root: Path, runner: FakeEntrypoints | None = None, *, size: tuple[int, int] = LARGE, task: Task | None = None
+    root: Path,
+    runner: FakeEntrypoints | None = None,
+    *,
+    size: tuple[int, int] = LARGE,
+    task: Task | None = None,
 ) -> AsyncIterator[Validating]:
     services = build_services(root, entrypoints=runner or FakeEntrypoints())
     made = task or build_gist_task(services.locations.tasks)
@@ -82,9 +88,17 @@ async def test_the_reference_is_scored_with_its_gutter_and_kept_as_evidence(tmp_
         await driver.until(lambda: "shop/prices.py:" in driver.text())
         await driver.press("enter", "1")
         (trial,) = driver.said.trials
-        assert (trial.subject, trial.solved, trial.passing, trial.failing) == (TrialSubject.REFERENCE, True, 1, 0)
+        assert (trial.subject, trial.solved, trial.passing, trial.failing) == (
+            TrialSubject.REFERENCE,
+            True,
+            1,
+            0,
+        )
         assert driver.said.verdict is not None
-        assert (driver.said.verdict.verdict, driver.said.verdict.evidence) == (TaskVerdict.ACCEPT, (trial.op,))
+        assert (driver.said.verdict.verdict, driver.said.verdict.evidence) == (
+            TaskVerdict.ACCEPT,
+            (trial.op,),
+        )
         await driver.page("f6", "faithful")
 
 

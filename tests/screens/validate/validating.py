@@ -55,7 +55,10 @@ def make_tasks(root: Path, count: int = 3, **more: Any) -> tuple[Services, list[
     services = build_services(root)
     folder = services.locations.tasks
     extra = more.pop("extra_files", {})
-    made = [build_task(folder, Mode.DISCOVERY, extra_files={**extra, "n.txt": str(n)}, **more).id for n in range(count)]
+    made = [
+        build_task(folder, Mode.DISCOVERY, extra_files={**extra, "n.txt": str(n)}, **more).id
+        for n in range(count)
+    ]
     tasks = {task.id: task for task in read_set([], services.tasks).tasks}
     return services, [tasks[id] for id in made]
 

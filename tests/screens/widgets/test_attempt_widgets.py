@@ -38,7 +38,9 @@ async def test_a_bar_with_hardly_any_room_still_says_unsandboxed() -> None:
     bar = BudgetBar()
     app = Stage(bar)
     async with app.run_test(size=(40, 3)) as pilot:
-        bar.update_from(STATE, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("plain", isolated=False))
+        bar.update_from(
+            STATE, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("plain", isolated=False)
+        )
         await pilot.pause()
         assert "UNSANDBOXED" in rows(app)[0]
         assert bar.has_class("-paused")
@@ -49,7 +51,9 @@ async def test_an_attempt_that_is_over_is_ended_and_not_paused() -> None:
     app = Stage(bar)
     async with app.run_test(size=(80, 3)) as pilot:
         over = structs.replace(STATE, ending=Ending("solved"))
-        bar.update_from(over, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("bwrap", isolated=True))
+        bar.update_from(
+            over, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("bwrap", isolated=True)
+        )
         await pilot.pause()
         assert "■ ended" in rows(app)[0]
         assert "paused" not in rows(app)[0]
@@ -130,7 +134,9 @@ async def test_the_price_is_shown_where_the_cursor_is() -> None:
         await pilot.press("G")
         tree.move_cursor(tree.root.children[-1])
         await pilot.pause()
-        assert [row for row in rows(app) if "−1 tool use" in row] == [row for row in rows(app) if "setup.py" in row]
+        assert [row for row in rows(app) if "−1 tool use" in row] == [
+            row for row in rows(app) if "setup.py" in row
+        ]
 
 
 async def test_the_tree_keeps_its_place_when_more_becomes_known() -> None:
@@ -151,7 +157,9 @@ async def test_the_tree_keeps_its_place_when_more_becomes_known() -> None:
 
 FAILING = (Outcome.FAILED, Outcome.ERROR)
 RESULTS = [
-    TestResult(f"tests/test_{i % 7}.py::test_{i}[{i}]", outcome, i / 10, f"E {i}" if outcome in FAILING else "")
+    TestResult(
+        f"tests/test_{i % 7}.py::test_{i}[{i}]", outcome, i / 10, f"E {i}" if outcome in FAILING else ""
+    )
     for i, outcome in zip(range(5_000), cycle(Outcome), strict=False)
 ]
 

@@ -5,7 +5,9 @@ from gistpoint.core.diffs import parse
 from gistpoint.tui.widgets.diff_view import DiffView
 
 BEFORE = "".join(f"line {i}\n" for i in range(60))
-AFTER = BEFORE.replace("line 5\n", "line five\n").replace("line 40\n", "").replace("line 50\n", "line 50\nnew\n")
+AFTER = (
+    BEFORE.replace("line 5\n", "line five\n").replace("line 40\n", "").replace("line 50\n", "line 50\nnew\n")
+)
 
 
 async def test_unified_where_it_is_narrow() -> None:
@@ -135,7 +137,10 @@ async def test_a_whole_text_is_shown_with_what_differs_marked_or_nothing() -> No
     view = DiffView()
     app = Stage(view)
     async with app.run_test(size=(60, 60)) as pilot:
-        for after, title, marked in ((before, "no differences", 0), (before.replace("line 20", "LINE"), "+1 -1", 2)):
+        for after, title, marked in (
+            (before, "no differences", 0),
+            (before.replace("line 20", "LINE"), "+1 -1", 2),
+        ):
             view.load(before, after, whole=True)
             await pilot.pause()
             shown = rows(app)

@@ -1,4 +1,6 @@
-"""A widget changes, the screen is laid out, it changes again, and only then comes to tell: so on a busy machine."""
+"""A widget changes, the screen is laid out, it changes again, and only then comes to tell: so on a busy
+machine.
+"""
 
 from __future__ import annotations
 

@@ -97,8 +97,12 @@ def an_editor(folder: Path, body: str) -> str:
     return f"'{script}' --wait"
 
 
-async def test_the_users_own_editor_gets_and_gives_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VISUAL", an_editor(tmp_path, 'printf "  # \\303\\244\\n" >> "$2"; stat -c %a "$2" > "$0.mode"'))
+async def test_the_users_own_editor_gets_and_gives_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "VISUAL", an_editor(tmp_path, 'printf "  # \\303\\244\\n" >> "$2"; stat -c %a "$2" > "$0.mode"')
+    )
     editor = FunctionEditor()
     app = Heard(editor)
     async with app.run_test() as pilot:
@@ -155,7 +159,9 @@ async def test_each_save_of_the_other_editor_is_told_while_it_is_open(
 ) -> None:
     told = tmp_path / "told"
     until_told = f'while [ ! -e {shlex.quote(str(told))}."$word" ]; do sleep 0.05; done'
-    monkeypatch.setenv("VISUAL", an_editor(tmp_path, f'for word in one two; do echo $word > "$2"; {until_told}; done'))
+    monkeypatch.setenv(
+        "VISUAL", an_editor(tmp_path, f'for word in one two; do echo $word > "$2"; {until_told}; done')
+    )
     saved: list[str] = []
 
     def save(text: str) -> None:
@@ -187,10 +193,24 @@ async def test_a_function_is_typed_without_a_blank_for_its_layout() -> None:
     async with app.run_test() as pilot:
         editor.load_buffer("a", "")
         editor.focus()
-        keys = ["def f(x):", "enter", "if x:", "enter", "return [", "enter", "1,", "enter", "backspace", "]", "enter"]
+        keys = [
+            "def f(x):",
+            "enter",
+            "if x:",
+            "enter",
+            "return [",
+            "enter",
+            "1,",
+            "enter",
+            "backspace",
+            "]",
+            "enter",
+        ]
         await typed(pilot, *keys, "for y in x:", "enter", "pass", "enter", "backspace", "f(y)")
-        assert editor.code == (
-            "def f(x):\n    if x:\n        return [\n            1,\n        ]\n    for y in x:\n        pass\nf(y)"
+        assert (
+            editor.code
+            == "def f(x):\n    if x:\n        return [\n            1,\n        ]\n    for y in x:\n       "
+            " pass\nf(y)"
         )
         await typed(pilot, "home", "home", "tab")
         assert editor.code.endswith("\n    f(y)")
@@ -276,7 +296,9 @@ async def test_what_python_refuses_is_marked_beside_its_line() -> None:
         assert "✘" not in text_of(app)
 
 
-@pytest.mark.parametrize("text", ["(" * 20_000, "-" * 100_000 + "1", "\0", "x = '" + "a" * 1_000_000, "(\n" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["(" * 20_000, "-" * 100_000 + "1", "\0", "x = '" + "a" * 1_000_000, "(\n" * 20_000]
+)
 async def test_no_text_hangs_the_editor(text: str) -> None:
     editor = FunctionEditor()
     app = Heard(editor)
@@ -322,7 +344,20 @@ async def test_what_is_drawn_row_by_row_is_what_a_whole_picture_shows() -> None:
     chance = random.Random(5)
     editor = FunctionEditor("".join(f"if x{n}:\n    '''{n}\n" for n in range(40)))
     app = Heard(editor)
-    keys = ["a", "enter", "down", "pagedown", "pageup", "backspace", "shift+down", "tab", "ctrl+z", "'", "(", "end"]
+    keys = [
+        "a",
+        "enter",
+        "down",
+        "pagedown",
+        "pageup",
+        "backspace",
+        "shift+down",
+        "tab",
+        "ctrl+z",
+        "'",
+        "(",
+        "end",
+    ]
     app.animation_level = "none"
     async with app.run_test(size=(30, 12)) as pilot:
         editor.focus()

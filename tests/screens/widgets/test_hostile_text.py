@@ -74,7 +74,9 @@ async def test_text_and_appended_text() -> None:
 
 async def test_diff() -> None:
     view = DiffView()
-    shown = await shown_by(view, lambda: view.load("a\n", "\n".join(("a", *HOSTILE, "")), name="[/x].py"), (100, 120))
+    shown = await shown_by(
+        view, lambda: view.load("a\n", "\n".join(("a", *HOSTILE, "")), name="[/x].py"), (100, 120)
+    )
     assert any("[/x].py  +" in row for row in shown)
     added = [row.split("+ ", 1)[1] for row in shown[3:] if "+ " in row]
     assert added == [visible(text).rstrip() for text in HOSTILE]

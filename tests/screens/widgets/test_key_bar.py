@@ -40,7 +40,10 @@ async def test_no_key_is_cut_and_all_can_be_reached_by_mouse() -> None:
 
 
 class Writing(App[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "find", "Find"), Binding("ctrl+t", "try", "Try")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find"),
+        Binding("ctrl+t", "try", "Try"),
+    ]
 
     def compose(self) -> ComposeResult:
         yield Input()

@@ -56,7 +56,10 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
 
 async def test_the_cursor_stays_on_its_row_and_a_renewed_row_in_its_place() -> None:
     pairs: Table[tuple[str, int]] = Table(
-        (Column("name", lambda pair: pair[0]), Column("value", lambda pair: str(pair[1]), lambda pair: pair[1])),
+        (
+            Column("name", lambda pair: pair[0]),
+            Column("value", lambda pair: str(pair[1]), lambda pair: pair[1]),
+        ),
         key=lambda pair: pair[0],
         id="pairs",
     )
@@ -90,7 +93,9 @@ async def test_a_click_on_a_heading_sorts_and_one_on_a_row_goes_there() -> None:
 
 
 async def test_headings_stay_while_rows_are_scrolled() -> None:
-    numbers: Table[int] = Table((Column("number", str, width=8), Column("square", lambda n: str(n * n))), id="numbers")
+    numbers: Table[int] = Table(
+        (Column("number", str, width=8), Column("square", lambda n: str(n * n))), id="numbers"
+    )
     app = Stage(numbers)
     async with app.run_test(size=(20, 6)) as pilot:
         numbers.show(range(1_000))
@@ -125,7 +130,9 @@ async def test_a_wide_row_is_scrolled_with_its_heading_or_cut() -> None:
 
 
 async def test_the_last_column_ends_before_the_scroll_bar() -> None:
-    words = table((WORD, Column("also", lambda word: f"{word} from one end to the other", width=28, keeps_end=True)))
+    words = table(
+        (WORD, Column("also", lambda word: f"{word} from one end to the other", width=28, keeps_end=True))
+    )
     app = Stage(words)
     async with app.run_test(size=(30, 6)) as pilot:
         words.show([f"word {number}" for number in range(40)])

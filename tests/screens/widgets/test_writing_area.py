@@ -61,7 +61,12 @@ async def test_what_is_typed_at_once_keeps_its_order(kind: type[WritingArea] | t
     async with app.run_test(size=(40, 12)) as pilot:
         area.focus()
         await pilot.press("x", "1", "home")
-        for event in (events.Key("end", None), events.Key("left", None), events.Paste("2"), events.Key("3", "3")):
+        for event in (
+            events.Key("end", None),
+            events.Key("left", None),
+            events.Paste("2"),
+            events.Key("3", "3"),
+        ):
             app.post_message(event)
         await pilot.pause()
         text = area.value if isinstance(area, WritingLine) else area.text

@@ -72,9 +72,13 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "long link": lambda: header(tarfile.GNUTYPE_LONGLINK, _MANY, FEW),
     "header of a negative size": lambda: header(tarfile.XHDTYPE, -512),
     "headers in a row": lambda: header(tarfile.XHDTYPE, 0) * 5_000,
-    "many headers": lambda: header(tarfile.XHDTYPE, 1 << 20, b"\0" * (1 << 20)) * 10 + header(tarfile.REGTYPE, 0),
+    "many headers": lambda: (
+        header(tarfile.XHDTYPE, 1 << 20, b"\0" * (1 << 20)) * 10 + header(tarfile.REGTYPE, 0)
+    ),
     "sparse file": lambda: header(tarfile.GNUTYPE_SPARSE, 512, FEW),
-    "sparse file by pax": lambda: pax(GNU_sparse_major="1", GNU_sparse_minor="0", GNU_sparse_name="task.toml"),
+    "sparse file by pax": lambda: pax(
+        GNU_sparse_major="1", GNU_sparse_minor="0", GNU_sparse_name="task.toml"
+    ),
     "negative size": lambda: header(tarfile.REGTYPE, -512),
     "negative size by pax": lambda: header(tarfile.REGTYPE, 0) + pax(size="-1024"),
     "size beyond all files": lambda: header(tarfile.REGTYPE, 1 << 60),
@@ -140,7 +144,10 @@ def test_a_file_of_an_image_is_read_within_bounds(tmp_path: Path, bomb: str) -> 
 def test_nothing_of_a_packed_header_is_unpacked(tmp_path: Path, reader: str) -> None:
     packer, block = zstandard.ZstdCompressor().compressobj(), b"\0" * (1 << 20)
     archive = tmp_path / "x.tar.zst"
-    parts = [packer.compress(header(tarfile.XHDTYPE, 200 << 20)), *(packer.compress(block) for _ in range(200))]
+    parts = [
+        packer.compress(header(tarfile.XHDTYPE, 200 << 20)),
+        *(packer.compress(block) for _ in range(200)),
+    ]
     archive.write_bytes(b"".join(parts) + packer.flush())
     assert archive.stat().st_size < 20_000
     tracemalloc.start()
@@ -161,7 +168,9 @@ def read_all(file: io.BytesIO, bounds: ArchiveBounds, members: ArchiveBounds | N
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
-def test_what_a_decompressor_gives_is_bounded(monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]) -> None:
+def test_what_a_decompressor_gives_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
     """Also where no header says how long it will be."""
     monkeypatch.setattr(archives, "MOST_HEADERS", 0)
     data = header(tarfile.REGTYPE, 0) * 3 + header(tarfile.REGTYPE, 5, b"noise")

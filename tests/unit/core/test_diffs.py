@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.diffs import DiffError, DiffLineKind, apply, changes_within, compute, parse, side_by_side, unified
+from gistpoint.core.diffs import (
+    DiffError,
+    DiffLineKind,
+    apply,
+    changes_within,
+    compute,
+    parse,
+    side_by_side,
+    unified,
+)
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "c", "", "--- x", "+++ y", "@@ -1 +1 @@", "\\ No", "d\r", "漢"]), max_size=25
@@ -123,7 +132,11 @@ def test_sides_are_paired_and_the_longer_one_stands_alone() -> None:
 
 def test_a_change_of_the_last_newline_alone_is_a_hunk() -> None:
     (hunk,) = compute("a\nb", "a\nb\n").hunks
-    assert [(line.kind.value, line.newline) for line in hunk.lines] == [(" ", True), ("-", False), ("+", True)]
+    assert [(line.kind.value, line.newline) for line in hunk.lines] == [
+        (" ", True),
+        ("-", False),
+        ("+", True),
+    ]
 
 
 def test_changed_words_within_a_line() -> None:

@@ -13,7 +13,13 @@ def test_tokens_are_rounded_up() -> None:
 
 @pytest.mark.parametrize(
     ("count", "of", "low", "high"),
-    [(3, 4, 0.3006, 0.9544), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (50, 100, 0.4038, 0.5962), (0, 0, 0.0, 1.0)],
+    [
+        (3, 4, 0.3006, 0.9544),
+        (0, 10, 0.0, 0.2775),
+        (10, 10, 0.7225, 1.0),
+        (50, 100, 0.4038, 0.5962),
+        (0, 0, 0.0, 1.0),
+    ],
 )
 def test_wilson_s_interval(count: int, of: int, low: float, high: float) -> None:
     """The figures are those of `statsmodels.stats.proportion.proportion_confint(method="wilson")`."""

@@ -98,7 +98,9 @@ def test_a_file_is_replaced_whole_and_on_the_disk_or_not_at_all(
 ) -> None:
     path, order = tmp_path / "x.json", list[str]()
     replace_file(path, b"old", durable=False, mode=0o600)
-    monkeypatch.setattr(files, "sync_file", lambda file: order.append(f"{os.fstat(file).st_size} {path.read_text()}"))
+    monkeypatch.setattr(
+        files, "sync_file", lambda file: order.append(f"{os.fstat(file).st_size} {path.read_text()}")
+    )
     monkeypatch.setattr(files, "sync_folder", lambda place: order.append(path.read_text()))
     replace_file(path, b"the new one", mode=0o600)
     assert order == ["11 old", "the new one"]
@@ -133,14 +135,18 @@ def test_of_two_who_create_a_file_the_first_decides(tmp_path: Path) -> None:
         (b"\xff", False),
     ],
 )
-def test_only_a_newer_version_of_the_same_kind_is_refused(tmp_path: Path, first: bytes, refused: bool) -> None:
+def test_only_a_newer_version_of_the_same_kind_is_refused(
+    tmp_path: Path, first: bytes, refused: bool
+) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(first + b"\ntorn")
     if not refused:
         read_log(path, KIND)
         appended(path, b"1\n")
         return
-    with pytest.raises(UserError, match=r"x\.jsonl is version .* of test\.log, and this gistpoint knows version 2"):
+    with pytest.raises(
+        UserError, match=r"x\.jsonl is version .* of test\.log, and this gistpoint knows version 2"
+    ):
         read_log(path, KIND)
     with pytest.raises(UserError, match="Install a newer gistpoint") as kept:  # its frames hold the log
         appended(path, b"1\n")

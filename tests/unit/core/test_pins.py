@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from gistpoint.core.pins import EnvironmentPins, LockLine, fault_in, quoted, read_lock_line
 
 HASH = " --hash=sha256:" + "0af9" * 16
-GOOD = EnvironmentPins(python="3.11", lock=(f"pytest==8.4.2{HASH}",), import_roots=("src", "."), plugins=("a.b", "c d"))
+GOOD = EnvironmentPins(
+    python="3.11", lock=(f"pytest==8.4.2{HASH}",), import_roots=("src", "."), plugins=("a.b", "c d")
+)
 
 LINES = (
     f"pytest==8.4.2{HASH}",

@@ -24,7 +24,9 @@ from gistpoint.sessions.runs.opening import open_run
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of installed packages, one of which declares a kind and a format in a module that is missing."""
     folder = tmp_path / "shelf"
-    points = "[gistpoint.kinds]\nassertion = cart_kinds:KIND\n\n[gistpoint.formats]\ncart = cart_kinds:FORMAT\n"
+    points = (
+        "[gistpoint.kinds]\nassertion = cart_kinds:KIND\n\n[gistpoint.formats]\ncart = cart_kinds:FORMAT\n"
+    )
     install_package(folder, monkeypatch, points)
     registry.all_kinds.cache_clear()
     yield folder
@@ -33,7 +35,10 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_one_that_cannot_be_loaded_is_named_with_its_package(shelf: Path) -> None:
     (entry,) = (entry for entry in plugins.declared("gistpoint.kinds") if entry.name == "assertion")
-    said = r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError: .*cart_"
+    said = (
+        r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError:"
+        r" .*cart_"
+    )
     with pytest.raises(plugins.PluginError, match=said):
         plugins.load(entry, plugins.is_callable)
 
@@ -45,7 +50,9 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
     task = build_task(tmp_path / "tasks")
     file = task.folder / TASK_FILE
     file.write_text(file.read_text().replace(f'mode = "{task.mode}"', 'mode = "assertion"'))
-    with pytest.raises(TaskError, match=r"'mode' is 'assertion'.*'assertion' \(gistpoint\.kinds.*Ask whoever made"):
+    with pytest.raises(
+        TaskError, match=r"'mode' is 'assertion'.*'assertion' \(gistpoint\.kinds.*Ask whoever made"
+    ):
         read_task(task.folder)
 
 
@@ -55,21 +62,28 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
         ("import sys\nsys.exit('bye')\n", "SystemExit: bye"),
         ("class Panic(BaseException): pass\nraise Panic('at the disco')\n", "Panic: at the disco"),
         (
-            "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no text')\nraise Mute\n",
+            (
+                "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no text')\nraise"
+                " Mute\n"
+            ),
             "Mute: its text can't be read",
         ),
         ("raise RuntimeError('long ' * 100_000)\n", "RuntimeError: long long"),
         ("KIND = 'a text'\n", "it is a str, not a TaskKind"),
         ("from assertion_kind import AssertionKind as KIND\n", "it is a ABCMeta, not a TaskKind"),
         (
-            "from assertion_kind import AssertionKind\n"
-            "class Clash(AssertionKind):\n    modes = ('remove',)\nKIND = Clash()\n",
+            (
+                "from assertion_kind import AssertionKind\n"
+                "class Clash(AssertionKind):\n    modes = ('remove',)\nKIND = Clash()\n"
+            ),
             "the mode 'remove' is gistpoint's own",
         ),
         (
-            "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
-            "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
-            "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n",
+            (
+                "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
+                "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
+                "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n"
+            ),
             "the tool 'read_file' is gistpoint's own, and another one",
         ),
     ],
@@ -121,11 +135,15 @@ def test_a_package_whose_entries_are_no_text_hinders_no_other(
     ],
     ids=["half", "bytes", "none"],
 )
-def test_an_exporter_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str) -> None:
+def test_an_exporter_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str
+) -> None:
     install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.exporters]\nodd = cart_writes:write\n")
     (tmp_path / "shelf" / "cart_writes.py").write_text(f"def write(document):\n    {body}\n")
     monkeypatch.delitem(sys.modules, "cart_writes", raising=False)
-    with pytest.raises(plugins.PluginFailedError, match=rf"'odd' \(gistpoint.exporters, from cart 1.0\) failed: {why}"):
+    with pytest.raises(
+        plugins.PluginFailedError, match=rf"'odd' \(gistpoint.exporters, from cart 1.0\) failed: {why}"
+    ):
         list(exporter("odd")(None))  # type: ignore[arg-type]
     monkeypatch.delitem(sys.modules, "cart_writes", raising=False)
 
@@ -135,17 +153,18 @@ def test_a_format_that_fails_recognises_nothing_and_hinders_no_other(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, returned: str
 ) -> None:
     (shelf / "cart_kinds.py").write_text(
-        "from gistpoint.sessions.records.format import Format\n"
-        "class Cart(Format):\n    name = 'cart'\n"
-        f"    def sniff(self, probe):\n        return {returned}\n"
-        "    def runs(self, probe):\n        return []\n    def open(self, probe, id=''):\n        raise OSError\n"
-        "Cart.__abstractmethods__ = frozenset()\nFORMAT = Cart()\n"
+        "from gistpoint.sessions.records.format import Format\nclass Cart(Format):\n    name = 'cart'\n   "
+        f" def sniff(self, probe):\n        return {returned}\n    def runs(self, probe):\n        return"
+        " []\n    def open(self, probe, id=''):\n        raise OSError\nCart.__abstractmethods__ ="
+        " frozenset()\nFORMAT = Cart()\n"
     )
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
     for cached in (formats._installed, formats.formats):
         cached.cache_clear()
     file = tmp_path / "run.json"
-    file.write_text('{"messages": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Yes?"}]}')
+    file.write_text(
+        '{"messages": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Yes?"}]}'
+    )
     assert [format.name for format in formats._installed()] == ["cart"]
     assert len(list(open_run(file).steps())) == 2
     for cached in (formats._installed, formats.formats):

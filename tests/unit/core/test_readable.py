@@ -18,7 +18,9 @@ from gistpoint.core.readable import duration, moment, stamp, thousands, utc_day,
         (3_723_000, "1:02:03", "1:02:03"),
     ],
 )
-def test_a_clock_shows_seconds_that_have_passed_and_a_total_is_rounded(ms: float, passed: str, rounded: str) -> None:
+def test_a_clock_shows_seconds_that_have_passed_and_a_total_is_rounded(
+    ms: float, passed: str, rounded: str
+) -> None:
     assert (duration(ms), duration(ms, rounded=True)) == (passed, rounded)
 
 
@@ -42,4 +44,7 @@ def test_numbers_are_said_in_thousands_and_millions(number: float, short: str, e
 
 def test_a_time_that_is_not_known_is_empty_and_one_in_utc_needs_no_zone_of_the_machine() -> None:
     assert (stamp(0), moment(0)) == ("", "")
-    assert (utc_day(1_769_850_300_000), utc_minute(1_769_850_300_000)) == ("2026-01-31", "2026-01-31 09:05 UTC")
+    assert (utc_day(1_769_850_300_000), utc_minute(1_769_850_300_000)) == (
+        "2026-01-31",
+        "2026-01-31 09:05 UTC",
+    )

@@ -16,7 +16,10 @@ def test_a_report_with_another_name_ends_the_stage_before_it() -> None:
         ]
     ):
         stages = stages_after(stages, report, float(now))
-    assert stages == (WorkStage("build", 0.0, "running", 3, 9, took=2.0), WorkStage("prove", 2.0, "running", 1, 4))
+    assert stages == (
+        WorkStage("build", 0.0, "running", 3, 9, took=2.0),
+        WorkStage("prove", 2.0, "running", 1, 4),
+    )
 
 
 def test_what_is_left_is_known_once_something_is_done() -> None:

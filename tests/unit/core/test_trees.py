@@ -38,7 +38,13 @@ def laid_out(folder: Path) -> Path:
 def test_written_tree_leaves_out_history_bytecode_environments_and_links_out(tmp_path: Path) -> None:
     write_tree(laid_out(tmp_path / "repo"), tmp_path / "tree.tar")
     tree = SourceTree.open(tmp_path / "tree.tar")
-    assert sorted(tree.members) == ["alias.py", "pkg/__init__.py", "pkg/build/kept.py", "pkg/mod.py", "run.sh"]
+    assert sorted(tree.members) == [
+        "alias.py",
+        "pkg/__init__.py",
+        "pkg/build/kept.py",
+        "pkg/mod.py",
+        "run.sh",
+    ]
     assert tree.members["run.sh"].executable
     assert not tree.members["pkg/mod.py"].executable
 
@@ -94,5 +100,7 @@ def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("deep", ["lnk/canary", "lnk/deep/er/canary"])
 def test_an_entry_below_what_is_no_folder_is_refused(tmp_path: Path, above: str | Link, deep: str) -> None:
     for order in ({"pkg/a.py": "", "lnk": above, deep: "x"}, {deep: Link("x"), "lnk": above}):
-        with pytest.raises(TaskError, match=f"holds '{deep}' below 'lnk', which is not a folder. Get the task again"):
+        with pytest.raises(
+            TaskError, match=f"holds '{deep}' below 'lnk', which is not a folder. Get the task again"
+        ):
             tree_of(order, tmp_path)

@@ -1,4 +1,6 @@
-"""Lines that a submission writes in place of an answer: none of them is read as more than it is, nor stops a reader."""
+"""Lines that a submission writes in place of an answer: none of them is read as more than it is, nor stops a
+reader.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ NONE = [
     b'{"re": "value", "heap": {}}',
     b'{"re": "raised", "roots": []}',
     b'{"re": "value", "roots": {"a": 1}}',
-    *(json.dumps({**ANSWER, "heap": heap}).encode() for heap in ([1], {"5": []}, {"5": 1}, {"5": ["dict", 1]})),
+    *(
+        json.dumps({**ANSWER, "heap": heap}).encode()
+        for heap in ([1], {"5": []}, {"5": 1}, {"5": ["dict", 1]})
+    ),
     *(json.dumps({**ANSWER, "reason": reason}).encode() for reason in ("bogus", "", 5, ["x"], {})),
     b'{"re": "unplain", "words": 5}',
 ]
@@ -58,7 +63,8 @@ def test_an_answer_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "heap", [{"5": ["object", 1]}, {"5": ["object", "a:B", 3, "x", 4]}, {"5": ["list", 7]}, {"5": ["set", {"a": 1}]}]
+    "heap",
+    [{"5": ["object", 1]}, {"5": ["object", "a:B", 3, "x", 4]}, {"5": ["list", 7]}, {"5": ["set", {"a": 1}]}],
 )
 def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
     answer = parsed(json.dumps({"re": "value", "roots": [["#", 5]], "heap": heap}).encode())
@@ -205,7 +211,11 @@ print(*heard)
         ("import known", 1, "compile"),  # it may hold an answer
         ("compile('1 + 1', 'known.py', 'eval')", 0, "compile"),
         ("ast.parse('1 + 1')", 0, "compile"),  # by the library, which may run the tree
-        ("import marshal; marshal.loads(marshal.dumps(compile('1', 'x', 'eval')))", 0, "compile marshal.loads"),
+        (
+            "import marshal; marshal.loads(marshal.dumps(compile('1', 'x', 'eval')))",
+            0,
+            "compile marshal.loads",
+        ),
     ],
 )
 def test_a_module_that_was_there_before_is_no_answer_that_is_run(
@@ -218,7 +228,9 @@ def test_a_module_that_was_there_before_is_no_answer_that_is_run(
     script = tmp_path / "elsewhere" / "script.py"
     script.parent.mkdir()
     script.write_text(text)
-    ran = subprocess.run([sys.executable, "-B", str(script)], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-B", str(script)], capture_output=True, text=True, check=True, timeout=60
+    )
     assert ran.stdout.strip() == heard
 
 
@@ -233,7 +245,9 @@ def test_a_module_that_was_there_before_is_no_answer_that_is_run(
         ("lib/data.json", False, False),
     ],
 )
-def test_the_other_process_has_neither_tests_nor_what_they_expect(path: str, is_code: bool, is_data: bool) -> None:
+def test_the_other_process_has_neither_tests_nor_what_they_expect(
+    path: str, is_code: bool, is_data: bool
+) -> None:
     tree: Any = SimpleNamespace(files=lambda: (path,))
     assert differences.test_paths(tree, (), data=False) == ((path,) if is_code else ())
     assert differences.test_paths(tree, (), data=True) == ((path,) if is_code or is_data else ())

@@ -1,4 +1,6 @@
-"""The end of a process namespace is waited for, by a handle on its first process or, on old kernels, by looking."""
+"""The end of a process namespace is waited for, by a handle on its first process or, on old kernels, by
+looking.
+"""
 
 from __future__ import annotations
 

@@ -52,7 +52,9 @@ def test_the_group_of_a_run(tmp_path):
         (group,) = tree.parent.glob("gistpoint-*")
         assert (group / "memory.max").read_text() == "123456"
         assert (group / "pids.max").read_text() == "21"
-        done = subprocess.run([*bound.prefix, "/bin/echo", "a b"], env={}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [*bound.prefix, "/bin/echo", "a b"], env={}, capture_output=True, text=True, check=True
+        )
         assert done.stdout == "a b\n"
         assert int((group / "cgroup.procs").read_text()) > 1
         assert not bound.was_hit()
@@ -65,7 +67,9 @@ def test_the_group_of_a_run(tmp_path):
 
 def test_a_scope_gets_the_limits_and_hands_no_environment_on(tmp_path, monkeypatch):
     program = tmp_path / "systemd-run"
-    program.write_text('#!/bin/sh\necho "$@" > "$0.told"\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+    program.write_text(
+        '#!/bin/sh\necho "$@" > "$0.told"\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1")
     monkeypatch.setattr(cgroups.shutil, "which", lambda name: str(program))
@@ -74,7 +78,9 @@ def test_a_scope_gets_the_limits_and_hands_no_environment_on(tmp_path, monkeypat
     assert found.systemd_run == str(program)
     with bounded(found, RunLimits(memory=1 << 20, processes=4)) as bound:
         command = [*bound.prefix, "/usr/bin/env"]
-        done = subprocess.run(command, env=dict(bound.environment or {}), capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, env=dict(bound.environment or {}), capture_output=True, text=True, check=True
+        )
     assert done.stdout == ""
     assert "MemoryMax=1048576" in (tmp_path / "systemd-run.told").read_text()
     assert "TasksMax=20" in (tmp_path / "systemd-run.told").read_text()

@@ -27,7 +27,11 @@ from gistpoint.sandbox.endpoints.settings import OPENAI, ApiKey, EndpointSetting
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]
-TOOL = {"name": "submit_attempt", "description": "Submit.", "parameters": {"type": "object", "properties": {}}}
+TOOL = {
+    "name": "submit_attempt",
+    "description": "Submit.",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 def model_at(url: str, **changes: Any) -> OpenAICompatibleModel:
@@ -41,7 +45,11 @@ def asked(*steps: Answer, **changes: Any) -> ChatReply | ChatFailure:
 
 def test_a_conversation_is_sent_and_its_reply_read() -> None:
     call = ToolRequest("id-1", "submit_attempt", '{"func_code": "x"}')
-    messages = [*HELLO, ChatMessage("assistant", "", (call,)), ChatMessage("tool", "Two fail \ud800.", (), "id-1")]
+    messages = [
+        *HELLO,
+        ChatMessage("assistant", "", (call,)),
+        ChatMessage("tool", "Two fail \ud800.", (), "id-1"),
+    ]
     with endpoint(completion("Fine.", ("submit_attempt", {"func_code": "y"}))) as served:
         reply = model_at(served.url).complete(messages, [TOOL])
         (request,), (headers,) = served.requests, served.headers
@@ -115,7 +123,11 @@ def test_odd_but_readable_replies() -> None:
             {
                 "message": {
                     "content": [{"type": "text", "text": "a"}, {"text": "b"}, 3],
-                    "tool_calls": [None, {"id": 3, "function": {"name": "f", "arguments": {"a": 1}}}, {"id": "x"}],
+                    "tool_calls": [
+                        None,
+                        {"id": 3, "function": {"name": "f", "arguments": {"a": 1}}},
+                        {"id": "x"},
+                    ],
                     "refusal": "No.",
                 },
                 "finish_reason": None,
@@ -194,7 +206,9 @@ class Waits:
         self.seconds.append(seconds)
 
 
-def retried(*steps: Answer, backoff: Backoff | None = None) -> tuple[ChatReply | ChatFailure, list[float], int]:
+def retried(
+    *steps: Answer, backoff: Backoff | None = None
+) -> tuple[ChatReply | ChatFailure, list[float], int]:
     waits = Waits()
     with endpoint(*steps) as served:
         answer = RetryingModel(model_at(served.url), backoff or Backoff(), waits).complete(HELLO, [])
@@ -202,9 +216,15 @@ def retried(*steps: Answer, backoff: Backoff | None = None) -> tuple[ChatReply |
 
 
 def test_what_passes_is_tried_again_ever_later() -> None:
-    answer, waits, requests = retried(Answer("", 500), Answer("<html>"), Answer({"choices": []}), completion("Fine."))
+    answer, waits, requests = retried(
+        Answer("", 500), Answer("<html>"), Answer({"choices": []}), completion("Fine.")
+    )
     assert isinstance(answer, ChatReply)
-    assert answer.retried == (ChatProblem.SERVER_ERROR, ChatProblem.MALFORMED_REPLY, ChatProblem.MALFORMED_REPLY)
+    assert answer.retried == (
+        ChatProblem.SERVER_ERROR,
+        ChatProblem.MALFORMED_REPLY,
+        ChatProblem.MALFORMED_REPLY,
+    )
     assert requests == 4
     assert [0.75 * 2**n <= wait <= 2**n for n, wait in enumerate(waits)] == [True] * 3
 
@@ -313,7 +333,14 @@ def test_the_key_is_in_no_error(status: int, caplog: pytest.LogCaptureFixture) -
 def test_a_key_has_no_text_and_can_not_be_stored() -> None:
     secret = ApiKey(KEY)
     settings = EndpointSettings("m", "http://user:hidden@host:80/hidden/v1?key=hidden", secret)
-    for text in (repr(secret), str(secret), f"{secret}", repr(settings.key), settings.place, f"{secret!s:>3}"):
+    for text in (
+        repr(secret),
+        str(secret),
+        f"{secret}",
+        repr(settings.key),
+        settings.place,
+        f"{secret!s:>3}",
+    ):
         assert KEY not in text
         assert "hidden" not in text
     assert settings.place == "host:80"
@@ -324,13 +351,22 @@ def test_a_key_has_no_text_and_can_not_be_stored() -> None:
 
 def test_settings_from_the_environment_win_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
-        'sandbox = "bwrap"\n[llm]\nmodel = "file"\nbase_url = "http://file/v1"\napi_key = "file-key"\ntimeout_s = 9\n'
-        "usd_per_million_prompt_tokens = 1\nusd_per_million_completion_tokens = 2.5\nmax_tokens = 1000\n"
+        'sandbox = "bwrap"\n[llm]\nmodel = "file"\nbase_url = "http://file/v1"\napi_key ='
+        ' "file-key"\ntimeout_s = 9\nusd_per_million_prompt_tokens = 1\nusd_per_million_completion_tokens ='
+        " 2.5\nmax_tokens = 1000\n"
     )
     settings = endpoint_settings(tmp_path, {})
-    assert (settings.model, settings.base_url, settings.key.reveal()) == ("file", "http://file/v1", "file-key")
+    assert (settings.model, settings.base_url, settings.key.reveal()) == (
+        "file",
+        "http://file/v1",
+        "file-key",
+    )
     assert (settings.timeout_s, settings.prices, settings.max_tokens) == (9.0, Prices(1, 2.5), 1000)
-    environment = {"OPENAI_BASE_URL": "https://env/v1", "OPENAI_API_KEY": "env-key\n", "GISTPOINT_MODEL": "env"}
+    environment = {
+        "OPENAI_BASE_URL": "https://env/v1",
+        "OPENAI_API_KEY": "env-key\n",
+        "GISTPOINT_MODEL": "env",
+    }
     settings = endpoint_settings(tmp_path, environment)
     assert (settings.model, settings.base_url, settings.key.reveal()) == ("env", "https://env/v1", "env-key")
     assert endpoint_settings(tmp_path, environment, "asked").model == "asked"
@@ -407,7 +443,9 @@ def test_sampling_is_sent_as_the_endpoint_spells_it() -> None:
 @pytest.mark.parametrize("echo_reasoning", [False, True])
 def test_reasoning_is_read_and_sent_back_only_where_that_is_set(echo_reasoning: bool, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(f"[llm]\necho_reasoning = {str(echo_reasoning).lower()}\n")
-    with endpoint(completion("Fine.", reasoning_content="Hm."), completion("Fine.", reasoning="Hm.")) as served:
+    with endpoint(
+        completion("Fine.", reasoning_content="Hm."), completion("Fine.", reasoning="Hm.")
+    ) as served:
         settings = endpoint_settings(tmp_path, {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": served.url})
         model, messages = OpenAICompatibleModel(settings), HELLO
         for _ in range(2):

@@ -19,7 +19,13 @@ from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import ContainerSettings, host_settings
 from gistpoint.sandbox.backends.docker.conversation import BrokenFramesError, StreamFrame, read_frames
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, find_address, ignored_limits
-from gistpoint.sandbox.backends.docker.layers import Entry, digest_of, folder_entries, with_parents, write_layer
+from gistpoint.sandbox.backends.docker.layers import (
+    Entry,
+    digest_of,
+    folder_entries,
+    with_parents,
+    write_layer,
+)
 from gistpoint.sandbox.limits import RunLimits
 
 
@@ -48,7 +54,9 @@ def test_settings_count_in_the_order_of_the_docker_command(configuration, monkey
     (configuration / "config.json").write_text('{"currentContext": "remote"}')
     assert find_address({}).url == "tcp://far:2375"
     assert find_address({"DOCKER_CONTEXT": "other"}).url == "tcp://other:2375"
-    assert find_address({"DOCKER_CONTEXT": "other", "CONTAINER_HOST": "unix:///p.sock"}).url == "unix:///p.sock"
+    assert (
+        find_address({"DOCKER_CONTEXT": "other", "CONTAINER_HOST": "unix:///p.sock"}).url == "unix:///p.sock"
+    )
     both = {"DOCKER_HOST": "tcp://host:2375", "CONTAINER_HOST": "unix:///p.sock", "DOCKER_CONTEXT": "other"}
     assert find_address(both).url == "tcp://host:2375"
 
@@ -106,7 +114,13 @@ def test_this_program_is_here_and_others_are_gone():
     assert owners.is_gone(f"{version}/{place}/{boot}/{ended.pid}/{began}")
     assert owners.is_gone(f"{version}/{place}/another-boot/{pid}/{began}")
     assert owners.is_gone(f"{version}/{place}/{boot}/{pid}/1")
-    for strange in ("", "x", f"v2/{place}/{boot}/1/1", f"{version}/elsewhere/{boot}/{ended.pid}/1", f"{ours}/more"):
+    for strange in (
+        "",
+        "x",
+        f"v2/{place}/{boot}/1/1",
+        f"{version}/elsewhere/{boot}/{ended.pid}/1",
+        f"{ours}/more",
+    ):
         assert not owners.is_gone(strange)
 
 
@@ -140,7 +154,10 @@ def test_a_digest_follows_content_mode_and_time(tmp_path):
     file.write_text("1")
     one = digest_of([Entry("a", source=file)])
     assert one == digest_of([Entry("a", source=file)])
-    assert len({one, digest_of([Entry("a", 0o755, file)]), digest_of([Entry("a", source=file, modified=1)])}) == 3
+    assert (
+        len({one, digest_of([Entry("a", 0o755, file)]), digest_of([Entry("a", source=file, modified=1)])})
+        == 3
+    )
     file.write_text("2")
     assert digest_of([Entry("a", source=file)]) != one
 

@@ -1,4 +1,6 @@
-"""An endpoint that means harm: what it gets hold of is bounded, and what it says of itself is not believed blindly."""
+"""An endpoint that means harm: what it gets hold of is bounded, and what it says of itself is not believed
+blindly.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,10 @@ def test_the_password_of_an_address_is_in_no_message() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_takes_no_conversation_to_another_server(status: int) -> None:
-    with endpoint(completion("Mine now.")) as other, endpoint(Answer("", status, {"Location": other.url})) as served:
+    with (
+        endpoint(completion("Mine now.")) as other,
+        endpoint(Answer("", status, {"Location": other.url})) as served,
+    ):
         failure = asked(served.url)
         assert other.requests == []
     assert isinstance(failure, ChatFailure)
@@ -93,7 +98,12 @@ def test_the_body_of_an_error_is_bounded_as_well(status: int, monkeypatch: pytes
 
 
 def test_a_reply_of_a_million_empty_values_is_not_unpacked() -> None:
-    body = json.dumps(completion("Hello.").body)[:-1] + ', "x": [' + "{}," * openai_compatible.MOST_VALUES + "{}]}"
+    body = (
+        json.dumps(completion("Hello.").body)[:-1]
+        + ', "x": ['
+        + "{}," * openai_compatible.MOST_VALUES
+        + "{}]}"
+    )
     with endpoint(Answer(body)) as served:
         failure = asked(served.url)
     assert isinstance(failure, ChatFailure)

@@ -52,7 +52,9 @@ STAYING = {
     "copied-1.0.dist-info/direct_url.json": origin("file://WORKDIR", editable=False),
     "other-1.0.dist-info/direct_url.json": origin("file://WORKDIR2", editable=True),
     "broken-1.0.dist-info/direct_url.json": "[",
-    "from_git-1.0.dist-info/direct_url.json": json.dumps({"url": "https://example.org/WORKDIR", "vcs_info": {}}),
+    "from_git-1.0.dist-info/direct_url.json": json.dumps(
+        {"url": "https://example.org/WORKDIR", "vcs_info": {}}
+    ),
 }
 
 
@@ -68,12 +70,19 @@ def test_what_leads_elsewhere_stays(installed: Site) -> None:
     ("files", "root"),
     [
         ({"easy-install.pth": "WORKDIR\n", "shop.egg-link": "WORKDIR\n../\n"}, "."),
-        ({"__editable__.shop-1.0.pth": "WORKDIR/src\n", "shop-1.0.dist-info/METADATA": "Name: shop\n"}, "src"),
+        (
+            {"__editable__.shop-1.0.pth": "WORKDIR/src\n", "shop-1.0.dist-info/METADATA": "Name: shop\n"},
+            "src",
+        ),
         ({"_shop.pth": "../testbed/lib\n"}, "lib"),
         (
             {
-                "__editable__.shop-1.0.pth": "import __editable___shop_1_0_finder; __editable___shop_1_0_finder.go()",
-                "__editable___shop_1_0_finder.py": "MAPPING = {'shop': 'WORKDIR/src/shop'}\nNAMESPACES = {}\n",
+                "__editable__.shop-1.0.pth": (
+                    "import __editable___shop_1_0_finder; __editable___shop_1_0_finder.go()"
+                ),
+                "__editable___shop_1_0_finder.py": (
+                    "MAPPING = {'shop': 'WORKDIR/src/shop'}\nNAMESPACES = {}\n"
+                ),
             },
             "src",
         ),
@@ -94,7 +103,9 @@ def test_what_leads_elsewhere_stays(installed: Site) -> None:
         ({"shop.pth": "import sys; sys.path.insert(0, 'WORKDIR/src')\n"}, None),
     ],
 )
-def test_what_leads_into_the_repository_goes(installed: Site, files: Mapping[str, str], root: str | None) -> None:
+def test_what_leads_into_the_repository_goes(
+    installed: Site, files: Mapping[str, str], root: str | None
+) -> None:
     info = {"shop-1.0.dist-info/direct_url.json": origin("file://WORKDIR", editable=True)}
     installed.write({**STAYING, **info, **files})
     links = installed.cleaned()

@@ -34,7 +34,10 @@ def test_no_silent_step_down():
 
 
 def test_with_consent_down_to_plain():
-    assert ladder.choose(None, consented=True, backends={"strong": Broken, "plain": PlainBackend}).name == "plain"
+    assert (
+        ladder.choose(None, consented=True, backends={"strong": Broken, "plain": PlainBackend}).name
+        == "plain"
+    )
 
 
 def test_a_requested_backend_is_never_replaced():
@@ -50,7 +53,9 @@ def test_plain_by_name_needs_consent_too():
 
 
 def test_unknown_name():
-    with pytest.raises(SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, docker, landlock, plain"):
+    with pytest.raises(
+        SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, docker, landlock, plain"
+    ):
         ladder.choose("chroot", consented=True)
 
 

@@ -46,10 +46,14 @@ def run(backend: LandlockBackend, tmp_path: Path, code: str) -> tuple[Stop, list
     lines: list[bytes] = []
 
     def invocation(places: MountPaths) -> Invocation:
-        return Invocation((places.python, "-I", "-c", code, str(places.results_fd)), {"PATH": "/usr/bin:/bin"})
+        return Invocation(
+            (places.python, "-I", "-c", code, str(places.results_fd)), {"PATH": "/usr/bin:/bin"}
+        )
 
     tree, environment = command.tree, command.environment
-    ended = backend.run(Command(tree, environment, invocation, 30.0, limits=RunLimits()), on_line=lines.append)
+    ended = backend.run(
+        Command(tree, environment, invocation, 30.0, limits=RunLimits()), on_line=lines.append
+    )
     return ended.stop, lines, ended.output
 
 

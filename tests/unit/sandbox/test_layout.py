@@ -50,7 +50,11 @@ def test_links_that_lead_out_are_cut(tmp_path):
         ("inner", LINK, b"f/keep"),
     )
     lay_out(tree, tmp_path / "w")
-    links = {path.relative_to(tmp_path / "w").as_posix() for path in (tmp_path / "w").rglob("*") if path.is_symlink()}
+    links = {
+        path.relative_to(tmp_path / "w").as_posix()
+        for path in (tmp_path / "w").rglob("*")
+        if path.is_symlink()
+    }
     assert links == {"a/b/c/e", "inner"}
 
 

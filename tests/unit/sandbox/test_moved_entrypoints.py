@@ -57,5 +57,7 @@ def test_a_test_takes_along_what_it_may_import_and_no_data_and_no_other_test(mak
 
 
 def test_a_script_goes_alone(make: Make) -> None:
-    files, called = moved_files(make({"tool.py": "print()", "other.py": ""}), parse_entrypoint("python tool.py"))
+    files, called = moved_files(
+        make({"tool.py": "print()", "other.py": ""}), parse_entrypoint("python tool.py")
+    )
     assert (called.target, files) == ("moved.py", {"moved.py": b"print()"})

@@ -322,11 +322,17 @@ OBJECTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "named tuple": (lambda: Point(1, [2]), lambda found: (type(found), found.x, found.y)),
     "frozen": (lambda: Frozen("v"), lambda found: found),
     "exception": (trouble, lambda found: (found.args, found.code, found.hint, repr(found.__cause__))),
-    "error of the system": (lambda: FileNotFoundError(2, "no", "f"), lambda found: (type(found), found.filename)),
+    "error of the system": (
+        lambda: FileNotFoundError(2, "no", "f"),
+        lambda found: (type(found), found.filename),
+    ),
     "error of a codec": (lambda: UnicodeDecodeError("ascii", b"x", 0, 1, "r"), str),
     "enumeration": (lambda: Colour.GREEN, lambda found: found is Colour.GREEN),
     "flags": (lambda: Loud.LOW | Loud.HIGH, lambda found: (type(found), found.value)),
-    "partial": (lambda: functools.partial(max, 1, key=abs), lambda found: (found.func, found.args, found.keywords)),
+    "partial": (
+        lambda: functools.partial(max, 1, key=abs),
+        lambda found: (found.func, found.args, found.keywords),
+    ),
     "bound method": (lambda: thing(value=5).method, lambda found: found()),
     "method of a container": (lambda: ["a"].index, lambda found: found("a")),
     "function": (lambda: plain_function, lambda found: found is plain_function),
@@ -388,7 +394,11 @@ def test_an_objects_identity_and_its_removed_attributes() -> None:
     [
         (lambda: {1, 2}, lambda v: v.discard(1), {2}),
         (lambda: bytearray(b"ab"), lambda v: v.extend(b"c"), bytearray(b"abc")),
-        (lambda: collections.OrderedDict(a=1, b=2), lambda v: v.move_to_end("a"), collections.OrderedDict(b=2, a=1)),
+        (
+            lambda: collections.OrderedDict(a=1, b=2),
+            lambda v: v.move_to_end("a"),
+            collections.OrderedDict(b=2, a=1),
+        ),
         (lambda: collections.Counter("a"), lambda v: v.update("a"), collections.Counter("aa")),
         (lambda: types.SimpleNamespace(a=1), lambda v: delattr(v, "a"), types.SimpleNamespace()),
         (lambda: Words([1]), lambda v: v.append(2), [1, 2]),
@@ -415,7 +425,8 @@ def wide() -> list[object]:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: nested(200), wide, lambda: "x" * (plain_data.MOST_CHARACTERS + 1), lambda: nested(100_000)]
+    "make",
+    [lambda: nested(200), wide, lambda: "x" * (plain_data.MOST_CHARACTERS + 1), lambda: nested(100_000)],
 )
 def test_what_is_too_deep_or_too_large_does_not_travel(make: Callable[[], object]) -> None:
     wire = Wire()
@@ -435,7 +446,9 @@ def test_what_can_not_travel_is_passed_back_by_number() -> None:
 
 # Messages of a hostile submission
 
-KNOWN = learnt(type_name(Thing), type_name(Table), type_name(Counting), type_name(Name), f"{__name__}:Colour.RED")
+KNOWN = learnt(
+    type_name(Thing), type_name(Table), type_name(Counting), type_name(Name), f"{__name__}:Colour.RED"
+)
 OBJECT = ["object", f"{__name__}:Thing"]
 HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "unknown kind of value": ([["zz", 1]], {}),
@@ -596,7 +609,10 @@ def test_a_change_may_be_made_in_another_way(first: Any, second: Any, backwards:
     seen = Learned(learning=True, answers=[], writes=[])
     for learned in (seen, Learned(learning=False, answers=[], writes=[])):
         learned.writes = seen.writes
-        wire, given_thing = Wire(learned), thing(row=[1], table={"a": [1]}, rest=(1, (math.nan, frozenset("a"))))
+        wire, given_thing = (
+            Wire(learned),
+            thing(row=[1], table={"a": [1]}, rest=(1, (math.nan, frozenset("a")))),
+        )
         (there,) = wire.ask(given_thing)
         change = first if backwards is learned.learning else second
         change(there)
@@ -608,7 +624,9 @@ def test_a_change_may_be_made_in_another_way(first: Any, second: Any, backwards:
 def other_class(name: str) -> Any:
     """Return an exception of a class that no true function answered with."""
     try:
-        return {"json": lambda: json.loads("{"), "local": lambda: local_error(), "cause": lambda: caused()}[name]()
+        return {"json": lambda: json.loads("{"), "local": lambda: local_error(), "cause": lambda: caused()}[
+            name
+        ]()
     except Exception as error:
         return error
 
@@ -647,9 +665,16 @@ def test_no_other_built_in_class_is_taken_for_an_exception(base: object) -> None
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: functools.partial(operator.add, 1), lambda: (1).__add__, lambda: operator.itemgetter(0), lambda: abs],
+    [
+        lambda: functools.partial(operator.add, 1),
+        lambda: (1).__add__,
+        lambda: operator.itemgetter(0),
+        lambda: abs,
+    ],
 )
-def test_any_callable_arrives_as_a_function_where_the_true_one_answers_with_one(make: Callable[[], Any]) -> None:
+def test_any_callable_arrives_as_a_function_where_the_true_one_answers_with_one(
+    make: Callable[[], Any],
+) -> None:
     wire, value = Wire(learnt("function elsewhere")), make()
     (found,) = wire.answer(value)
     assert type(found) is types.FunctionType
@@ -675,7 +700,10 @@ def test_defaults_and_members_arrive_as_what_they_extend() -> None:
 
 
 def test_an_attribute_that_repeats_the_classs_hides_nothing() -> None:
-    message = {"roots": [["#", -5]], "heap": {"-5": [*OBJECT, {"unit": "mm", "limit": None, "new": 1}, "", None]}}
+    message = {
+        "roots": [["#", -5]],
+        "heap": {"-5": [*OBJECT, {"unit": "mm", "limit": None, "new": 1}, "", None]},
+    }
     (found,) = decoded(Wire(KNOWN).tests, message, 1)
     assert vars(found) == {"unit": "mm", "limit": None, "new": 1}
 

@@ -17,10 +17,22 @@ from gistpoint.sandbox.layout import write_metadata
         ({"thing.py": ""}, (".",)),
         ({"src/__init__.py": "", "src/thing.py": ""}, (".",)),
         ({"src/lib.c": "", "thing/__init__.py": ""}, (".",)),
-        ({"code/thing.py": "", "pyproject.toml": '[tool.setuptools]\npackage-dir = {"" = "code"}\n'}, ("code",)),
-        ({"a/x.py": "", "pyproject.toml": '[tool.setuptools.packages.find]\nwhere = ["a", "gone"]\n'}, ("a",)),
-        ({"a/x/y.py": "", "pyproject.toml": '[tool.hatch.build.targets.wheel]\npackages = ["a/x"]\n'}, ("a",)),
-        ({"a/x/y.py": "", "pyproject.toml": '[tool.poetry]\npackages = [{include = "x", from = "a"}]\n'}, ("a",)),
+        (
+            {"code/thing.py": "", "pyproject.toml": '[tool.setuptools]\npackage-dir = {"" = "code"}\n'},
+            ("code",),
+        ),
+        (
+            {"a/x.py": "", "pyproject.toml": '[tool.setuptools.packages.find]\nwhere = ["a", "gone"]\n'},
+            ("a",),
+        ),
+        (
+            {"a/x/y.py": "", "pyproject.toml": '[tool.hatch.build.targets.wheel]\npackages = ["a/x"]\n'},
+            ("a",),
+        ),
+        (
+            {"a/x/y.py": "", "pyproject.toml": '[tool.poetry]\npackages = [{include = "x", from = "a"}]\n'},
+            ("a",),
+        ),
         ({"a/x.py": "", "setup.cfg": "[options]\npackage_dir =\n    =a\n"}, ("a",)),
         ({"x.py": "", "pyproject.toml": '[tool.setuptools.packages.find]\nwhere = ["../.."]\n'}, (".",)),
     ],
@@ -81,14 +93,22 @@ def test_a_broken_pyproject(write, text):
 
 def test_metadata_that_can_not_be_compared_is_no_requirement_of_this_surrounding(write):
     info = "Metadata-Version: 2.2.\u00b2\nName: thing\nVersion: 1\nProvides-Extra: test\n"
-    lines = ("good", 'odd; os_name ~= "x"', 'odd; nothing == "x"', f"odd; {'(' * 5000}", 'needed; extra == "test"')
+    lines = (
+        "good",
+        'odd; os_name ~= "x"',
+        'odd; nothing == "x"',
+        f"odd; {'(' * 5000}",
+        'needed; extra == "test"',
+    )
     info += "".join(f"Requires-Dist: {line}\n" for line in lines)
     project = read_project(write({"PKG-INFO": info}))
     assert project.test_requirements == ("needed",)
     assert "good" in (project.requirements or ())
 
 
-@pytest.mark.parametrize("text", ["project = 1", "[project]\nname = 1\ndependencies = [1]\n", "[tool]\nsetuptools = 3"])
+@pytest.mark.parametrize(
+    "text", ["project = 1", "[project]\nname = 1\ndependencies = [1]\n", "[tool]\nsetuptools = 3"]
+)
 def test_tables_of_the_wrong_shape(write, text):
     assert read_project(write({"pyproject.toml": text})).name == "repository"
 

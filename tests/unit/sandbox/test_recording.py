@@ -20,6 +20,9 @@ def test_a_line_that_the_plugin_does_not_write(line):
 
 def test_the_seconds_of_a_test_are_summed():
     records = Records()
-    for record in ({"e": "collected", "n": 1, "count": 2}, *[{"e": "test", "id": "\udc80", "seconds": 1}] * 2):
+    for record in (
+        {"e": "collected", "n": 1, "count": 2},
+        *[{"e": "test", "id": "\udc80", "seconds": 1}] * 2,
+    ):
         records.feed(json.dumps(record).encode())
     assert (records.collected, records.tests, records.finished) == (2, {"\udc80": 2.0}, False)

@@ -23,7 +23,9 @@ from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 
 VARIABLES = ("CONDA_PREFIX=/opt/conda=1", "MPLBACKEND=Agg")
-IMAGE = ImagePins("org/image", "sha256:" + "2" * 64, "linux/amd64", "/repo", "/opt/conda/bin/python", VARIABLES)
+IMAGE = ImagePins(
+    "org/image", "sha256:" + "2" * 64, "linux/amd64", "/repo", "/opt/conda/bin/python", VARIABLES
+)
 PINS = EnvironmentPins(python="3.9", import_roots=("src",), image=IMAGE)
 
 
@@ -40,7 +42,9 @@ class DockerInName:
     def record(self, limits: RunLimits) -> BackendRecord:
         return BackendRecord(self.name, "1", isolated=True)
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+    def run(
+        self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+    ) -> Ended:
         self.commands.append(command)
         python = str(command.environment.interpreter)
         self.invocations.append(command.invocation(MountPaths("/w", python, "/home", "/tmp", {}, 9)))

@@ -108,7 +108,9 @@ def test_a_redirection_gets_none(index, tmp_path, monkeypatch):
     assert index.asked == ["me:b", ""]
 
 
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1/x.tar.gz", "data:,x", "http://127.0.0.1:x/y.tar.gz", "http:///"])
+@pytest.mark.parametrize(
+    "address", ["ftp://127.0.0.1/x.tar.gz", "data:,x", "http://127.0.0.1:x/y.tar.gz", "http:///"]
+)
 def test_an_address_that_leads_nowhere(tmp_path, address):
     with pytest.raises(SourceError):
         fetch(address, tmp_path)

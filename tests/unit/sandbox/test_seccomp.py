@@ -26,7 +26,9 @@ def judge(machine: str, number: int, *arguments: int, audit: int | None = None, 
         elif code == 0x06:
             return value
         else:
-            holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[code]
+            holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[
+                code
+            ]
             place += if_true if holds else if_false
 
 
@@ -65,7 +67,11 @@ def test_socket_families(machine):
 
 def test_terminal_injection(machine):
     ioctl = ARCHITECTURES[machine].ioctl
-    assert [judge(machine, ioctl, 0, request) for request in (0x5412, 0x541C, 0x5413)] == [EPERM, EPERM, ALLOW]
+    assert [judge(machine, ioctl, 0, request) for request in (0x5412, 0x541C, 0x5413)] == [
+        EPERM,
+        EPERM,
+        ALLOW,
+    ]
 
 
 def test_other_architectures(machine):

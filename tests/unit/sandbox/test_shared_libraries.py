@@ -95,7 +95,9 @@ def test_what_is_no_library_is_not_one_because_somebody_needs_it(tmp_path: Path)
 
 
 def test_an_environment_is_given_what_the_system_offers_to_all(tmp_path: Path) -> None:
-    (tmp_path / "module.so").write_bytes(elf("libc.so.6" if sharedlibraries._known() else "libc.musl-x86_64.so.1"))
+    (tmp_path / "module.so").write_bytes(
+        elf("libc.so.6" if sharedlibraries._known() else "libc.musl-x86_64.so.1")
+    )
     found = libraries_of([tmp_path / "module.so"], of=tmp_path)
     assert [path for path in found if "libc." in path.name]
 

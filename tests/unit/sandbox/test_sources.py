@@ -38,7 +38,12 @@ def test_an_sdist_that_is_not_there(shelf, tmp_path):
 
 def test_a_folder_is_copied_and_named_by_its_content(write, tmp_path):
     folder = write(
-        {"pyproject.toml": '[project]\nname = "thing"\n', "a.py": "x\n", "__pycache__/a.pyc": "", ".git/x": ""}
+        {
+            "pyproject.toml": '[project]\nname = "thing"\n',
+            "a.py": "x\n",
+            "__pycache__/a.pyc": "",
+            ".git/x": "",
+        }
     )
     source, copy = Fetcher().fetch(str(folder), tmp_path / "one")
     assert (source.kind, source.name) == ("folder", "thing")
@@ -217,7 +222,8 @@ def test_links_and_devices(tmp_path):
     root = folder.parent.resolve()
     assert (folder / "inner").read_text() == "data"
     assert not any(
-        (folder / name).is_symlink() or (folder / name).exists() for name in ("outer", "absolute", "fifo", "device")
+        (folder / name).is_symlink() or (folder / name).exists()
+        for name in ("outer", "absolute", "fifo", "device")
     )
     assert all(path.resolve().is_relative_to(root) for path in folder.rglob("*"))
     assert (folder / "real").stat().st_mode & 0o7777 == 0o755
@@ -252,7 +258,9 @@ HARD = tarfile.LNKTYPE
 def test_a_hard_link_to_what_is_not_there_is_a_sentence(tmp_path, link):
     alias = entry("top/alias", tarfile.SYMTYPE, "loop")
     loop = entry("top/loop", tarfile.SYMTYPE, "alias")
-    archive = tar_with(tmp_path / "x.tar.gz", (entry("top/real"), b"x"), (alias, b""), (loop, b""), (link, b""))
+    archive = tar_with(
+        tmp_path / "x.tar.gz", (entry("top/real"), b"x"), (alias, b""), (loop, b""), (link, b"")
+    )
     with pytest.raises(SourceError, match=r"hard link|leads out"):
         unpack(archive, tmp_path / "into")
 

@@ -49,7 +49,11 @@ class PlayedEngine:
     def pull(self, repository: str, tag: str, *, stream: bool, decode: bool) -> Iterator[dict[str, Any]]:
         self.pulled.append((repository, tag))
         for current in (3 << 20, 5 << 20):
-            yield {"id": "a", "status": "Downloading", "progressDetail": {"current": current, "total": 8 << 20}}
+            yield {
+                "id": "a",
+                "status": "Downloading",
+                "progressDetail": {"current": current, "total": 8 << 20},
+            }
         yield {"id": "a", "status": "Download complete", "progressDetail": {}}
         if tag == "gone":
             yield {"error": "manifest unknown"}
@@ -103,7 +107,9 @@ def test_an_image_that_is_not_there_is_pulled_only_if_that_is_said() -> None:
     pulled = [("org/image", DIGEST), ("host:5000/org/image", "2"), ("host:5000/org/image", "latest")]
     assert played.pulled == pulled
     reports: list[RunProgress] = []
-    taskimages.find_image(engine_of(played), "org/image:3", pull=True, run=RunContext(progress=reports.append))
+    taskimages.find_image(
+        engine_of(played), "org/image:3", pull=True, run=RunContext(progress=reports.append)
+    )
     assert reports[0].step == "pulling org/image:3 (MiB)"
     assert [(at.done, at.total) for at in reports[1:]] == [(3, 8), (5, 8), (8, 8)]
     with pytest.raises(EngineError, match="can't be pulled: manifest unknown"):
@@ -145,7 +151,13 @@ def test_images_that_can_not_run_as_they_are_are_refused() -> None:
 
 
 def test_runs_get_none_of_an_image_s_variables_but_those_listed() -> None:
-    lines = ["PATH=/opt/bin", "API_TOKEN=x", "LD_PRELOAD=/x.so", "PYTHONPATH=/testbed", "CONDA_PREFIX=/opt/a=b"]
+    lines = [
+        "PATH=/opt/bin",
+        "API_TOKEN=x",
+        "LD_PRELOAD=/x.so",
+        "PYTHONPATH=/testbed",
+        "CONDA_PREFIX=/opt/a=b",
+    ]
     assert taskimages.passed_on(image_of(Config={"Env": lines})) == ("CONDA_PREFIX=/opt/a=b",)
     assert taskimages.passed_on(image_of(Config={"Env": None})) == ()
 
@@ -173,7 +185,9 @@ def test_the_interpreter_is_that_of_the_environment_testbed_else_on_the_path(
         assert taskimages.find_python(inside, image) == found
 
 
-def test_a_folder_is_copied_without_what_is_not_wanted_and_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_copied_without_what_is_not_wanted_and_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     files = {"/srv/testbed/a.py": b"a" * 5000, "/srv/testbed/.git/config": b"x", "/srv/other": b""}
     inside, target = Opened(engine_of(PlayedEngine({}, files)), "one"), io.BytesIO()
     inside.copy("/srv/testbed", target, wanted=lambda path: ".git" not in path)
@@ -202,7 +216,9 @@ def test_other_backends_refuse_with_the_option_that_would_work(tmp_path: Path) -
         assert "--sandbox docker" in caught.value.hint
 
 
-@pytest.mark.parametrize(("workdir", "python"), [("testbed", ""), ("/", ""), ("/a/../b", ""), ("/testbed", "python")])
+@pytest.mark.parametrize(
+    ("workdir", "python"), [("testbed", ""), ("/", ""), ("/a/../b", ""), ("/testbed", "python")]
+)
 def test_a_path_that_is_not_absolute_is_refused_before_an_engine_is_asked(
     tmp_path: Path, workdir: str, python: str
 ) -> None:
@@ -225,9 +241,15 @@ def fetched(tmp_path: Path, *distributions: Found, **more: Any) -> Any:
 def test_an_image_becomes_a_repository_as_it_is_installed(tmp_path: Path) -> None:
     plugin = Found("pytest-mock", "3.1", ("pytest",), "[pytest11]\npytest_mock = pytest_mock\n", own=False)
     names = {"pytest": "/site/pytest"}
-    found = fetched(tmp_path, OWN, PYTEST, plugin, roots=("src", "gone"), removed=("/site/a.pth",), importable=names)
+    found = fetched(
+        tmp_path, OWN, PYTEST, plugin, roots=("src", "gone"), removed=("/site/a.pth",), importable=names
+    )
     repository, pins = found.repository, found.repository.environment
-    assert (repository.source.kind, repository.source.name, repository.source.revision) == ("image", "Shop", DIGEST)
+    assert (repository.source.kind, repository.source.name, repository.source.revision) == (
+        "image",
+        "Shop",
+        DIGEST,
+    )
     assert (pins.python, pins.lock, pins.import_roots, pins.image) == ("3.9", (), ("src",), PINS)
     assert pins.plugins == ("pytest_mock", "shop_fixtures")
     assert (pins.metadata["name"], pins.metadata["version"]) == ("Shop", "2.1")

@@ -24,7 +24,12 @@ def test_variations_are_of_the_recorded_types_and_the_same_each_time() -> None:
 
 
 def test_steps_only_go_down_and_end() -> None:
-    values = [["s", "xyz"], ["d", [[["s", "k"], ["t", [["i", "-40"], ["b", True]]]]]], ["y", "00ff"], ["f", "2.5"]]
+    values = [
+        ["s", "xyz"],
+        ["d", [[["s", "k"], ["t", [["i", "-40"], ["b", True]]]]]],
+        ["y", "00ff"],
+        ["f", "2.5"],
+    ]
     steps = 0
     while found := simpler(values, 200):
         assert all(size(less) < size(values) for less in found)

@@ -13,8 +13,18 @@ from gistpoint.sandbox.sealing import RunSecret
 from gistpoint.sandbox.verdict import ForgedRecordError, Transcript, fold
 
 PASS = [["setup", "passed", False], ["raw", None], ["call", "passed", False], ["teardown", "passed", False]]
-FAIL = [["setup", "passed", False], ["raw", "AssertionError"], ["call", "failed", False], ["teardown", "passed", False]]
-VALUE = [["setup", "passed", False], ["raw", "ValueError"], ["call", "failed", False], ["teardown", "passed", False]]
+FAIL = [
+    ["setup", "passed", False],
+    ["raw", "AssertionError"],
+    ["call", "failed", False],
+    ["teardown", "passed", False],
+]
+VALUE = [
+    ["setup", "passed", False],
+    ["raw", "ValueError"],
+    ["call", "failed", False],
+    ["teardown", "passed", False],
+]
 SECRET = RunSecret(b"k" * 32, "", {
     "test_1": (Outcome.FAILED, "AssertionError"),
     "test_2": (Outcome.FAILED, "ValueError"),
@@ -64,7 +74,10 @@ def read(lines):
 def test_an_honest_run():
     transcript = Script().read()
     assert transcript.conclude(1).status is RunStatus.FINISHED
-    assert {id: r.outcome for id, r in transcript.results.items()} == {"a::x": Outcome.PASSED, "a::y": Outcome.FAILED}
+    assert {id: r.outcome for id, r in transcript.results.items()} == {
+        "a::x": Outcome.PASSED,
+        "a::y": Outcome.FAILED,
+    }
     assert transcript.results["a::y"].message == "why"
     assert transcript.results["a::x"].message == ""
     assert transcript.results["a::x"].seconds == 0.5
@@ -108,9 +121,17 @@ def test_any_record_taken_out_before_it_is_numbered_spoils_the_run(place):
 @pytest.mark.parametrize("place", range(14))
 def test_any_record_that_is_changed_on_its_way_spoils_the_run(place):
     lines = tagged(Script().records)
-    for change in (lines[place].replace(b"passed", b"failed"), lines[place][:-1], b"0" * 32 + lines[place][32:], b""):
+    for change in (
+        lines[place].replace(b"passed", b"failed"),
+        lines[place][:-1],
+        b"0" * 32 + lines[place][32:],
+        b"",
+    ):
         if change != lines[place]:
-            assert "not from the reporter" in read([*lines[:place], change, *lines[place + 1 :]]).conclude(1).reason
+            assert (
+                "not from the reporter"
+                in read([*lines[:place], change, *lines[place + 1 :]]).conclude(1).reason
+            )
 
 
 def test_two_records_in_the_other_order_spoil_the_run():
@@ -275,7 +296,10 @@ def phases(*reports):
         ([["raw", "AssertionError"], PASS[0], ["call", "rerun", False], *PASS], Outcome.PASSED),
         (phases(("setup", "passed", False), ("teardown", "passed", False)), Outcome.ERROR),
         (phases(("setup", "rerun", False), *PASS), Outcome.PASSED),
-        ([PASS[0], ["subtest", "failed", False], ["raw", None], ["call", "rerun", False], *PASS], Outcome.PASSED),
+        (
+            [PASS[0], ["subtest", "failed", False], ["raw", None], ["call", "rerun", False], *PASS],
+            Outcome.PASSED,
+        ),
         ([], Outcome.ERROR),
     ],
 )
@@ -304,7 +328,9 @@ def test_contradicting_phases(reports):
 
 
 def test_a_run_that_never_began_says_so():
-    """Only the reporter of the run can say that it begins: a line that somebody else wrote first does not count."""
+    """Only the reporter of the run can say that it begins: a line that somebody else wrote first does not
+    count.
+    """
     silent, honest = Transcript(SECRET), Script().read()
     assert (silent.began, honest.began) == (False, True)
     assert silent.conclude(1).reason == "The process left with status 1 before the tests began."

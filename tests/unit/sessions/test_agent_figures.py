@@ -102,8 +102,10 @@ def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> 
 
 def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None:
     rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
-    assert shown(totals_of(rows))["time"] == (
-        "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before a reply"
+    assert (
+        shown(totals_of(rows))["time"]
+        == "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before"
+        " a reply"
     )
 
 
@@ -136,6 +138,11 @@ def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path
         ("solved", "solved", "ended"),
         ("", "", "queued"),
     ]
-    assert (rows[0]["calls"], rows[0]["submissions"], rows[0]["turns"], rows[0]["malformed"]) == ("2", "1", "2", "0")
+    assert (rows[0]["calls"], rows[0]["submissions"], rows[0]["turns"], rows[0]["malformed"]) == (
+        "2",
+        "1",
+        "2",
+        "0",
+    )
     assert (rows[0]["prompt_tokens"], rows[0]["completion_tokens"], rows[0]["cost_usd"]) == ("200", "20", "")
     assert figures.as_json()["totals"]["solved"]["of"] == 2

@@ -37,7 +37,9 @@ def test_settings_and_jobs_are_read_as_they_were_written(tmp_path: Path) -> None
     assert again.document == run.document
     assert again.settings == FULL
     assert again.settings.digest == FULL.digest
-    assert [(s.job.repeat, s.status) for s in again.jobs.values()] == [(n, JobStatus.QUEUED) for n in (1, 2, 1, 2)]
+    assert [(s.job.repeat, s.status) for s in again.jobs.values()] == [
+        (n, JobStatus.QUEUED) for n in (1, 2, 1, 2)
+    ]
 
 
 def test_the_state_of_a_job_is_the_fold_of_its_operations(tmp_path: Path) -> None:

@@ -176,7 +176,9 @@ def test_the_attempt_of_a_process_that_died_before_it_noted_it_is_found_again(ho
     file = run.folder / "jobs.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     first = next(iter(run.jobs.values()))
-    file.write_bytes(b"".join(line for line in lines if first.attempt.encode() not in line and b"halted" not in line))
+    file.write_bytes(
+        b"".join(line for line in lines if first.attempt.encode() not in line and b"halted" not in line)
+    )
     again = home.runs.open("r")
     assert again.jobs[first.job.key].status is JobStatus.QUEUED
     home.script = SOLVES[1:]
@@ -190,7 +192,9 @@ def test_an_attempt_that_ended_before_that_was_noted_is_not_asked_again(home: Ho
     run = home.run(home.task())
     home.work(run)
     file = run.folder / "jobs.jsonl"
-    file.write_bytes(b"".join(line for line in file.read_bytes().splitlines(keepends=True) if b"ended" not in line))
+    file.write_bytes(
+        b"".join(line for line in file.read_bytes().splitlines(keepends=True) if b"ended" not in line)
+    )
     again = home.runs.open("r")
     home.work(again)
     assert told(again) == [ENDED]
@@ -281,7 +285,10 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
 def test_the_bound_on_costs_is_the_runs_and_keeps_what_was_paid(home: Home) -> None:
     price = TokenPrice(10_000.0, 10_000.0)
     home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(price=price))
-    home.script = (reply(LOOK, usage=Usage(100, 10, cost_usd=1.0)), reply(RIGHT, usage=Usage(100, 10, cost_usd=1.0)))
+    home.script = (
+        reply(LOOK, usage=Usage(100, 10, cost_usd=1.0)),
+        reply(RIGHT, usage=Usage(100, 10, cost_usd=1.0)),
+    )
     run = home.run(home.task(1), home.task(2))
     home.work(run, at_once=1, max_cost_usd=0.5)
     assert told(run) == [(JobStatus.HALTED, "over_cost")] * 2

@@ -27,7 +27,11 @@ def test_a_conversation_has_each_message_once(tmp_path: Path) -> None:
     system, task, turn, last = document.steps()
     assert (system.kind, system.text, task.text) == (StepKind.SYSTEM, "You repair code.", "Fix é")
     assert (turn.thought, turn.text, turn.results[0].text) == ("Test first", "I test", "1 failed")
-    assert (turn.tokens, turn.state, "error" in turn.flags) == (Tokens(15, 2, 5), {"stop_reason": "tool_use"}, True)
+    assert (turn.tokens, turn.state, "error" in turn.flags) == (
+        Tokens(15, 2, 5),
+        {"stop_reason": "tool_use"},
+        True,
+    )
     assert (last.text, last.started) == ("Mended.", 1_700_000_006)
     assert document.header.tokens == Tokens(30, 4, 10)
     assert document.header.duration_s == 6
@@ -67,7 +71,11 @@ def as_stream(exchange: dict[str, Any]) -> dict[str, Any]:
         ]
         events.append({"type": "content_block_stop", "index": number})
     events.append(
-        {"type": "message_delta", "delta": {"stop_reason": body["stop_reason"]}, "usage": {"output_tokens": 2}}
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": body["stop_reason"]},
+            "usage": {"output_tokens": 2},
+        }
     )
     text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
     return {"request": exchange["request"], "response": {"status_code": 200, "body_raw": text}}
@@ -98,7 +106,10 @@ def test_a_har_file_and_a_cassette_are_lists_of_exchanges(tmp_path: Path) -> Non
 
 def test_errors_and_retries_stand_in_their_conversation(tmp_path: Path) -> None:
     first, *_, last = exchanges()
-    failed = {**first, "response": {"body": {"type": "error", "error": {"type": "overloaded", "message": "Try later"}}}}
+    failed = {
+        **first,
+        "response": {"body": {"type": "error", "error": {"type": "overloaded", "message": "Try later"}}},
+    }
     document = opened(tmp_path / "log", [failed, first, last])
     assert [step.kind for step in document.steps()] == [
         StepKind.SYSTEM, StepKind.TASK, StepKind.ERROR, StepKind.TEST, StepKind.MESSAGE,

@@ -1,4 +1,6 @@
-"""Every file of records, whoever keeps it: what was acknowledged is there, half a record is set aside, one writes."""
+"""Every file of records, whoever keeps it: what was acknowledged is there, half a record is set aside, one
+writes.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,15 @@ def _report(home: Path, name: str) -> None:
     home.mkdir(exist_ok=True)
     verdict = VerdictRow(result="solved", solved=True, suspicious=(), score=1.0)
     report = ReplayReport(
-        run=name, task="t", backend="b", budgets={}, notes=(), calls=(), then=verdict, now=verdict, same_verdict=True
+        run=name,
+        task="t",
+        backend="b",
+        budgets={},
+        notes=(),
+        calls=(),
+        then=verdict,
+        now=verdict,
+        same_verdict=True,
     )
     ReplayBatch([], home / "reports.jsonl", lambda line: None).take(name, report)
 
@@ -141,7 +151,8 @@ KEEPERS = {
 
 
 MANY = ["side file", "log of a study", "jobs", "spending", "reports"]
-"""Those that several processes write to, each waiting for the other; of the rest one process is the writer."""
+"""Those that several processes write to, each waiting for the other; of the rest one process is the writer.
+"""
 
 
 @pytest.fixture(params=KEEPERS)
@@ -175,7 +186,9 @@ def kept(keeper: Keeper, home: Path, names: Iterable[str]) -> bytes:
 
 
 def states_after_a_crash(keeper: Keeper, place: Path) -> Iterator[tuple[Path, bytes, bytes]]:
-    """Yield homes with two acknowledged records and any part of the third, with the bytes before, and that part."""
+    """Yield homes with two acknowledged records and any part of the third, with the bytes before, and that
+    part.
+    """
     before = kept(keeper, place / "home", "ab")
     shutil.copytree(place / "home", place / "twin")
     line = kept(keeper, place / "twin", "c").removeprefix(before)
@@ -236,12 +249,16 @@ def test_a_process_that_dies_while_it_writes_loses_nothing_acknowledged_and_lets
     with monkeypatch.context() as patched:
         patched.setattr(files, "sync_file", die)
         crashing(lambda: keeper.write(tmp_path, "e"))
-    assert keeper.records(tmp_path) == ["a", "b", "d", "e"], "written and not synced: a killed process loses nothing"
+    assert keeper.records(tmp_path) == ["a", "b", "d", "e"], (
+        "written and not synced: a killed process loses nothing"
+    )
     keeper.write(tmp_path, "f")
     assert keeper.records(tmp_path) == ["a", "b", "d", "e", "f"]
 
 
-def test_what_is_acknowledged_was_synced(keeper: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_acknowledged_was_synced(
+    keeper: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[tuple[int, int]] = []
     sync = files.sync_file
 

@@ -47,7 +47,12 @@ def test_a_long_text_is_written_whole(size: int, tmp_path: Path) -> None:
 
 def test_a_long_argument_is_written_whole(tmp_path: Path) -> None:
     content = "y\n" * 800_000
-    use = {"type": "tool_use", "id": "a", "name": "Write", "input": {"file_path": "a", "edits": [{"new": content}]}}
+    use = {
+        "type": "tool_use",
+        "id": "a",
+        "name": "Write",
+        "input": {"file_path": "a", "edits": [{"new": content}]},
+    }
     path = tmp_path / "a"
     path.write_text(json.dumps([{"role": "user", "content": "go"}, {"role": "assistant", "content": [use]}]))
     trajectory = json.loads("".join(atif_text(open_run(path))))

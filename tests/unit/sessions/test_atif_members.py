@@ -19,7 +19,9 @@ IMAGE = {"type": "image", "source": {"media_type": "image/png", "path": "images/
 
 def rich() -> dict[str, Any]:
     document = atif("1.7")
-    document["agent"]["tool_definitions"] = [{"type": "function", "function": {"name": "edit", "parameters": {}}}]
+    document["agent"]["tool_definitions"] = [
+        {"type": "function", "function": {"name": "edit", "parameters": {}}}
+    ]
     document["agent"]["extra"] = {"region": "north"}
     document["notes"] = "Recorded by hand."
     document["extra"] = {"campaign": "seven"}
@@ -94,7 +96,13 @@ def test_local_times_of_openhands_stay_naive(tmp_path: Path) -> None:
             "args": {"content": "Fix"},
             "message": "Fix",
         },
-        {"id": 1, "timestamp": stamp, "source": "agent", "action": "run", "args": {"command": "ls", "thought": ""}},
+        {
+            "id": 1,
+            "timestamp": stamp,
+            "source": "agent",
+            "action": "run",
+            "args": {"command": "ls", "thought": ""},
+        },
     ]
     path = tmp_path / "trajectory.json"
     path.write_text(json.dumps(events), encoding="utf-8")

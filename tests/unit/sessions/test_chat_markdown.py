@@ -44,6 +44,10 @@ def test_a_rule_below_the_speaker_of_an_older_export_is_no_text(tmp_path: Path) 
 
 
 def test_an_export_of_one_run_is_opened_as_a_run(tmp_path: Path) -> None:
-    for name, text, one in (("a.md", SPECSTORY, True), ("b.md", OPENCODE_EXPORT, True), ("c.md", AIDER, False)):
+    for name, text, one in (
+        ("a.md", SPECSTORY, True),
+        ("b.md", OPENCODE_EXPORT, True),
+        ("c.md", AIDER, False),
+    ):
         (tmp_path / name).write_text(text, encoding="utf-8")
         assert is_one_run([str(tmp_path / name)]) is one

@@ -1,4 +1,6 @@
-"""Claude Code's `stream-json`: replies put together, side agents apart, ends and counts as the result has them."""
+"""Claude Code's `stream-json`: replies put together, side agents apart, ends and counts as the result has
+them.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_a_file_that_grows_is_read_on_for_each_thread(tmp_path: Path) -> None:
 
 def test_pieces_of_a_reply_stand_with_it_or_in_its_place(tmp_path: Path) -> None:
     def pieces(identity: str, *texts: str) -> list[dict[str, Any]]:
-        deltas = [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}} for text in texts]
+        deltas = [
+            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}} for text in texts
+        ]
         events = [{"type": "message_start", "message": {"id": identity}}, *deltas]
         return [{"type": "stream_event", "session_id": "s", "event": event} for event in events]
 
@@ -80,12 +84,16 @@ def test_pieces_of_a_reply_stand_with_it_or_in_its_place(tmp_path: Path) -> None
         "session_id": "s",
         "message": {"id": "a", "content": [{"type": "text", "text": "Hello"}]},
     }
-    document = opened(written(tmp_path / "out", [*pieces("a", "Hel", "lo"), whole, *pieces("b", "Cut ", "of")]))
+    document = opened(
+        written(tmp_path / "out", [*pieces("a", "Hel", "lo"), whole, *pieces("b", "Cut ", "of")])
+    )
     assert [(step.text, step.also) for step in document.steps()] == [("Hello", ()), ("Cut of", ())]
 
 
 def test_unknown_records_and_retries_are_shown(tmp_path: Path) -> None:
     retry = {"type": "system", "subtype": "api_retry", "session_id": "s", "error": "overloaded"}
-    document = opened(written(tmp_path / "out", [retry, {"type": "brand_new", "session_id": "s", "what": "news"}]))
+    document = opened(
+        written(tmp_path / "out", [retry, {"type": "brand_new", "session_id": "s", "what": "news"}])
+    )
     assert [step.kind for step in document.steps()] == [StepKind.ERROR, StepKind.UNKNOWN]
     assert "overloaded" in document.step(0).text

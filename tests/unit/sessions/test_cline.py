@@ -55,7 +55,12 @@ def test_what_the_window_showed_is_read_where_the_conversation_is_not(tmp_path: 
     assert (failed.kind, failed.text, question.text) == (StepKind.ERROR, "terminated", "Which?\n- one\n- two")
     assert (heard.actor, heard.text, last.text) == (Actor.USER, "The first", "Done")
     header = run.header
-    assert (header.task, header.model, header.tokens.prompt, header.cost) == ("Fix the mean", "model-x", 82, 0.5)
+    assert (header.task, header.model, header.tokens.prompt, header.cost) == (
+        "Fix the mean",
+        "model-x",
+        82,
+        0.5,
+    )
     assert len(list(list_runs([tmp_path]))) == 1
     written(tmp_path / "api_conversation_history.json", cline_history())
     assert [Path(run.name).name for run in list_runs([tmp_path])] == ["api_conversation_history.json"]

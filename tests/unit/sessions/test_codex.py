@@ -55,7 +55,9 @@ def test_a_reply_its_calls_and_what_mirrors_them_are_one_step(tmp_path: Path) ->
 
 
 def test_calls_of_one_reply_with_their_results_in_between_are_one_step(tmp_path: Path) -> None:
-    answers = [("response_item", {"type": "function_call_output", "call_id": name, "output": name}) for name in "ab"]
+    answers = [
+        ("response_item", {"type": "function_call_output", "call_id": name, "output": name}) for name in "ab"
+    ]
     document = rollout(
         tmp_path, ("event_msg", tokens(10, 10)), ("response_item", call("a", ["ls"])), answers[0],
         ("response_item", call("b", ["pwd"])), answers[1], ("event_msg", tokens(20, 10)),
@@ -123,7 +125,11 @@ def test_forks_ends_and_unknown_records(tmp_path: Path) -> None:
 
 def test_a_session_leads_to_those_it_came_from(tmp_path: Path) -> None:
     base = {"thread_id": "before", "end_ordinal_exclusive": 9}
-    meta = {"id": "s", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "up"}}}, "history_base": base}
+    meta = {
+        "id": "s",
+        "source": {"subagent": {"thread_spawn": {"parent_thread_id": "up"}}},
+        "history_base": base,
+    }
     header = opened(tmp_path / "rollout", enveloped([("session_meta", meta)])).header
     assert (header.agent, header.links) == ("codex side agent", ("before.jsonl", "up.jsonl"))
     assert header.warnings == ("The beginning is in the session before.",)
@@ -150,7 +156,11 @@ def test_items_of_exec_are_calls_with_their_results(tmp_path: Path) -> None:
     ]
     assert [(turn.result_of(call) or turn.results[0]).returncode for call in turn.calls] == [0, 1]
     assert (turn.kind, "error" in turn.flags, turn.thought) == (StepKind.TEST, True, "**Look first**")
-    assert (last.text, end.kind, document.header.exit_status) == ("One test fails.", StepKind.END, "turn.completed")
+    assert (last.text, end.kind, document.header.exit_status) == (
+        "One test fails.",
+        StepKind.END,
+        "turn.completed",
+    )
     assert document.header.tokens == Tokens(60, 4, 50)
 
 
@@ -163,17 +173,24 @@ def test_a_second_turn_of_exec_names_its_items_anew(tmp_path: Path) -> None:
 
 def test_messages_of_the_program_may_come_before_the_events(tmp_path: Path) -> None:
     file = tmp_path / "out"
-    file.write_text("Reading prompt from stdin...\n" + "\n".join(map(json.dumps, codex_exec())), encoding="utf-8")
+    file.write_text(
+        "Reading prompt from stdin...\n" + "\n".join(map(json.dumps, codex_exec())), encoding="utf-8"
+    )
     (listed,) = list_runs([file])
     assert listed.header is not None
     assert listed.header.format == "codex-exec"
     document = open_run(file)
     document.build()
-    assert (document.step(0).kind, document.step(0).text) == (StepKind.DAMAGED, "Reading prompt from stdin...")
+    assert (document.step(0).kind, document.step(0).text) == (
+        StepKind.DAMAGED,
+        "Reading prompt from stdin...",
+    )
 
 
 def test_a_command_is_what_the_shell_was_given(tmp_path: Path) -> None:
-    document = rollout(tmp_path, ("response_item", call("a", ["bash", "-lc", "cat a.py && sed -n 1,5p b.py"])))
+    document = rollout(
+        tmp_path, ("response_item", call("a", ["bash", "-lc", "cat a.py && sed -n 1,5p b.py"]))
+    )
     step = document.step(1)
     assert summary(step) == "shell cat a.py && sed -n 1,5p b.py"
     assert {look.path for look in looks_of(step.calls[0])} == {"a.py", "b.py"}

@@ -43,7 +43,9 @@ def test_the_figures_of_a_run_are_those_of_the_raw_events(tmp_path: Path) -> Non
 
     def confirm(attempts: object, task: object, attempt_id: str, run: RunContext) -> None:
         if (answer := next(answers, None)) is not None:
-            asking = replace(services, confirmer_for=lambda task: ScriptedConfirmer(answer), attempts=home.attempts)
+            asking = replace(
+                services, confirmer_for=lambda task: ScriptedConfirmer(answer), attempts=home.attempts
+            )
             after_the_end(asking, attempt_id, task=task, run=run)  # type: ignore[arg-type]
 
     for task in tasks:

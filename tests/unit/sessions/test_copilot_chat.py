@@ -15,7 +15,8 @@ from gistpoint.sessions.runs.opening import open_run
 
 def test_a_round_is_a_step_and_its_calls_have_their_results(tmp_path: Path) -> None:
     run = written(
-        tmp_path / "chat", {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
+        tmp_path / "chat",
+        {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]},
     )
     steps = list(run.steps())
     assert [(step.actor, step.kind) for step in steps] == [
@@ -31,15 +32,26 @@ def test_a_round_is_a_step_and_its_calls_have_their_results(tmp_path: Path) -> N
     assert [noted.text for noted in steps[2].also] == ["The quota ends soon."]
     test = steps[4]
     assert (test.thought, test.text) == ("hm", "Tests in test_a.py")
-    assert (test.results[0].text, test.results[0].returncode, test.flags) == ("1 failed", 1, frozenset({"error"}))
+    assert (test.results[0].text, test.results[0].returncode, test.flags) == (
+        "1 failed",
+        1,
+        frozenset({"error"}),
+    )
     assert steps[5].edits[0].path == "/r/a.py"
     header = run.header
-    assert (header.format, header.id, header.model, header.duration_s) == ("copilot-chat", "s1", "copilot/model-x", 2.5)
+    assert (header.format, header.id, header.model, header.duration_s) == (
+        "copilot-chat",
+        "s1",
+        "copilot/model-x",
+        2.5,
+    )
 
 
 def test_a_request_that_failed_ends_with_the_error(tmp_path: Path) -> None:
     failed = copilot_request(errorDetails={"message": "net::ERR_NETWORK_CHANGED"})
-    steps = list(written(tmp_path / "chat", {"requests": [failed, {**copilot_running(), "isCanceled": True}]}).steps())
+    steps = list(
+        written(tmp_path / "chat", {"requests": [failed, {**copilot_running(), "isCanceled": True}]}).steps()
+    )
     assert (steps[3].kind, steps[3].text) == (StepKind.ERROR, "net::ERR_NETWORK_CHANGED")
     assert steps[-1].kind is StepKind.END
 

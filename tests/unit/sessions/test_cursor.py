@@ -27,5 +27,10 @@ def test_pieces_of_the_stream_are_joined_and_their_repetition_is_left_out(tmp_pa
     assert reply.results[0].returncode == 1
     assert done.text == "Done"
     header = run.header
-    assert (header.id, header.model, header.exit_status, header.duration_s) == ("s1", "model-x", "success", 5.2)
+    assert (header.id, header.model, header.exit_status, header.duration_s) == (
+        "s1",
+        "model-x",
+        "success",
+        5.2,
+    )
     assert header.tokens == Tokens(4, 2)

@@ -1,4 +1,6 @@
-"""Rows of data sets are runs: calls and results paired, verdict and patch in the header, from JSON and from Parquet."""
+"""Rows of data sets are runs: calls and results paired, verdict and patch in the header, from JSON and from
+Parquet.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,21 @@ def opened(path: Path, rows: list[Any], id: str) -> tuple[RunDocument, list[Step
 def test_functions_in_the_text_are_calls_and_the_next_message_is_their_result(tmp_path: Path) -> None:
     document, steps = opened(tmp_path / "a", [tables.functions(), tables.functions("stats-9")], "stats-9")
     run = document.header
-    assert (run.task, run.model, run.verdict, run.submission) == ("stats-9", "model-x", "solved", tables.PATCH)
+    assert (run.task, run.model, run.verdict, run.submission) == (
+        "stats-9",
+        "model-x",
+        "solved",
+        tables.PATCH,
+    )
     look, wonder, go_on, edit, submit = steps[2:]
     assert (look.calls[0].tool, look.calls[0].parsed) == ("bash", {"command": "python stats.py"})
     assert "I look é." in look.text
     assert look.results[0].is_error
     assert {"calls", "results.is_error"} <= look.derived
     assert (wonder.calls, wonder.results, go_on.actor.value) == ((), (), "user")
-    assert [(change.path, change.old, change.new) for change in edit.edits] == [("/r/stats.py", "return 1", "return 2")]
+    assert [(change.path, change.old, change.new) for change in edit.edits] == [
+        ("/r/stats.py", "return 1", "return 2")
+    ]
     assert not edit.results[0].is_error
     assert (submit.kind, submit.results) == (StepKind.SUBMIT, ())
     assert run_key(document).startswith("chat:")
@@ -78,7 +87,11 @@ def test_steps_of_r2e_gym_have_tokens_and_durations(tmp_path: Path) -> None:
     document, steps = opened(tmp_path / "a", [tables.steps()], "1")
     run = document.header
     assert (run.task, run.model, run.verdict, run.prompt) == ("stats-4", "model-x", "solved", "Fix the mean.")
-    assert (steps[0].text, steps[0].calls[0].parsed, steps[0].results[0].text) == ("I look.", {"cmd": "ls"}, "stats.py")
+    assert (steps[0].text, steps[0].calls[0].parsed, steps[0].results[0].text) == (
+        "I look.",
+        {"cmd": "ls"},
+        "stats.py",
+    )
     assert (steps[1].tokens.prompt, steps[1].results[0].duration_s) == (20, 0.25)
 
 
@@ -100,7 +113,9 @@ def as_parquet(path: Path, rows: list[Any]) -> Path:
 
 
 @pytest.mark.parametrize("make", [tables.functions, tables.calls, tables.fences, tables.steps])
-def test_rows_of_a_parquet_file_are_the_rows_of_json(tmp_path: Path, make: Callable[[], dict[str, Any]]) -> None:
+def test_rows_of_a_parquet_file_are_the_rows_of_json(
+    tmp_path: Path, make: Callable[[], dict[str, Any]]
+) -> None:
     rows = [make() for _ in range(20)]
     path = as_parquet(tmp_path / "a", rows)
     names = [found.name for found in list_runs([path])]
@@ -108,7 +123,10 @@ def test_rows_of_a_parquet_file_are_the_rows_of_json(tmp_path: Path, make: Calla
     inside, (plain, steps) = open_run(names[-1]), opened(tmp_path / "b", rows, names[-1].rpartition("#")[2])
     shown = [(step.kind, step.text, step.calls, step.results, step.tokens) for step in inside.steps()]
     assert shown == [(step.kind, step.text, step.calls, step.results, step.tokens) for step in steps]
-    assert (inside.header.verdict, inside.header.submission) == (plain.header.verdict, plain.header.submission)
+    assert (inside.header.verdict, inside.header.submission) == (
+        plain.header.verdict,
+        plain.header.submission,
+    )
 
 
 def test_messages_that_are_json_within_a_parquet_text_are_read(tmp_path: Path) -> None:
@@ -116,7 +134,9 @@ def test_messages_that_are_json_within_a_parquet_text_are_read(tmp_path: Path) -
     assert len(list(open_run(path).steps())) == 7
 
 
-def test_a_parquet_file_of_something_else_tells_its_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_parquet_file_of_something_else_tells_its_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = as_parquet(tmp_path / "a", [{"question": "q", "answer": "a"}])
     assert main(["runs", str(path)]) == 1
     assert "its columns are answer, question" in capsys.readouterr().err

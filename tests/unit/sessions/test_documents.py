@@ -25,12 +25,18 @@ from gistpoint.sessions.runs.searching_files import search
 
 
 def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:
-    messages = [{"role": ("assistant", "user")[n % 2], "content": f"message {n} {text}"} for n in range(count)]
+    messages = [
+        {"role": ("assistant", "user")[n % 2], "content": f"message {n} {text}"} for n in range(count)
+    ]
     opening = [
         {"role": "system", "content": "You fix. COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"},
         {"role": "user", "content": "Fix."},
     ]
-    document = {"info": {"mini_version": "1"}, "messages": opening + messages, "trajectory_format": "mini-swe-agent-1"}
+    document = {
+        "info": {"mini_version": "1"},
+        "messages": opening + messages,
+        "trajectory_format": "mini-swe-agent-1",
+    }
     path.write_text(json.dumps(document, indent=indent))
     return path
 
@@ -107,7 +113,8 @@ def test_a_long_text_is_cut_and_can_be_had_whole(indent: int | None, unit: str, 
 def test_indented_and_compact_files_give_the_same(tmp_path: Path) -> None:
     layouts = [open_run(write_run(tmp_path / str(indent), 300, indent=indent)) for indent in (None, 1, 2, 4)]
     texts = [
-        [(step.text, step.calls, [r.text for r in step.results]) for step in document.steps()] for document in layouts
+        [(step.text, step.calls, [r.text for r in step.results]) for step in document.steps()]
+        for document in layouts
     ]
     assert texts[0] == texts[1] == texts[2] == texts[3]
     assert len(texts[0]) == 152
@@ -129,7 +136,9 @@ def test_the_end_of_another_array_is_not_taken_for_the_runs(tmp_path: Path) -> N
     steps = [{**step, "thought": f"thought {n}"} for n in range(3)]
     history = [{"role": "user", "content": f"{n} " + "z" * 9_000} for n in range(800)]
     path = tmp_path / "a"
-    path.write_text(json.dumps({"environment": "e", "trajectory": steps, "history": history, "info": {}}, indent=2))
+    path.write_text(
+        json.dumps({"environment": "e", "trajectory": steps, "history": history, "info": {}}, indent=2)
+    )
     last = open_run(path).last_step()
     assert last is not None
     assert "thought 2" in last.thought
@@ -141,9 +150,14 @@ def _session(count: int) -> list[str]:
     for n in range(count):
         call = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": f"echo {n}"}}
         reply = {"role": "assistant", "id": f"m{n}", "model": "model-x", "content": [call]}
-        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"said {n}"}]}
+        result = {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"said {n}"}],
+        }
         for kind, message in (("assistant", reply), ("user", result)):
-            lines.append(json.dumps({"type": kind, "uuid": f"{kind}{n}", "sessionId": "s", "message": message}) + "\n")
+            lines.append(
+                json.dumps({"type": kind, "uuid": f"{kind}{n}", "sessionId": "s", "message": message}) + "\n"
+            )
     return lines
 
 
@@ -210,7 +224,10 @@ _PIECES = st.sampled_from(
 )
 
 
-@given(st.lists(_PIECES, max_size=200).map(b"".join), st.lists(st.sampled_from(["a", "s", "k", "fi", '"']), min_size=1))
+@given(
+    st.lists(_PIECES, max_size=200).map(b"".join),
+    st.lists(st.sampled_from(["a", "s", "k", "fi", '"']), min_size=1),
+)
 def test_no_place_of_a_text_is_missed_in_any_bytes(data: bytes, needle: list[str]) -> None:
     form = "".join(needle).encode()
     with pytest.MonkeyPatch.context() as patch:
@@ -283,14 +300,20 @@ _ODD = st.sampled_from(
     _ODD
     | st.lists(_ODD).map(lambda items: b"[" + b", ".join(items) + b"]")
     | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(st.characters(exclude_categories=())),
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     ).map(lambda value: json.dumps(value).encode())
     | st.binary(max_size=12)
 )
 def test_a_record_is_decoded_as_the_standard_library_does(raw: bytes) -> None:
     try:
-        expected = repr(json.loads(raw.strip(b" \t\r\n\0\xef\xbb\xbf").decode("utf-8", "replace"), strict=False))
+        expected = repr(
+            json.loads(raw.strip(b" \t\r\n\0\xef\xbb\xbf").decode("utf-8", "replace"), strict=False)
+        )
     except (ValueError, RecursionError):
         expected = "can't be decoded"
     value, damage = load_record(BytesBlob(raw), 0, len(raw))

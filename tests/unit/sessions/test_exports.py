@@ -29,7 +29,11 @@ def exported(name: str, path: Path) -> str:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    call = {"id": "c", "type": "function", "function": {"name": HOSTILE, "arguments": json.dumps({"command": HOSTILE})}}
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": HOSTILE, "arguments": json.dumps({"command": HOSTILE})},
+    }
     messages = [
         {"role": "user", "content": HOSTILE},
         {"role": "assistant", "content": HOSTILE, "tool_calls": [call]},
@@ -106,9 +110,16 @@ def test_lines_of_a_page_are_those_of_the_text() -> None:
         "@@ -1,9 +1,9 @@",
         '     1→import a\n     2→x = "b"\n',
     ):
-        for lines in (text_lines(text), file_lines(text, ".py"), code_lines(visible(text).split("\n"), "json")):
+        for lines in (
+            text_lines(text),
+            file_lines(text, ".py"),
+            code_lines(visible(text).split("\n"), "json"),
+        ):
             assert unescape(re.sub("<[^>]*>", "", "\n".join(lines))) == visible(text)
-    assert [line[:23] for line in text_lines(diff)[5:7]] == ['<code><span class="gd">', '<code><span class="gi">']
+    assert [line[:23] for line in text_lines(diff)[5:7]] == [
+        '<code><span class="gd">',
+        '<code><span class="gi">',
+    ]
     assert text_lines(code)[1].startswith('<code><span class="k">def</span>')
 
 
@@ -120,7 +131,8 @@ def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
 
 def test_a_call_without_a_result_says_so_everywhere(tmp_path: Path) -> None:
     calls = [
-        {"id": id, "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}} for id in "cd"
+        {"id": id, "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+        for id in "cd"
     ]
     submit = {"id": "e", "type": "function", "function": {"name": "submit", "arguments": "{}"}}
     answer = {"role": "tool", "tool_call_id": "d", "content": "a.py"}

@@ -1,4 +1,6 @@
-"""Runs of formats without a reader are refused by name, with what would help; none is taken by another reader."""
+"""Runs of formats without a reader are refused by name, with what would help; none is taken by another
+reader.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from gistpoint.tui.cli import main
 
 SAID = {"role": "user", "content": "Fix it"}
 VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
-VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
+VERCEL_RESULT = {
+    "text": "x",
+    "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}],
+}
 LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
 RESPONSE = {"object": "response", "id": "r", "output": []}
 
@@ -37,9 +42,18 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
         ({"step_number": 1, "model_output": "x", "tool_calls": []}, "the memory of an agent of smolagents"),
         ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),
-        ({"type": "assistant", "content": "x", "model_id": "m", "model_fingerprint": "f"}, "a session of Grok"),
-        ({"step_index": 1, "source": "MODEL", "status": "DONE", "created_at": "t"}, "a session of Antigravity"),
-        ({"traceSchema": "openclaw-trajectory", "type": "session.started"}, "what OpenClaw traced of a session's runs"),
+        (
+            {"type": "assistant", "content": "x", "model_id": "m", "model_fingerprint": "f"},
+            "a session of Grok",
+        ),
+        (
+            {"step_index": 1, "source": "MODEL", "status": "DONE", "created_at": "t"},
+            "a session of Antigravity",
+        ),
+        (
+            {"traceSchema": "openclaw-trajectory", "type": "session.started"},
+            "what OpenClaw traced of a session's runs",
+        ),
         ({"type": "session_start", "id": "a", "cwd": "/x"}, "a session of Factory's droid"),
         ({"info": {"request_id": "tr-1"}, "data": {"spans": []}}, "a trace of MLflow"),
     ],
@@ -50,7 +64,9 @@ def test_a_run_of_another_format_is_refused_by_name(
 ) -> None:
     path = tmp_path / name
     lines = f"{json.dumps(record)}\n" * 3
-    path.write_text({"lines": lines, "object": json.dumps(record, indent=2), "array": json.dumps([record])}[name])
+    path.write_text(
+        {"lines": lines, "object": json.dumps(record, indent=2), "array": json.dumps([record])}[name]
+    )
     for command in (["show", str(path)], ["runs", str(path)], ["convert", str(path), "--to", "atif"]):
         assert main(command) == 1
         error = capsys.readouterr().err
@@ -67,7 +83,10 @@ def test_a_run_of_another_format_is_refused_by_name(
     [
         ("----\n## OpenCode Chat Export\n\n- Session ID: ses_1\n", "a Markdown export of opencode"),
         ("interactions:\n- request:\n    uri: x\n", "a cassette of VCR in YAML"),
-        ('["client.beta.sessions.create", {}]\n', "a recording of a client's calls to Anthropic's managed agents"),
+        (
+            '["client.beta.sessions.create", {}]\n',
+            "a recording of a client's calls to Anthropic's managed agents",
+        ),
         ('{"id": "ses_1", "version": "1.0"}', "a session of opencode without its messages"),
         (("cursorDiskKV", "ItemTable"), "Cursor's database of chats"),
         (("ItemTable",), "a database of VS Code's or Cursor's state"),
@@ -96,7 +115,9 @@ def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path)
         "resolved": 1,
     }
     path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps({"instance_id": f"i{n}", **row}) + "\n" for n in range(2)), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps({"instance_id": f"i{n}", **row}) + "\n" for n in range(2)), encoding="utf-8"
+    )
     assert main(["runs", str(path)]) == 0
     run = open_run(f"{path}#i1")
     run.build()
@@ -104,7 +125,9 @@ def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path)
     assert (run.header.task, run.header.verdict, run.header.submission) == ("i1", "solved", "diff")
 
 
-def test_a_file_that_nobody_knows_says_what_it_looks_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_nobody_knows_says_what_it_looks_like(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"speaker": "x", "lines": [1]}), encoding="utf-8")
     assert main(["show", str(path)]) == 1

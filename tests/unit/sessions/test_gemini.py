@@ -1,4 +1,6 @@
-"""Gemini CLI and Qwen Code: calls with their answers, what was taken back, and one step for what is written again."""
+"""Gemini CLI and Qwen Code: calls with their answers, what was taken back, and one step for what is written
+again.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_what_was_taken_back_stays_and_says_so(tmp_path: Path) -> None:
 def test_messages_may_be_replaced(tmp_path: Path) -> None:
     first, second, _, last = gemini_messages()
     summary = {**first, "id": "new", "content": "A summary of what was said"}
-    document = log(tmp_path, first, second, {"$set": {"messages": [summary, second], "summary": "Short"}}, last)
+    document = log(
+        tmp_path, first, second, {"$set": {"messages": [summary, second], "summary": "Short"}}, last
+    )
     labels = [(step.label, "taken back" in step.flags) for step in document.steps()][1:]
     assert labels == [
         ("user", True),
@@ -93,13 +97,17 @@ def test_a_log_that_grows_is_read_on(tmp_path: Path) -> None:
 
 def test_calls_that_were_cancelled_have_a_result(tmp_path: Path) -> None:
     call = {"id": "c", "name": "read_file", "args": {}, "status": "cancelled", "resultDisplay": "By the user"}
-    document = log(tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]})
+    document = log(
+        tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]}
+    )
     assert [(r.call_id, r.text, r.is_error) for r in document.step(1).results] == [("c", "By the user", True)]
 
 
 def test_a_side_agent_lies_in_the_folder_of_its_session(tmp_path: Path) -> None:
     call = {"id": "c", "name": "investigate", "args": {}, "status": "success", "agentId": "sub-7"}
-    document = log(tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]})
+    document = log(
+        tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]}
+    )
     (link,) = document.step(1).links
     assert linked_name(str(tmp_path / "log"), link) is None
     side = tmp_path / "gs-1" / "sub-7.jsonl"
@@ -117,7 +125,12 @@ def test_events_of_the_stream_are_joined(tmp_path: Path) -> None:
     assert [(r.call_id, r.text, r.is_error) for r in turn.results] == [("u1", "No such program", True)]
     assert last.text == "There are none."
     header = document.header
-    assert (header.id, header.model, header.exit_status, header.duration_s) == ("gs-2", "gemini-x", "success", 5.5)
+    assert (header.id, header.model, header.exit_status, header.duration_s) == (
+        "gs-2",
+        "gemini-x",
+        "success",
+        5.5,
+    )
     assert header.tokens == Tokens(50, 6, 4)
     assert not [one for step in document.steps() for one in step.also]
 
@@ -126,13 +139,19 @@ def test_a_session_of_qwen_marks_the_branch_that_was_left(tmp_path: Path) -> Non
     document = opened(tmp_path / "session", qwen_session())
     task, left, rewind, turn = document.steps()
     assert (task.kind, rewind.kind) == (StepKind.TASK, StepKind.CONTEXT)
-    assert ("taken back" in left.flags, "taken back" in turn.flags, "taken back" in task.flags) == (True, False, False)
+    assert ("taken back" in left.flags, "taken back" in turn.flags, "taken back" in task.flags) == (
+        True,
+        False,
+        False,
+    )
     assert (turn.thought, turn.text, turn.calls[0].id) == ("Think", "I test", "q1")
     assert [(r.text, r.is_error) for r in turn.results] == [("timed out", True)]
     assert (turn.tokens, document.header.model) == (Tokens(12, 4, None, 1), "qwen-x")
 
 
-def test_what_qwen_counts_joins_what_it_counted_and_a_failed_call_of_the_api_is_an_error(tmp_path: Path) -> None:
+def test_what_qwen_counts_joins_what_it_counted_and_a_failed_call_of_the_api_is_an_error(
+    tmp_path: Path,
+) -> None:
     def counted(name: str, parent: str, event: str, **more: str) -> dict[str, Any]:
         event_of = {"event.name": f"qwen-code.{event}", **more}
         return {"uuid": name, "parentUuid": parent, "sessionId": "qs-1", "type": "system", "subtype": "ui_telemetry",

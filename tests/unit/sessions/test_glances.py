@@ -58,7 +58,10 @@ def test_what_is_said_is_on_the_disk_and_can_be_taken_back(store: GlanceStore) -
     found = store.book.operations
     folds = {fold(one.task, "ada", order) for order in permutations(found)}
     assert len(folds) == 1
-    assert [operation.kind for operation in found[:2]] == [GlanceOperationKind.READING, GlanceOperationKind.DELETE]
+    assert [operation.kind for operation in found[:2]] == [
+        GlanceOperationKind.READING,
+        GlanceOperationKind.DELETE,
+    ]
 
 
 def test_no_person_has_the_name_of_a_model(store: GlanceStore) -> None:
@@ -117,5 +120,8 @@ def test_agreement_of_two_readers_and_of_one_with_herself(store: GlanceStore) ->
         again.verdict(item(number), GlanceVerdict.GOOD if number == 1 else GlanceVerdict.BORDERLINE, "")
     herself = glance_agreement(store.book, tasks, "ada", "ada")
     assert (herself.functions, herself.agreed, herself.verdicts, herself.agreed_verdicts) == (2, 1, 2, 1)
-    assert [(one.first, one.second) for one in agreements(store.book, tasks)] == [("ada", "bob"), ("ada", "ada")]
+    assert [(one.first, one.second) for one in agreements(store.book, tasks)] == [
+        ("ada", "bob"),
+        ("ada", "ada"),
+    ]
     assert agreements(GlanceBook(), tasks) == []

@@ -165,10 +165,15 @@ def test_a_journal_and_its_head_that_were_saved_together_can_not_be_put_back(hom
     _written(folder, 4)
     shutil.rmtree(home.data)
     shutil.copytree(saved, home.data)
-    assert read_journal(folder / JOURNAL).fault == "It was cut back: it ends with event 2, and event 6 was on the disk."
+    assert (
+        read_journal(folder / JOURNAL).fault
+        == "It was cut back: it ends with event 2, and event 6 was on the disk."
+    )
 
 
-@pytest.mark.parametrize("members", [{"since": 1}, {"seq": 1}, {"sha256": "0" * 64}, {"tag": "0" * 32}, {"tag": "ö"}])
+@pytest.mark.parametrize(
+    "members", [{"since": 1}, {"seq": 1}, {"sha256": "0" * 64}, {"tag": "0" * 32}, {"tag": "ö"}]
+)
 def test_a_tag_covers_all_that_a_head_says(tmp_path: Path, members: dict[str, Any]) -> None:
     """Also of attempts elsewhere than in the data folder, whose heads have no copy."""
     folder = tmp_path / "scratch" / ATTEMPT
@@ -271,7 +276,9 @@ def test_the_key_is_its_owners_and_in_no_file_of_the_data(attempt: Path, home: L
     assert not home.proofs.is_relative_to(home.data)
     text = key.read_text().strip()
     for path in (*home.data.rglob("*"), *(home.proofs / COPIES).iterdir()):
-        assert not path.is_file() or (text not in path.read_text() and bytes.fromhex(text) not in path.read_bytes())
+        assert not path.is_file() or (
+            text not in path.read_text() and bytes.fromhex(text) not in path.read_bytes()
+        )
 
 
 def test_where_settings_and_data_share_a_folder_the_key_lies_beside_it(tmp_path: Path) -> None:
@@ -281,11 +288,14 @@ def test_where_settings_and_data_share_a_folder_the_key_lies_beside_it(tmp_path:
 
 def test_two_processes_that_begin_at_once_have_one_key(home: Locations) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom gistpoint.sessions.heads import Head, HeadFile, read_head\n"
-        "sys.stdin.readline()\nHeadFile(Path(sys.argv[1]), Head(1, 'f' * 64)).close()\n"
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.sessions.heads import Head, HeadFile,"
+        " read_head\nsys.stdin.readline()\nHeadFile(Path(sys.argv[1]), Head(1, 'f' * 64)).close()\n"
     )
     folders = [home.attempts / f"06f{number}" for number in range(4)]
-    started = [subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE) for folder in folders]
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE)
+        for folder in folders
+    ]
     for process in started:
         assert process.stdin is not None
         process.stdin.write(b"\n")

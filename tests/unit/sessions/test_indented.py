@@ -61,7 +61,9 @@ def _array(lines: list[str], indent: str, outer: str) -> bytes:
 
 
 _RECORD = st.lists(st.sampled_from(_SOUND[1:-1]), max_size=6).map(lambda inner: ["{", *inner, "},"])
-_STRETCHES = st.lists(st.one_of(_RECORD, _RECORD, _RECORD, st.sampled_from([*_SOUND, *_ODD, "OUT"]).map(lambda x: [x])))
+_STRETCHES = st.lists(
+    st.one_of(_RECORD, _RECORD, _RECORD, st.sampled_from([*_SOUND, *_ODD, "OUT"]).map(lambda x: [x]))
+)
 
 
 @given(_STRETCHES, st.sampled_from([("  ", ""), ("    ", "  "), ("\t\t", "\t")]), st.integers(24, 400))
@@ -72,7 +74,12 @@ def test_the_records_are_those_found_line_by_line(
     stretches: list[list[str]], indents: tuple[str, str], chunk: int
 ) -> None:
     indent, outer = indents
-    lines = ["{", f'{indent[len(outer) :]}"role": "system"', "},", *(line for stretch in stretches for line in stretch)]
+    lines = [
+        "{",
+        f'{indent[len(outer) :]}"role": "system"',
+        "},",
+        *(line for stretch in stretches for line in stretch),
+    ]
     data = _array([line.replace("  ", indent[len(outer) :]) for line in lines], indent, outer)
     assert _scanned(data, chunk) == _scanned(data, 1 << 20)
 
@@ -96,7 +103,9 @@ def test_a_long_text_is_not_held_while_its_end_is_looked_for(indent: int | None)
 
 
 @pytest.mark.parametrize("chunk", range(16, 26))
-def test_no_quote_of_a_text_ends_it_wherever_the_text_is_cut(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_quote_of_a_text_ends_it_wherever_the_text_is_cut(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = json.dumps(["a", '\\\\" \\' * 99, "b"]).encode()
     monkeypatch.setattr(limits, "CHUNK", chunk)
     scanner = Scanner(BytesBlob(data))

@@ -59,7 +59,9 @@ def conversation() -> tuple[list[Any], list[Any]]:
 def log(path: Path, sample: dict[str, Any]) -> RunDocument:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", json.dumps(inspect_header()))
-        archive.writestr("samples/1_epoch_1.json", json.dumps({"id": 1, "epoch": 1, "input": "Fix the mean", **sample}))
+        archive.writestr(
+            "samples/1_epoch_1.json", json.dumps({"id": 1, "epoch": 1, "input": "Fix the mean", **sample})
+        )
     document = open_run(path)
     document.build()
     return document

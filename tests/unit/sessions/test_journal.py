@@ -67,7 +67,9 @@ def written(folder: Path, count: int = 5) -> Path:
 @examples(60)
 @given(
     items=st.lists(
-        st.builds(CallMade, call_id=TEXT, tool=TEXT, extra=OBJECT.map(undeclared), arguments=OBJECT, thought=TEXT)
+        st.builds(
+            CallMade, call_id=TEXT, tool=TEXT, extra=OBJECT.map(undeclared), arguments=OBJECT, thought=TEXT
+        )
         | st.builds(NotesWritten, TEXT)
         | st.just(Heartbeat()),
         max_size=6,
@@ -94,7 +96,9 @@ def test_what_is_appended_is_read_back_in_a_chain(
         head = line_hash(line)
 
 
-def test_durable_event_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_durable_event_is_synced_before_append_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     synced: list[int] = []
     monkeypatch.setattr(files, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
@@ -223,12 +227,17 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
     assert (len(content.events), content.broken_at) == (2, 3)
 
 
-def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_head_is_of_the_last_event_that_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     at_sync: list[Head | None] = []
     monkeypatch.setattr(files, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
     first = writer.append(SUSPECT)
-    assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), "after the event, never before it"
+    assert (at_sync, read_head(tmp_path)) == (
+        [Head(0, "")],
+        Head(1, writer.head),
+    ), "after the event, never before it"
     writer.append(Heartbeat())
     assert read_head(tmp_path) == Head(1, line_hash(encode(first)))
     last = writer.append(SUSPECT)
@@ -298,9 +307,10 @@ def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> 
     with pytest.raises(AttemptError, match="open in another window or process"):
         JournalWriter(tmp_path, FakeClock())
     code = (
-        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\n"
-        "from gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import JournalWriter\n"
-        "try:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept AttemptError:\n    sys.exit(3)\n"
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\nfrom"
+        " gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import"
+        " JournalWriter\ntry:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept"
+        " AttemptError:\n    sys.exit(3)\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 3

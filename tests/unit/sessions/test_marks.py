@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 from recorded_runs import make_all
-from recorded_runs.repairs import BROKEN, FILES, MEAN, RIGHT, ROOT, WRONG, chat_run, diff_of, journal_run, swe_agent_run
+from recorded_runs.repairs import (
+    BROKEN,
+    FILES,
+    MEAN,
+    RIGHT,
+    ROOT,
+    WRONG,
+    chat_run,
+    diff_of,
+    journal_run,
+    swe_agent_run,
+)
 from small_trees import tree_of
 
 from gistpoint.sessions.records.model import RunCall
@@ -28,14 +39,21 @@ def at(marks: list[StepMarks], mark: StepMark) -> list[int]:
     return [step.index for step in marks if mark in step.marks]
 
 
-def test_an_attempt_of_our_own_comes_to_the_function_and_its_budgets_are_those_recorded(tmp_path: Path) -> None:
+def test_an_attempt_of_our_own_comes_to_the_function_and_its_budgets_are_those_recorded(
+    tmp_path: Path,
+) -> None:
     marks = marks_in(journal_run(tmp_path, (WRONG, RIGHT, WRONG)), GOAL)
     assert at(marks, StepMark.REPEATED_COMMAND) == [2]
     assert marks[2].other(StepMark.REPEATED_COMMAND) == 1
     assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == [4]
     assert at(marks, StepMark.FIRST_VIEW_RIGHT_FUNCTION) == [5]
     assert at(marks, StepMark.FIRST_EDIT_RIGHT_FUNCTION) == [6]
-    assert at(marks, StepMark.SUBMISSION) == at(marks, StepMark.EDIT) == at(marks, StepMark.TEST_RUN) == [6, 7, 8]
+    assert (
+        at(marks, StepMark.SUBMISSION)
+        == at(marks, StepMark.EDIT)
+        == at(marks, StepMark.TEST_RUN)
+        == [6, 7, 8]
+    )
     assert at(marks, StepMark.REVERT) == [8]
     assert marks[8].other(StepMark.REVERT) == 7
     assert [(step.spent.calls_left, step.spent.submissions_left) for step in marks[:8]] == [
@@ -49,7 +67,12 @@ def test_an_attempt_of_our_own_comes_to_the_function_and_its_budgets_are_those_r
 def test_budgets_that_were_not_recorded_are_counted_down(tmp_path: Path) -> None:
     made = next(item for item in make_all(tmp_path) if item.format == "breakpoint")
     marks = list(marks_of(open_run(f"{made.path}#g"), [Goal("a.py", "f", "def f(): ...")]))
-    assert [(step.spent.calls_left, step.spent.submissions_left) for step in marks] == [(7, 3), (6, 3), (5, 2), (5, 2)]
+    assert [(step.spent.calls_left, step.spent.submissions_left) for step in marks] == [
+        (7, 3),
+        (6, 3),
+        (5, 2),
+        (5, 2),
+    ]
     assert marks[0].spent.derived == {"calls_left", "submissions_left"}
     assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == at(marks, StepMark.FIRST_VIEW_RIGHT_FUNCTION) == [0]
     assert at(marks, StepMark.FIRST_EDIT_RIGHT_FUNCTION) == at(marks, StepMark.SUBMISSION) == [2]
@@ -61,7 +84,11 @@ def test_reading_again_counts_only_what_was_seen_and_not_edited_since(tmp_path: 
     def look(first: int, last: int) -> tuple[str, dict[str, Any], str]:
         return view, {"command": "view", "path": f"{ROOT}/src/stats.py", "view_range": [first, last]}, "..."
 
-    edit = (view, {"command": "str_replace", "path": "/testbed/src/stats.py", "old_str": "a", "new_str": "b"}, "ok")
+    edit = (
+        view,
+        {"command": "str_replace", "path": "/testbed/src/stats.py", "old_str": "a", "new_str": "b"},
+        "ok",
+    )
     calls: Calls = [
         look(1, 40),  # 2
         look(41, 80),
@@ -112,15 +139,25 @@ def test_an_edit_that_is_taken_back_is_found_however_it_is_done(tmp_path: Path, 
 
 def test_recorded_diffs_tell_of_reverts_too(tmp_path: Path) -> None:
     marks = marks_in(swe_agent_run(tmp_path, ["", diff_of(WRONG), diff_of(WRONG), diff_of(RIGHT), ""]))
-    assert [(step.index, step.other(StepMark.REVERT)) for step in marks if StepMark.REVERT in step.marks] == [(4, 1)]
+    assert [(step.index, step.other(StepMark.REVERT)) for step in marks if StepMark.REVERT in step.marks] == [
+        (4, 1)
+    ]
 
 
 def test_the_right_function_is_not_its_namesake_and_not_its_file(tmp_path: Path) -> None:
     read = ("Read", {"file_path": f"{ROOT}/src/stats.py", "offset": 1, "limit": 5}, "def total(values): ...")
     grep = ("Grep", {"pattern": "def mean", "path": "src/stats.py"}, "src/stats.py:8:def mean(values):")
-    wrong = ("Edit", {"file_path": "src/stats.py", "old_string": "    return sum(values)", "new_string": "0"}, "ok")
+    wrong = (
+        "Edit",
+        {"file_path": "src/stats.py", "old_string": "    return sum(values)", "new_string": "0"},
+        "ok",
+    )
     elsewhere = ("Edit", {"file_path": "lib/stats.py", "old_string": MEAN, "new_string": "0"}, "ok")
-    seen = ("bash", {"command": "cd /testbed && nl -ba src/stats.py | sed -n '8,11p'"}, "     8\tdef mean(values):")
+    seen = (
+        "bash",
+        {"command": "cd /testbed && nl -ba src/stats.py | sed -n '8,11p'"},
+        "     8\tdef mean(values):",
+    )
     right = ("Edit", {"file_path": "src/stats.py", "old_string": "n(values) + 1", "new_string": "0"}, "ok")
     marks = marks_in(chat_run(tmp_path, [grep, read, wrong, elsewhere, seen, right]), GOAL)
     assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == [3]
@@ -166,7 +203,10 @@ def reached(*places: tuple[RunMilestone, int]) -> list[Reached]:
 
 def test_runs_are_aligned_where_both_came_to_the_same() -> None:
     left = reached(
-        (RunMilestone.START, 1), (RunMilestone.READ_RIGHT_FILE, 3), (RunMilestone.FIRST_EDIT, 4), (RunMilestone.END, 5)
+        (RunMilestone.START, 1),
+        (RunMilestone.READ_RIGHT_FILE, 3),
+        (RunMilestone.FIRST_EDIT, 4),
+        (RunMilestone.END, 5),
     )
     right = reached(
         (RunMilestone.START, 0),
@@ -192,10 +232,16 @@ def test_what_a_model_says_between_its_calls_moves_no_call() -> None:
 
 def test_milestones_in_another_order_do_not_cross() -> None:
     left = reached(
-        (RunMilestone.START, 0), (RunMilestone.FIRST_TEST_RUN, 1), (RunMilestone.FIRST_EDIT, 2), (RunMilestone.END, 3)
+        (RunMilestone.START, 0),
+        (RunMilestone.FIRST_TEST_RUN, 1),
+        (RunMilestone.FIRST_EDIT, 2),
+        (RunMilestone.END, 3),
     )
     right = reached(
-        (RunMilestone.START, 0), (RunMilestone.FIRST_EDIT, 1), (RunMilestone.FIRST_TEST_RUN, 2), (RunMilestone.END, 3)
+        (RunMilestone.START, 0),
+        (RunMilestone.FIRST_EDIT, 1),
+        (RunMilestone.FIRST_TEST_RUN, 2),
+        (RunMilestone.END, 3),
     )
     rows = align(left, right, 4, 4)
     for side in (0, 1):
@@ -211,7 +257,11 @@ def test_a_person_and_a_model_side_by_side(tmp_path: Path) -> None:
         ("Read", {"file_path": "/testbed/src/stats.py"}, BROKEN),
         (
             "Edit",
-            {"file_path": "/testbed/src/stats.py", "old_string": "len(values) + 1", "new_string": "len(values)"},
+            {
+                "file_path": "/testbed/src/stats.py",
+                "old_string": "len(values) + 1",
+                "new_string": "len(values)",
+            },
             "",
         ),
     ]
@@ -223,7 +273,11 @@ def test_a_person_and_a_model_side_by_side(tmp_path: Path) -> None:
         "edited right function": (6, 3), "submission 1": (6, None), "first test run": (6, None),
         "submission 2": (7, None), "end": (8, 3),
     }  # fmt: skip
-    row = next(n for n, row in enumerate(both.rows) if Milestone(RunMilestone.EDITED_RIGHT_FUNCTION) in row.milestones)
+    row = next(
+        n
+        for n, row in enumerate(both.rows)
+        if Milestone(RunMilestone.EDITED_RIGHT_FUNCTION) in row.milestones
+    )
     assert both.places(row) == (6, 3)
     assert person.spent(6).submissions_left == 3
     last = len(person.marks) - 1

@@ -1,4 +1,6 @@
-"""Lists of messages as model APIs have them: calls paired with results, nothing that was said is lost, right titles."""
+"""Lists of messages as model APIs have them: calls paired with results, nothing that was said is lost, right
+titles.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_refusals_and_what_was_heard_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_reply_that_was_cut_off_or_refused_says_so(tmp_path: Path) -> None:
-    said = [{"role": "assistant", "content": "Half of", "stop_reason": why} for why in ("max_tokens", "end_turn")]
+    said = [
+        {"role": "assistant", "content": "Half of", "stop_reason": why} for why in ("max_tokens", "end_turn")
+    ]
     document = opened(tmp_path / "list.json", [{"role": "user", "content": "Go on"}, *said])
     assert [sorted(step.flags) for step in document.steps()] == [[], ["stopped: max_tokens"], []]
 
@@ -144,7 +148,13 @@ def test_tokens_read_from_a_cache_are_part_of_the_prompt() -> None:
 
 
 def claude(path: Path, *records: dict[str, Any]) -> RunDocument:
-    base = {"sessionId": "s1", "version": "2", "cwd": "/r", "timestamp": "2026-06-10T18:23:50Z", "parentUuid": None}
+    base = {
+        "sessionId": "s1",
+        "version": "2",
+        "cwd": "/r",
+        "timestamp": "2026-06-10T18:23:50Z",
+        "parentUuid": None,
+    }
     path.write_text("\n".join(json.dumps({**base, **record}) for record in records) + "\n", encoding="utf-8")
     document = open_run(path)
     document.build()
@@ -231,9 +241,15 @@ def test_what_a_call_reports_while_it_runs_joins_its_step(tmp_path: Path) -> Non
 
 
 def test_a_session_without_a_request_has_its_title_or_its_command_as_a_name(tmp_path: Path) -> None:
-    given = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "<command-name>/init</command-name>"}}
+    given = {
+        "type": "user",
+        "uuid": "u",
+        "message": {"role": "user", "content": "<command-name>/init</command-name>"},
+    }
     named = {"type": "ai-title", "aiTitle": "Begin the project"}
     assert claude(tmp_path / "a.jsonl", given).header.task == "/init"
     assert claude(tmp_path / "b.jsonl", given, named).header.task == "Begin the project"
-    renamed = claude(tmp_path / "c.jsonl", given, {"type": "custom-title", "customTitle": "Mine"}, named).header
+    renamed = claude(
+        tmp_path / "c.jsonl", given, {"type": "custom-title", "customTitle": "Mine"}, named
+    ).header
     assert (renamed.task, renamed.extra["title"]) == ("Mine", "Mine")

@@ -59,7 +59,20 @@ def test_normal_text_stays_as_it_is_and_lines_stay_lines(text: str) -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
-    "piece", ["/a", "/tmp", "/tmp/", "0x", "1", "1:", "12:34:", "9" * 11 + ".", "1e-", "a/lib/python3.1", "2026-01-01 "]
+    "piece",
+    [
+        "/a",
+        "/tmp",
+        "/tmp/",
+        "0x",
+        "1",
+        "1:",
+        "12:34:",
+        "9" * 11 + ".",
+        "1e-",
+        "a/lib/python3.1",
+        "2026-01-01 ",
+    ],
 )
 def test_hostile_text_is_read_in_time(piece: str) -> None:
     assert normalised(piece * 200_000 + "!").endswith("!")

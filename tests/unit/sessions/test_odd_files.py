@@ -1,4 +1,5 @@
-"""What others may put in the place of a file: a pipe, a device, a link, far too much. Nothing waits for it or follows.
+"""What others may put in the place of a file: a pipe, a device, a link, far too much. Nothing waits for it or
+follows.
 
 Each reader of a file that comes with a shared folder, or that a colleague sends, is in one of the tables.
 """
@@ -114,7 +115,9 @@ def _draft(folder: Path) -> object:
 
 
 def soon(act: Callable[[], object]) -> Any:
-    """Return what a function returns, or raise what it raises; fail if it waits for a pipe or reads without end."""
+    """Return what a function returns, or raise what it raises; fail if it waits for a pipe or reads without
+    end.
+    """
     found: list[Any] = []
 
     def run() -> None:
@@ -135,7 +138,9 @@ def soon(act: Callable[[], object]) -> Any:
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.__name__)
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_no_file_is_refused_in_a_sentence(tmp_path: Path, name: str, odd: Callable[[Path], None]) -> None:
+def test_what_is_no_file_is_refused_in_a_sentence(
+    tmp_path: Path, name: str, odd: Callable[[Path], None]
+) -> None:
     file, read = READERS[name]
     (tmp_path / file).parent.mkdir(exist_ok=True)
     odd(tmp_path / file)
@@ -148,7 +153,8 @@ _LOOKED_AT = ("published attempts", "a lock")
 
 
 @pytest.mark.parametrize(
-    ("name", "odd"), [(name, odd) for name in IGNORING for odd in ODD if odd is not _huge or name not in _LOOKED_AT]
+    ("name", "odd"),
+    [(name, odd) for name in IGNORING for odd in ODD if odd is not _huge or name not in _LOOKED_AT],
 )
 def test_what_is_no_file_counts_as_missing(tmp_path: Path, name: str, odd: Callable[[Path], None]) -> None:
     file, read = IGNORING[name]
@@ -169,7 +175,12 @@ def test_deep_nesting_is_refused(tmp_path: Path, deep: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a = " + "9" * 5_000, "a" + ".a" * 100_000 + " = 1", "a = " + "[" * 100_000, "[" + '"a".' * 5_000 + "a]"],
+    [
+        "a = " + "9" * 5_000,
+        "a" + ".a" * 100_000 + " = 1",
+        "a = " + "[" * 100_000,
+        "[" + '"a".' * 5_000 + "a]",
+    ],
     ids=["number", "key", "nesting", "table"],
 )
 def test_toml_that_would_take_hours_or_a_traceback_is_refused(tmp_path: Path, text: str) -> None:
@@ -230,7 +241,9 @@ def test_nothing_of_a_study_is_read_or_written_through_a_link(tmp_path: Path, se
     assert secret.read_bytes() == SECRET
 
 
-@pytest.mark.parametrize("name", [f"{LOG}/P1@aaaaaa.jsonl", f"{REVIEWS}/P1.jsonl", f"{ATTEMPTS}/01abcdefgh/{JOURNAL}"])
+@pytest.mark.parametrize(
+    "name", [f"{LOG}/P1@aaaaaa.jsonl", f"{REVIEWS}/P1.jsonl", f"{ATTEMPTS}/01abcdefgh/{JOURNAL}"]
+)
 def test_another_copy_of_a_study_brings_no_file_of_the_user(tmp_path: Path, secret: Path, name: str) -> None:
     study = Machine.at(tmp_path / "home").open(declare(tmp_path / "s", tasks=False))
     other = declare(tmp_path / "other", tasks=False)
@@ -293,7 +306,9 @@ def test_links_in_a_circle_are_nowhere(tmp_path: Path) -> None:
     (tmp_path / "circle.py").symlink_to("circle.py")
     (tmp_path / "out.py").symlink_to("/etc/passwd")
     (tmp_path / "in.py").symlink_to("a.py")
-    assert [name for name in ("a.py", "circle.py", "out.py", "in.py") if lies_in(tmp_path / name, tmp_path)] == [
+    assert [
+        name for name in ("a.py", "circle.py", "out.py", "in.py") if lies_in(tmp_path / name, tmp_path)
+    ] == [
         "a.py",
         "in.py",
     ]
@@ -316,7 +331,9 @@ def test_a_reviewer_of_any_alphabet_has_a_file(tmp_path: Path, name: str) -> Non
     store: SideFileStore[Any, Any] = ReviewStore(tmp_path / "reviews", FakeClock())
     assert store.append([_operation(name, 1), _operation(name[:-1] + "x", 2)]) == 2
     assert len(store.files()) == 2
-    assert ReviewStore(tmp_path / "reviews", FakeClock()).book.reviewers == tuple(sorted((name, name[:-1] + "x")))
+    assert ReviewStore(tmp_path / "reviews", FakeClock()).book.reviewers == tuple(
+        sorted((name, name[:-1] + "x"))
+    )
 
 
 @pytest.mark.parametrize(("lines", "problems"), [(50, 50), (300, 101), (200_000, 101)])

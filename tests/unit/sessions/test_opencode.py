@@ -48,9 +48,18 @@ def test_a_session_in_the_storage_is_read_as_its_export_is(tmp_path: Path) -> No
     assert (listed.name, listed.problem) == (str(session), "")
     stored, exported = read_whole(session), written(tmp_path / "a.json", opencode())
     assert stored.header.tokens == exported.header.tokens
-    assert (stored.header.id, stored.header.task, stored.header.links) == ("ses_1", "Mean of nothing", ("ses_2.json",))
+    assert (stored.header.id, stored.header.task, stored.header.links) == (
+        "ses_1",
+        "Mean of nothing",
+        ("ses_2.json",),
+    )
     for one, other in zip(stored.steps(), exported.steps(), strict=True):
-        assert (one.kind, one.text, one.calls, one.results) == (other.kind, other.text, other.calls, other.results)
+        assert (one.kind, one.text, one.calls, one.results) == (
+            other.kind,
+            other.text,
+            other.calls,
+            other.results,
+        )
         assert [noted.text for noted in one.also] == [noted.text for noted in other.also]
     assert [hit.step for hit in search_document(stored, Query("two places"))] == [1]
 

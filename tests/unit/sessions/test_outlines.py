@@ -17,7 +17,14 @@ from gistpoint.sessions.services import Services
 def shown(summary: AttemptSummary) -> tuple[object, ...]:
     state = summary.state
     return (
-        (summary.attempt_id, summary.task_id, summary.mode, summary.role, summary.started_utc_ms, summary.problem),
+        (
+            summary.attempt_id,
+            summary.task_id,
+            summary.mode,
+            summary.role,
+            summary.started_utc_ms,
+            summary.problem,
+        ),
         (summary.actor, summary.participant, summary.result, summary.open, state.header.model),
         (summary.calls, state.drivers, state.mixed),
         (state.budgets, state.remaining, state.clock, state.pause, state.ending, state.of_kind.unit),
@@ -30,7 +37,9 @@ def fresh(services: Services) -> AttemptStore:
     return AttemptStore(services.attempts.root, services.clock, "test")
 
 
-def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_next_time(tmp_path: Path) -> None:
+def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_next_time(
+    tmp_path: Path,
+) -> None:
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock)
     task = build_task(services.locations.tasks)

@@ -25,7 +25,9 @@ def test_a_recorded_attempt_opens(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
     clock = FakeClock()
     store = AttemptStore(tmp_path / "attempts", clock, "test")
-    recorded = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(participant="p7"))
+    recorded = store.start(
+        task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(participant="p7")
+    )
     clock.advance(2_000)
     shown = recorded.attempt.call("read_file", {"file_path": "shop/prices.py"}, thought="look")
     clock.advance(3_000)
@@ -90,7 +92,9 @@ def test_what_a_person_did_is_a_step_and_what_accompanies_it_is_folded(tmp_path:
     again.close()
     document = open_run(store.folder(attempt.state.attempt_id))
     steps = list(document.steps())
-    assert [(step.kind.value, step.label, step.text.partition("\n")[0]) for step in steps if not step.calls] == [
+    assert [
+        (step.kind.value, step.label, step.text.partition("\n")[0]) for step in steps if not step.calls
+    ] == [
         ("task", "attempt_started", "# Repair a function whose body was removed"),
         ("note", "note", "why"),
         ("pause", "pause", "break"),
@@ -136,7 +140,9 @@ def test_journals_of_earlier_versions_open_the_same_way(tmp_path: Path) -> None:
 def test_malformed_calls_are_shown_as_they_came(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
     store = AttemptStore(tmp_path / "attempts", FakeClock(), "test")
-    recorded = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(actor="model"))
+    recorded = store.start(
+        task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(actor="model")
+    )
     recorded.attempt.call("read_file", None, raw="<file_path>README.md</file_path>")
     recorded.attempt.call("grep", {"pattern": "x"})
     recorded.close()

@@ -28,11 +28,17 @@ def test_a_result_without_its_call_is_marked(tmp_path: Path) -> None:
     entries = pi_session()
     del entries[2]
     lone = list(written_lines(tmp_path / "a.jsonl", entries).steps())[2]
-    assert (lone.actor, lone.results[0].text, lone.flags) == (Actor.ENVIRONMENT, "x = 1", frozenset({"unpaired"}))
+    assert (lone.actor, lone.results[0].text, lone.flags) == (
+        Actor.ENVIRONMENT,
+        "x = 1",
+        frozenset({"unpaired"}),
+    )
 
 
 def test_the_request_is_what_follows_the_words_about_its_sender(tmp_path: Path) -> None:
     about = 'Sender (untrusted metadata):\n```json\n{"label": "a"}\n```\n\n'
     entries = pi_session()
-    entries[1]["message"]["content"] = f"Conversation info (untrusted metadata):\n```json\n{{}}\n```\n\n{about}Fix it"
+    entries[1]["message"]["content"] = (
+        f"Conversation info (untrusted metadata):\n```json\n{{}}\n```\n\n{about}Fix it"
+    )
     assert written_lines(tmp_path / "a.jsonl", entries).header.task == "Fix it"

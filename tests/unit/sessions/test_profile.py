@@ -39,7 +39,9 @@ from gistpoint.tui.profile_rows import ProfiledRun, by_task, rows_drawn
 GOAL = Goal("src/stats.py", "mean", MEAN)
 
 
-def step(index: int, kind: StepKind, path: str = "", text: str = "", code: int | None = None, prompt: int = 0) -> Step:
+def step(
+    index: int, kind: StepKind, path: str = "", text: str = "", code: int | None = None, prompt: int = 0
+) -> Step:
     call = RunCall("c", kind.value, f"{path} {index}", {"path": path, "number": index})
     return Step(
         index, Actor.AGENT, kind, ByteRange("", 0, 1), calls=(call,),
@@ -95,7 +97,11 @@ def test_a_long_run_keeps_its_shape_in_a_bounded_number_of_bins() -> None:
 def ways(*runs: Sequence[tuple[StepKind, str]]) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
     profiles = [profile(*(step(n, kind, path) for n, (kind, path) in enumerate(run))) for run in runs]
     parting = parting_of(profiles)
-    return None if parting is None else (parting.place, [(str(move or "ended"), runs) for move, runs in parting.ways])
+    return (
+        None
+        if parting is None
+        else (parting.place, [(str(move or "ended"), runs) for move, runs in parting.ways])
+    )
 
 
 def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file() -> None:
@@ -129,7 +135,9 @@ def test_a_failed_edit_is_not_the_first_edit() -> None:
         asked = RunCall("e", "Write", "", {"file_path": "a.py", "content": "x"})
         looked = RunCall("l", "Bash", "", {"command": "ls"})
         results = (Result("l", "a.py"), Result("e", ".", is_error=failed))
-        return Step(index, Actor.AGENT, StepKind.EDIT, ByteRange("", 0, 1), calls=(looked, asked), results=results)
+        return Step(
+            index, Actor.AGENT, StepKind.EDIT, ByteRange("", 0, 1), calls=(looked, asked), results=results
+        )
 
     assert profile(edit(0, failed=True), edit(1, failed=False)).first_edit == 1
 
@@ -147,7 +155,9 @@ def test_every_format_has_a_profile_of_all_its_steps(tmp_path: Path) -> None:
             assert max(map(len, lines)) <= width, lines
 
 
-def test_show_prints_a_profile_as_text_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_a_profile_as_text_and_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = journal_run(tmp_path)
     assert cli.main(["show", str(run), "--profile"]) == 0
     text = capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""Public data of a study: what stands for people and attempts, what is left out, and the audit that proves it."""
+"""Public data of a study: what stands for people and attempts, what is left out, and the audit that proves
+it.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ def test_choices_and_numbers_stay_and_free_text_goes(tmp_path: Path) -> None:
     held = _held(tmp_path)
     files = _written(held, tmp_path / "out", "tidy", "metr", "breakpoint", "inspect")
     assert {name.partition("/")[0] for name in files} == {"tidy", "metr", "breakpoint", "inspect"}
-    answers = {row["item"]: row["value"] for row in _table(files, "answers") if row["questionnaire"] == "closing"}
+    answers = {
+        row["item"]: row["value"] for row in _table(files, "answers") if row["questionnaire"] == "closing"
+    }
     assert answers == {"editor": "vim", "years": "12"}
     said = _table(files, "exclusions")
     assert {row["words"] for row in said} == {""}
@@ -125,13 +129,18 @@ def test_free_text_stays_where_the_declaration_lets_it_out(tmp_path: Path) -> No
     assert answers == {"editor", "years", "comments", "unknown"}
     assert any(row["words"] == SAID for row in _table(files, "exclusions"))
     found = [finding for finding in audit_public(held.folder, tmp_path / "out") if not finding.note]
-    assert [finding.where for finding in found] == ["tidy/attempts.csv", "tidy/exclusions.csv"]  # the reason has a code
+    assert [finding.where for finding in found] == [
+        "tidy/attempts.csv",
+        "tidy/exclusions.csv",
+    ]  # the reason has a code
     assert "'P01'" in found[0].sentence
 
 
 def test_the_facts_of_a_person_are_the_same(tmp_path: Path) -> None:
     held = _held(tmp_path)
-    before = _table({f"tidy/{k}": v for k, v in study_exporter("tidy")(StudyExport(held.load().data))}, "participants")
+    before = _table(
+        {f"tidy/{k}": v for k, v in study_exporter("tidy")(StudyExport(held.load().data))}, "participants"
+    )
     after = _table(_written(held, tmp_path / "out"), "participants")
 
     def facts(rows: list[dict[str, str]]) -> list[list[str]]:

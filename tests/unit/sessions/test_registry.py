@@ -43,7 +43,12 @@ TURTLE = Turtle()
 
 
 def test_the_guide_lists_the_formats_that_have_a_reader() -> None:
-    text = (ROOT / "docs/guide/runs.md").read_text(encoding="utf-8").partition("## Formats")[2].partition("\n## ")[0]
+    text = (
+        (ROOT / "docs/guide/runs.md")
+        .read_text(encoding="utf-8")
+        .partition("## Formats")[2]
+        .partition("\n## ")[0]
+    )
     assert set(re.findall(r"^\| `([\w-]+)` \|", text, re.M)) == {known.name for known in registry.formats()}
 
 
@@ -79,7 +84,9 @@ def test_a_format_that_cannot_be_loaded_is_named_with_a_file_of_no_known_format(
     unknown.write_text('{"basket": 1}')
     try:
         assert open_run(known.path).header.format == known.format
-        with pytest.raises(RunFileError, match=r"'cart' \(gistpoint\.formats, from cart 1\.0\) can't be loaded"):
+        with pytest.raises(
+            RunFileError, match=r"'cart' \(gistpoint\.formats, from cart 1\.0\) can't be loaded"
+        ):
             open_run(unknown)
         listed = [item.problem for item in list_runs([unknown])]
         assert len(listed) == 1
@@ -89,7 +96,9 @@ def test_a_format_that_cannot_be_loaded_is_named_with_a_file_of_no_known_format(
         registry._installed.cache_clear()
 
 
-def test_an_exporter_that_cannot_be_loaded_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exporter_that_cannot_be_loaded_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.exporters]\ncart = cart_exports:write\n")
     with pytest.raises(UserError, match=r"'cart' \(gistpoint\.exporters, from cart 1\.0\) can't be loaded"):
         exporter("cart")
@@ -157,14 +166,18 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
         known.cache_clear()
     try:
         path = tmp_path / "pond"
-        path.write_text("".join(json.dumps({"verse": verse}) + "\n" for verse in ("old pond", "a frog", "plop " * 9)))
+        path.write_text(
+            "".join(json.dumps({"verse": verse}) + "\n" for verse in ("old pond", "a frog", "plop " * 9))
+        )
         document = open_run(path)
         assert [step.text.split()[0] for step in document.steps()] == ["old", "a", "plop"]
         assert [listed.header.format for listed in list_runs([path]) if listed.header] == ["haiku"]
         assert run_key(document) == "haiku:basho"
         read: list[int] = []
         texts = document.texts
-        monkeypatch.setattr(document, "texts", lambda index, wanted: read.append(index) or texts(index, wanted))
+        monkeypatch.setattr(
+            document, "texts", lambda index, wanted: read.append(index) or texts(index, wanted)
+        )
         assert [hit.step for hit in search_document(document, Query("frog"))] == [1]
         assert read == [1]
     finally:

@@ -32,14 +32,25 @@ from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.heads import head_path
 from gistpoint.sessions.journal import JOURNAL, JournalWriter
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, RunReplayError, Sameness
+from gistpoint.sessions.replay.replaying import (
+    Replay,
+    ReplayedCall,
+    ReplayedVerdict,
+    RunReplayError,
+    Sameness,
+)
 from gistpoint.sessions.runs.opening import open_run
 
 WRONG = (
     "def discount(price, percent):\n    import time\n"
     "    raise ValueError(f'<object at {time.perf_counter_ns():#x}>')\n"  # an address that never comes again
 )
-SAME, DIFFERS, COULD_NOT, UNKNOWN = Sameness.SAME, Sameness.DIFFERS, Sameness.COULD_NOT_RUN, Sameness.NOT_RECORDED
+SAME, DIFFERS, COULD_NOT, UNKNOWN = (
+    Sameness.SAME,
+    Sameness.DIFFERS,
+    Sameness.COULD_NOT_RUN,
+    Sameness.NOT_RECORDED,
+)
 
 
 @pytest.fixture
@@ -107,7 +118,11 @@ def test_a_journal_is_the_same_throughout(journal: Path, task: Task) -> None:
 @pytest.mark.parametrize(
     ("type", "change", "shown"),
     [
-        ("tool_result", {"text": "Everything is fine.\n[1 tool use and 1 submission left]"}, "-Everything is fine."),
+        (
+            "tool_result",
+            {"text": "Everything is fine.\n[1 tool use and 1 submission left]"},
+            "-Everything is fine.",
+        ),
         ("tool_result", {"refused": True}, "-refused: yes"),
         ("tool_result", {"budget": {"tool_uses": 9, "submissions": 4}}, "-tool_uses left: 9"),
     ],
@@ -138,7 +153,10 @@ def test_an_edited_score_is_named_and_the_verdict_is_not_the_same(journal: Path,
     assert [c.call.arguments for c in calls if c.sameness is DIFFERS] == [{"func_code": REPAIR}]
     assert "-solved: no" in calls[-1].diff
     assert "+score: 1.000000" in calls[-1].diff
-    assert (replay.verdict_then(), replay.verdict_now()) == (ReplayedVerdict(False, 0.25), ReplayedVerdict(True, 1.0))
+    assert (replay.verdict_then(), replay.verdict_now()) == (
+        ReplayedVerdict(False, 0.25),
+        ReplayedVerdict(True, 1.0),
+    )
     assert not replay.same_verdict()
 
 
@@ -184,7 +202,9 @@ def test_malformed_calls_are_made_again_and_cost_the_same(tmp_path: Path, task: 
         replay, calls = replayed(path, task)
         assert [(c.sameness, c.exact, c.reason) for c in calls] == [(SAME, True, "")] * 10
         assert replay.attempt.state.ending == opened.attempt.state.ending
-        assert [c.malformed for c in replay.attempt.state.calls] == [c.malformed for c in opened.attempt.state.calls]
+        assert [c.malformed for c in replay.attempt.state.calls] == [
+            c.malformed for c in opened.attempt.state.calls
+        ]
     _, calls = replayed(recorded, dataclasses.replace(task, budgets=Budgets(99, 9)))
     assert {c.sameness for c in calls} == {SAME}
 
@@ -259,7 +279,11 @@ def test_cancelled_and_failed_runs_of_the_tests_are_not_repeated(tmp_path: Path,
     opened.attempt.call("submit_attempt", {"func_code": WRONG})
     again = FakeRunner(CHECKS)
     replay, calls = replayed(journal_of(opened), task, again)
-    assert [(c.sameness, "not repeated" in c.reason) for c in calls] == [(SAME, True), (COULD_NOT, True), (SAME, False)]
+    assert [(c.sameness, "not repeated" in c.reason) for c in calls] == [
+        (SAME, True),
+        (COULD_NOT, True),
+        (SAME, False),
+    ]
     assert again.runs == 1
     assert not replay.attempt.state.solved
 
@@ -413,7 +437,11 @@ def test_results_without_ids_belong_to_calls_by_their_place(tmp_path: Path, task
                 "source": "agent",
                 "message": "",
                 "tool_calls": [
-                    {"tool_call_id": f"c{name}", "function_name": "list_directory", "arguments": {"path": name}}
+                    {
+                        "tool_call_id": f"c{name}",
+                        "function_name": "list_directory",
+                        "arguments": {"path": name},
+                    }
                     for name in names
                 ],
                 "observation": {"results": [{"content": f"{name}: of another kind"} for name in names]},
@@ -444,7 +472,9 @@ def test_an_attempt_of_two_processes_is_the_same_throughout(tmp_path: Path, task
     assert [c.sameness for c in calls] == [SAME] * 3
 
 
-def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(tmp_path: Path, journal: Path, task: Task) -> None:
+def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(
+    tmp_path: Path, journal: Path, task: Task
+) -> None:
     usage = [{"tool": "submit_attempt", "args": {"func_code": REPAIR}}]
     line = breakpoint_line(usage, solved=True, max_iterations=8, test_budget=3)
     exported = "".join(atif_text(open_run(journal))).encode()
@@ -470,7 +500,11 @@ def test_the_calls_of_a_model_are_made_again_as_it_asked_for_them(tmp_path: Path
         task, judge_of(task), Enrolment(MODEL, Role.QA, solver={"model": "m"})
     )
     look, fix = ("read_file", {"file_path": "shop/prices.py"}), ("submit_attempt", {"func_code": REPAIR})
-    script = [reply(look, ("read_file", "{'"), ("grep", {}), content="Hm."), reply(content="So."), reply(fix, look)]
+    script = [
+        reply(look, ("read_file", "{'"), ("grep", {}), content="Hm."),
+        reply(content="So."),
+        reply(fix, look),
+    ]
     work(opened.attempt, ByTurn(script), AgentSettings())
     assert opened.attempt.state.solved
     replay, calls = replayed(journal_of(opened), task)

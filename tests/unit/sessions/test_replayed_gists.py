@@ -24,7 +24,11 @@ from gistpoint.sessions.replay.replaying import Replay, Sameness
 from gistpoint.sessions.runs.opening import open_run
 
 SETTINGS = GistSettings(
-    OWNED, execution=True, give_test=True, tools=("trace", "repo_graph", "bash", "edit_and_execute"), score_budget=2
+    OWNED,
+    execution=True,
+    give_test=True,
+    tools=("trace", "repo_graph", "bash", "edit_and_execute"),
+    score_budget=2,
 )
 
 
@@ -135,7 +139,12 @@ def test_reader_and_export_show_the_gist(tmp_path: Path) -> None:
     document = open_run(journal)
     steps = list(document.steps())
     run = document.header
-    assert (run.verdict, run.score, run.submission, run.exit_status) == ("solved", 1.0, FAITHFUL, "steps_exhausted")
+    assert (run.verdict, run.score, run.submission, run.exit_status) == (
+        "solved",
+        1.0,
+        FAITHFUL,
+        "steps_exhausted",
+    )
     typed = [step for step in steps if step.state.get("typed")]
     assert [step.edits[0].new for step in typed] == [WRONG, FAITHFUL]
     assert {step.kind for step in typed} == {StepKind.EDIT}

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 from recorded_runs import make_all
-from recorded_runs.repairs import BROKEN, FILES, RIGHT, ROOT, WRONG, chat_run, diff_of, journal_run, swe_agent_run
+from recorded_runs.repairs import (
+    BROKEN,
+    FILES,
+    RIGHT,
+    ROOT,
+    WRONG,
+    chat_run,
+    diff_of,
+    journal_run,
+    swe_agent_run,
+)
 from small_trees import tree_of
 
 from gistpoint.core.code.names import FunctionRef
@@ -108,7 +118,9 @@ def test_what_an_early_swe_agent_edited_in_its_window(tmp_path: Path, tree: Sour
     assert text_of(found[-1], "new.py") == "\nx = 1\ny = 2\n"
     assert {state.badge for state in found} == {Badge.FROM_EDITS}
     other = tree_of({"src/stats.py": BROKEN + "one more\n"}, tmp_path)
-    assert states(path, other)[2].problems == ("step 3: src/stats.py has 16 lines in the record, but 17 here.",)
+    assert states(path, other)[2].problems == (
+        "step 3: src/stats.py has 16 lines in the record, but 17 here.",
+    )
 
 
 def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTree) -> None:
@@ -120,7 +132,9 @@ def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTr
     found = states(chat_run(tmp_path, calls), tree)
     assert [state.badge for state in found] == [Badge.FROM_EDITS] * 2 + [Badge.UNKNOWN] * 3
     assert found[2].problems == ("step 3: An edit is recorded in part only: src/stats.py",)
-    assert found[4].problems[1:] == ("step 4: The text that was replaced in src/stats.py is not in the file.",)
+    assert found[4].problems[1:] == (
+        "step 4: The text that was replaced in src/stats.py is not in the file.",
+    )
     assert text_of(found[4]) == BROKEN
 
 
@@ -135,17 +149,28 @@ def claude_turn() -> list[dict[str, Any]]:
     uses = [("t0", "Bash", {"command": "ls"}), ("t1", "Edit", {"file_path": "/r/a.py", "old_string": "1",
             "new_string": "2"}), ("t2", "Write", {"file_path": "/r/b.py", "content": "y\n"})]  # fmt: skip
     blocks = [{"type": "tool_use", "id": id, "name": name, "input": given} for id, name, given in uses]
-    results = [{"type": "tool_result", "tool_use_id": id, "is_error": id == "t1", "content": "."} for id, *_ in uses]
+    results = [
+        {"type": "tool_result", "tool_use_id": id, "is_error": id == "t1", "content": "."} for id, *_ in uses
+    ]
     named = {"sessionId": "s", "parentUuid": None}
     return [
-        {**named, "uuid": "1", "type": "assistant", "message": {"id": "m", "role": "assistant", "content": blocks}},
+        {
+            **named,
+            "uuid": "1",
+            "type": "assistant",
+            "message": {"id": "m", "role": "assistant", "content": blocks},
+        },
         {**named, "uuid": "2", "type": "user", "message": {"role": "user", "content": results}},
     ]
 
 
 def gemini_turn() -> list[dict[str, Any]]:
     def call(id: str, name: str, status: str, **args: str) -> dict[str, Any]:
-        diff = {"fileDiff": "--- c.py\n+++ c.py\n@@ -0,0 +1 @@\n+z\n", "fileName": "c.py", "newContent": "z\n"}
+        diff = {
+            "fileDiff": "--- c.py\n+++ c.py\n@@ -0,0 +1 @@\n+z\n",
+            "fileName": "c.py",
+            "newContent": "z\n",
+        }
         response = {"functionResponse": {"id": id, "name": name, "response": {"output": "."}}}
         return {"id": id, "name": name, "args": args, "status": status, "result": [response],
                 **({"resultDisplay": diff} if status == "cancelled" else {})}  # fmt: skip
@@ -181,7 +206,9 @@ def codex_turn() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("turn", [claude_turn(), gemini_turn(), codex_turn()], ids=["claude", "gemini", "codex"])
+@pytest.mark.parametrize(
+    "turn", [claude_turn(), gemini_turn(), codex_turn()], ids=["claude", "gemini", "codex"]
+)
 def test_a_call_that_failed_changes_nothing_though_others_of_its_step_did(
     tmp_path: Path, turn: list[dict[str, Any]]
 ) -> None:
@@ -204,7 +231,10 @@ def test_recorded_diffs_are_taken_as_they_are(tmp_path: Path, tree: SourceTree, 
     changed = [[(line.kind, line.text) for line in diff.hunks[0].lines if line.kind is not DiffLineKind.CONTEXT]
                for diff in found[3].this_step]  # fmt: skip
     assert changed == [
-        [(DiffLineKind.REMOVED, "    count = len(values) + 2"), (DiffLineKind.ADDED, "    count = len(values)")]
+        [
+            (DiffLineKind.REMOVED, "    count = len(values) + 2"),
+            (DiffLineKind.ADDED, "    count = len(values)"),
+        ]
     ]
     assert [diff.path for diff in found[4].this_step] == ["src/stats.py"]
     if known:
@@ -236,14 +266,18 @@ def test_without_the_files_at_the_start_the_parts_are_known(tmp_path: Path) -> N
 
 
 def test_paths_never_leave_the_repository(tmp_path: Path, tree: SourceTree) -> None:
-    calls: Calls = [("Write", {"file_path": path, "content": "x"}, "") for path in ("../up", "/a/../../b", "a\0b", "/")]
+    calls: Calls = [
+        ("Write", {"file_path": path, "content": "x"}, "") for path in ("../up", "/a/../../b", "a\0b", "/")
+    ]
     last = states(chat_run(tmp_path, calls), tree)[-1]
     assert (last.files, last.badge, len(last.problems)) == ({}, Badge.UNKNOWN, 4)
 
 
 def test_what_was_executed_again_has_its_badge(tmp_path: Path, tree: SourceTree) -> None:
     history = RepositoryHistory(tree, target=FunctionRef("src/stats.py", "mean"))
-    for step in open_run(chat_run(tmp_path, [("bash", {"command": "sed -i s/1// src/stats.py"}, "")] * 2)).steps():
+    for step in open_run(
+        chat_run(tmp_path, [("bash", {"command": "sed -i s/1// src/stats.py"}, "")] * 2)
+    ).steps():
         history.feed(step)
     history.put(2, {"src/stats.py": RIGHT.encode(), "src/other.py": None})
     state = history.at(2)
@@ -269,9 +303,13 @@ def test_between_two_diffs_of_a_start_that_is_not_known() -> None:
     start = "".join(f"line {number}\n" for number in range(1, 80))
     one = start.replace("line 10\n", "TEN\n").replace("line 50\n", "")
     other = start.replace("line 10\n", "ten\nten and a half\n").replace("line 70\n", "SEVENTY\n")
-    found = between(compute(start, one, old_path="a", new_path="a"), compute(start, other, old_path="a", new_path="a"))
+    found = between(
+        compute(start, one, old_path="a", new_path="a"), compute(start, other, old_path="a", new_path="a")
+    )
     assert found is not None
-    changed = [line.kind.value + line.text for hunk in found.hunks for line in hunk.lines if line.kind.value != " "]
+    changed = [
+        line.kind.value + line.text for hunk in found.hunks for line in hunk.lines if line.kind.value != " "
+    ]
     assert changed == ["-TEN", "+ten", "+ten and a half", "+line 50", "-line 70", "+SEVENTY"]
     assert all("\0" not in line.text for hunk in found.hunks for line in hunk.lines)
 

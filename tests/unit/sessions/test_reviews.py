@@ -1,4 +1,6 @@
-"""Reviews: what was said is kept, merges without loss in any order, and is counted as the literature counts it."""
+"""Reviews: what was said is kept, merges without loss in any order, and is counted as the literature counts
+it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     reviewer.verdict(RUN, RunVerdict.EXCLUDE, reasons=[ExcludeReason.AID], note="n", minutes=2.5)
     again = at_work(tmp_path).review(RUN)
     assert again == reviewer.review(RUN)
-    assert [(g.label, g.set, g.step, g.range) for g in again.labels] == [("wasted", "mine", StepKey(4, "x:y"), PLACE)]
+    assert [(g.label, g.set, g.step, g.range) for g in again.labels] == [
+        ("wasted", "mine", StepKey(4, "x:y"), PLACE)
+    ]
     assert [comment.text for comment in again.comments if comment.step == StepKey(4, "x:y")] == [
         "why \x1b[31m\ud800 [b]"
     ]
@@ -107,7 +111,9 @@ def test_nobody_takes_back_what_another_said(tmp_path: Path) -> None:
     other = at_work(tmp_path, "r2")
     with pytest.raises(ReviewError):
         other.delete(said.op)
-    forged = ReviewOperation("forged", "r2", 9, RUN, ReviewOperationKind.DELETE.value, data={"target": said.op})
+    forged = ReviewOperation(
+        "forged", "r2", 9, RUN, ReviewOperationKind.DELETE.value, data={"target": said.op}
+    )
     other.store.append([forged])
     assert len(other.store.book.review(RUN, "r1").labels) == 1
 
@@ -130,11 +136,22 @@ def test_lines_that_are_no_operations_are_told_and_kept(tmp_path: Path) -> None:
     reviewer = at_work(tmp_path)
     operation = reviewer.label(RUN, "wasted", StepKey(1))
     path = reviewer.store.path_of("r1")
-    bad = [b"[" * 100_000, b"[]", b"{}", b'{"op":1}', b'{"format":"gistpoint.reviews","version":2}', b"\xff\xfe"]
-    bad += [
-        CODEC.encode(operation).replace(b'"r1"', name)[:-1] for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')
+    bad = [
+        b"[" * 100_000,
+        b"[]",
+        b"{}",
+        b'{"op":1}',
+        b'{"format":"gistpoint.reviews","version":2}',
+        b"\xff\xfe",
     ]
-    bad += [CODEC.encode(operation)[:-2] + end for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')]
+    bad += [
+        CODEC.encode(operation).replace(b'"r1"', name)[:-1]
+        for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')
+    ]
+    bad += [
+        CODEC.encode(operation)[:-2] + end
+        for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')
+    ]
     path.write_bytes(path.read_bytes() + b"\n".join(bad) + b"\n")
     kept = path.read_bytes()
     again = at_work(tmp_path)
@@ -145,7 +162,15 @@ def test_lines_that_are_no_operations_are_told_and_kept(tmp_path: Path) -> None:
 
 
 def test_what_a_newer_program_wrote_is_kept_and_carried_on(tmp_path: Path) -> None:
-    line = {"op": "1", "reviewer": "r2", "utc_ms": 5, "run": RUN, "kind": "rating", "data": {"stars": 4}, "new": [1]}
+    line = {
+        "op": "1",
+        "reviewer": "r2",
+        "utc_ms": 5,
+        "run": RUN,
+        "kind": "rating",
+        "data": {"stars": 4},
+        "new": [1],
+    }
     (tmp_path / "theirs.jsonl").write_text(json.dumps(line) + "\n")
     store = ReviewStore(tmp_path / "mine", FakeClock())
     assert store.merge([tmp_path / "theirs.jsonl"]).added == 1
@@ -163,7 +188,13 @@ def test_lines_have_the_stored_names(tmp_path: Path) -> None:
         "range": {"scope": PLACE.scope, "part": PLACE.part, "start": PLACE.start, "end": PLACE.end},
         "data": {"label": "wasted", "set": "mine"},
     }  # fmt: skip
-    assert verdict["data"] == {"verdict": "exclude", "blind": False, "reasons": ["aid"], "note": "n", "minutes": 2.5}
+    assert verdict["data"] == {
+        "verdict": "exclude",
+        "blind": False,
+        "reasons": ["aid"],
+        "note": "n",
+        "minutes": 2.5,
+    }
 
 
 names = st.sampled_from(["r1", "r2"])
@@ -256,7 +287,9 @@ def test_kappa_of_three_categories_and_of_none() -> None:
     # Observed 0.7, by chance 0.41, computed by hand.
     table = {("a", "a"): 44, ("a", "b"): 5, ("a", "c"): 1, ("b", "a"): 7, ("b", "b"): 20, ("b", "c"): 3,
              ("c", "a"): 9, ("c", "b"): 5, ("c", "c"): 6}  # fmt: skip
-    assert cohen_kappa([pair for pair, count in table.items() for _ in range(count)]) == pytest.approx(0.29 / 0.59)
+    assert cohen_kappa([pair for pair, count in table.items() for _ in range(count)]) == pytest.approx(
+        0.29 / 0.59
+    )
     assert cohen_kappa([]) is None
     assert cohen_kappa([(0, 0)] * 5) is None
 
@@ -292,7 +325,9 @@ def test_exports_hold_what_stands_and_read_back(tmp_path: Path) -> None:
     reviewer.verdict(RUN, RunVerdict.ACCEPT_CORRECTED_TIME, corrected_time_s=12.5)
     reviewer.delete(reviewer.label(RUN, "shortcut", StepKey(1)).op)
     found = list(
-        csv.DictReader(io.StringIO("".join(csv_lines(review_rows(reviewer.store.book), REVIEW_COLUMNS)), newline=""))
+        csv.DictReader(
+            io.StringIO("".join(csv_lines(review_rows(reviewer.store.book), REVIEW_COLUMNS)), newline="")
+        )
     )
     assert list(found[0]) == list(REVIEW_COLUMNS)
     assert [(row["kind"], row["label"], row["step"], row["start"]) for row in found] == [
@@ -316,7 +351,9 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
     keys = [label.key for label in DEFAULT.labels]
     assert len(set(keys)) == len(keys)
     file = tmp_path / "labels.toml"
-    file.write_text('[[set]]\nname = "own"\n[[set.label]]\nid = "a"\nkey = "x"\n[[set.label]]\nid = "b"\nname = "B"\n')
+    file.write_text(
+        '[[set]]\nname = "own"\n[[set.label]]\nid = "a"\nkey = "x"\n[[set.label]]\nid = "b"\nname = "B"\n'
+    )
     own, last = read_label_sets(tmp_path)
     assert last == DEFAULT
     by_key = own.by_key("x")

@@ -1,4 +1,6 @@
-"""A file in whose bytes a text can't be is left out of a search, and no other is: of rows as JSON and as Parquet."""
+"""A file in whose bytes a text can't be is left out of a search, and no other is: of rows as JSON and as
+Parquet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SWE-agent and mini-swe-agent: options with several values, errors, refused replies, thoughts once, token totals."""
+"""SWE-agent and mini-swe-agent: options with several values, errors, refused replies, thoughts once, token
+totals.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def opened(path: Path, value: Any, indent: int | None = 2) -> RunDocument:
     return document
 
 
-def swe_step(tmp_path: Path, action: str, *, thought: str = "", response: str = "", observation: str = "") -> Step:
+def swe_step(
+    tmp_path: Path, action: str, *, thought: str = "", response: str = "", observation: str = ""
+) -> Step:
     step = {
         "action": action,
         "thought": thought,
@@ -43,7 +47,10 @@ EDITOR = "str_replace_editor"
             f"{EDITOR} view /a.py --view_range 1030 1074",
             {"command": "view", "path": "/a.py", "view_range": [1030, 1074]},
         ),
-        (f"{EDITOR} view /a.py --view_range 5 -1", {"command": "view", "path": "/a.py", "view_range": [5, -1]}),
+        (
+            f"{EDITOR} view /a.py --view_range 5 -1",
+            {"command": "view", "path": "/a.py", "view_range": [5, -1]},
+        ),
         (
             f"{EDITOR} str_replace /a.py --old_str 'x = \"1\"\n' --new_str ''",
             {"command": "str_replace", "path": "/a.py", "old_str": 'x = "1"\n', "new_str": ""},
@@ -67,7 +74,9 @@ def test_words_are_split_as_a_shell_splits_them_however_long() -> None:
 
 def test_a_thought_stands_once(tmp_path: Path) -> None:
     xml = "<function=bash>\n<parameter=command>ls -a</parameter>\n</function>"
-    step = swe_step(tmp_path, "ls -a", thought="I look around.", response=f"I look around.\n\n{xml}", observation="x")
+    step = swe_step(
+        tmp_path, "ls -a", thought="I look around.", response=f"I look around.\n\n{xml}", observation="x"
+    )
     assert (step.thought, step.text) == ("I look around.", "")
     fenced = swe_step(
         tmp_path, "ls -a", thought="I look.", response="DISCUSSION\nI look.\n```\nls -a\n```", observation="x"
@@ -82,7 +91,10 @@ def test_a_thought_stands_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "observation"),
     [
-        ("python a.py", 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: no'),
+        (
+            "python a.py",
+            'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: no',
+        ),
         ("frobnicate", "bash: frobnicate: command not found"),
         (f"{EDITOR} view /nowhere", "The path /nowhere does not exist. Please provide a valid path."),
         (
@@ -102,7 +114,9 @@ def test_what_the_environment_said_flags_an_error(tmp_path: Path, action: str, o
 def test_a_file_that_speaks_of_errors_is_none() -> None:
     source = "1 try:\n2     f()\n3 except ValueError: pass\nValueError: raised"
     assert not reports_error(source, StepKind.VIEW)
-    assert not reports_error("a.py:3: raise KeyError: x\nb.py:9: Traceback (most recent call last)", StepKind.SEARCH)
+    assert not reports_error(
+        "a.py:3: raise KeyError: x\nb.py:9: Traceback (most recent call last)", StepKind.SEARCH
+    )
     assert not reports_error("3 passed in 0.1s", StepKind.TEST)
 
 
@@ -110,7 +124,10 @@ FORMAT_ERROR = "Please always provide EXACTLY ONE action in triple backticks, fo
 
 
 def mini(replies: list[tuple[str, str]]) -> dict[str, Any]:
-    messages: list[Any] = [{"role": "system", "content": "You have a shell."}, {"role": "user", "content": "Fix it"}]
+    messages: list[Any] = [
+        {"role": "system", "content": "You have a shell."},
+        {"role": "user", "content": "Fix it"},
+    ]
     for reply, answer in replies:
         usage = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}}
         response = {"model": "m", "choices": [{"message": {"content": reply}}], "usage": usage}
@@ -144,20 +161,27 @@ def test_a_refused_reply_is_no_call(tmp_path: Path) -> None:
 
 def test_the_last_of_several_commands_that_ran_is_the_call(tmp_path: Path) -> None:
     both = fenced("echo one", "echo two")
-    document = opened(tmp_path / "a.traj.json", mini([(both, "<returncode>0</returncode>\n<output>two</output>")]))
+    document = opened(
+        tmp_path / "a.traj.json", mini([(both, "<returncode>0</returncode>\n<output>two</output>")])
+    )
     assert [call.arguments for call in document.step(2).calls] == ["echo two"]
 
 
 @pytest.mark.parametrize("indent", [2, 4, None])
 def test_the_tokens_of_all_replies_are_added_up(tmp_path: Path, indent: int | None) -> None:
-    turns = [(fenced("ls"), '<returncode>0</returncode>\n<output>"usage": {\n"prompt_tokens": 9}</output>')] * 3
+    turns = [
+        (fenced("ls"), '<returncode>0</returncode>\n<output>"usage": {\n"prompt_tokens": 9}</output>')
+    ] * 3
     tokens = opened(tmp_path / "a.traj.json", mini(turns), indent).header.tokens
     assert (tokens.prompt, tokens.completion) == (300, 21)
 
 
 def test_nested_arguments_are_shown_as_json(tmp_path: Path) -> None:
     todos = [{"content": "fix", "done": True, "note": None}]
-    call = {"id": "c1", "function": {"name": "todo", "arguments": json.dumps({"todos": todos, "title": "plan"})}}
+    call = {
+        "id": "c1",
+        "function": {"name": "todo", "arguments": json.dumps({"todos": todos, "title": "plan"})},
+    }
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y", "tool_calls": [call]}]
     step = opened(tmp_path / "chat.json", {"messages": messages}).step(1)
     text = next(text for scope, _, text in parts_of(step) if scope.value == "call")

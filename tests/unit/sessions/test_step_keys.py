@@ -56,7 +56,11 @@ def test_a_step_that_was_joined_to_another_leads_there(tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "q", "id": "m0"},
         {"role": "assistant", "content": [use], "id": "m1"},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a.py"}], "id": "m2"},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a.py"}],
+            "id": "m2",
+        },
         {"role": "assistant", "content": "done", "id": "m3"},
     ]
     path.write_text(json.dumps({"messages": messages, "system": "You repair code."}), encoding="utf-8")
@@ -78,7 +82,9 @@ def test_records_of_a_journal_that_were_joined_keep_their_numbers(tmp_path: Path
             if call in known:
                 continue
             known[call] = number
-        once.append(sum(len(one.encode()) + 1 for one in path.read_text(encoding="utf-8").splitlines()[:number]))
+        once.append(
+            sum(len(one.encode()) + 1 for one in path.read_text(encoding="utf-8").splitlines()[:number])
+        )
     assert len(once) == 8
     for number, offset in enumerate(once):
         assert place_of(document, StepKey(number)) == document.stretch_covering(0, offset)[0]

@@ -1,4 +1,6 @@
-"""A person takes over a model's attempt and gives it back: one works on it at a time, and it counts for neither."""
+"""A person takes over a model's attempt and gives it back: one works on it at a time, and it counts for
+neither.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_nothing_is_written_into_an_attempt_that_a_person_has(home: Home) -> Non
     assert home.attempts.summary(state.attempt).head == before
 
 
-def test_a_request_that_is_withdrawn_in_time_stops_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_is_withdrawn_in_time_stops_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers = iter(["p07", None])  # asked for when the loop looks, and no longer when the attempt is let go
     monkeypatch.setattr("gistpoint.sessions.agentruns.runner.asker_of", lambda folder: next(answers, None))
     run = home.run(home.task())

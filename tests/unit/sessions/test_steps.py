@@ -44,7 +44,12 @@ def steps_of(name: Path | str) -> tuple[Run, list[Step]]:
 
 def test_swe_agent(runs: Path) -> None:
     run, steps = steps_of(runs / "a-1.1")
-    assert (run.task, run.model, run.exit_status, run.cost) == ("repo-1", "model-x", "submitted (exit_cost)", 0.5)
+    assert (run.task, run.model, run.exit_status, run.cost) == (
+        "repo-1",
+        "model-x",
+        "submitted (exit_cost)",
+        0.5,
+    )
     assert (run.tokens, run.submission, run.prompt) == (Tokens(100, 7), DIFF, "Fix the mean.")
     assert [step.kind for step in steps] == [StepKind.VIEW, StepKind.VIEW, StepKind.TEST, StepKind.SUBMIT]
     assert steps[1].calls[0].parsed == {"command": "view", "path": "/repo/stats.py"}
@@ -72,7 +77,15 @@ def test_mini_swe_agent_1(runs: Path) -> None:
 
 def test_mini_swe_agent_2(runs: Path) -> None:
     _, steps = steps_of(runs / "b-2")
-    assert [step.actor.value for step in steps] == ["system", "user", "agent", "agent", "agent", "agent", "environment"]
+    assert [step.actor.value for step in steps] == [
+        "system",
+        "user",
+        "agent",
+        "agent",
+        "agent",
+        "agent",
+        "environment",
+    ]
     assert (steps[2].started, steps[2].ended, steps[2].cost) == (1_790_000_001.5, 1_790_000_002.0, 0.1)
     assert steps[2].result_of(steps[2].calls[0]) is not None
     assert steps[2].results[0].duration_s == 0.5
@@ -106,7 +119,11 @@ def test_byte_ranges_of_an_embedded_run_count_from_the_file(runs: Path) -> None:
 def test_openhands_pairs_by_cause(runs: Path) -> None:
     _, steps = steps_of(runs / "d-0")
     run = steps[1]
-    assert (run.calls[0].tool, run.calls[0].parsed, run.thought) == ("execute_bash", {"command": "ls"}, "look")
+    assert (run.calls[0].tool, run.calls[0].parsed, run.thought) == (
+        "execute_bash",
+        {"command": "ls"},
+        "look",
+    )
     assert (run.results[0].text, run.results[0].returncode, run.results[0].is_error) == ("stats.py", 2, True)
     assert run.tokens == Tokens(5, 2)
     assert "started" in run.derived
@@ -231,7 +248,11 @@ def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: P
                 words = {word for _, _, text in parts_of(step) for word in re.findall(r"[A-Za-z_]\w+", text)}
                 for word in words:
                     query = Query(word)
-                    assert any(map(query.may_be_in, document.records(step.index))), (made.path, step.index, word)
+                    assert any(map(query.may_be_in, document.records(step.index))), (
+                        made.path,
+                        step.index,
+                        word,
+                    )
                 for word in sorted(words, key=len)[-1:]:
                     assert step.index in [hit.step for hit in search_document(document, Query(word))]
     assert looked_at == {"aider", "api-log", "chat-markdown", "langfuse", "langsmith", "otel"}
@@ -247,7 +268,11 @@ def test_a_search_finds_every_text_of_a_header(runs: Path) -> None:
                 for word in sorted(re.findall(r"[A-Za-z_]\w+", text), key=len)[-1:]:
                     hits = [hit for hit in search_document(open_run(name), Query(word)) if hit.step is None]
                     assert number in [hit.part for hit in hits], (name, word)
-                    assert all(text[hit.start : hit.end].lower() == word.lower() for hit in hits if hit.part == number)
+                    assert all(
+                        text[hit.start : hit.end].lower() == word.lower()
+                        for hit in hits
+                        if hit.part == number
+                    )
                     alone = search_document(open_run(name), Query(word, scopes=[TextScope.HEADER]))
                     assert list(alone) == hits
 

@@ -25,7 +25,9 @@ def test_tls_is_asked_of_every_other_machine(url: str, mode: str | None) -> None
     assert parse_address(url).parameters.get("sslmode") == mode
 
 
-@pytest.mark.parametrize(("name", "value"), [("PGHOST", "db.example"), ("PGHOSTADDR", "10.0.0.1"), ("PGSERVICE", "x")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("PGHOST", "db.example"), ("PGHOSTADDR", "10.0.0.1"), ("PGSERVICE", "x")]
+)
 def test_the_environment_does_not_lead_elsewhere_without_tls(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +60,9 @@ def test_what_is_unsafe_or_no_address_is_refused_without_being_repeated(url: str
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql://me@db.example:5433/team", "postgresql:///team?host=%2Fvar%2Frun"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://me@db.example:5433/team", "postgresql:///team?host=%2Fvar%2Frun"]
+)
 def test_an_address_is_read_again_as_it_was(url: str) -> None:
     address = parse_address(url)
     assert parse_address(address.url) == address

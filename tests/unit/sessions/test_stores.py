@@ -52,7 +52,12 @@ def test_attempt_is_begun_gone_on_with_and_found(store: AttemptStore, task: Task
     again.close()
     assert store.unfinished(task.id, Enrolment()) == []
     summary = store.summary(identity)
-    assert (summary.problem, summary.task_id, summary.state.solved, summary.state.processes) == ("", task.id, True, 2)
+    assert (summary.problem, summary.task_id, summary.state.solved, summary.state.processes) == (
+        "",
+        task.id,
+        True,
+        2,
+    )
 
 
 def test_one_person_has_one_attempt_of_a_task_open_at_a_time(store: AttemptStore, task: Task) -> None:
@@ -62,7 +67,11 @@ def test_one_person_has_one_attempt_of_a_task_open_at_a_time(store: AttemptStore
         store.start(task, judge_of(task), Enrolment(participant="p1"))
     others = [
         store.start(task, judge_of(task), enrolment)
-        for enrolment in (Enrolment(participant="p2"), Enrolment(actor="replay", participant="p1"), Enrolment())
+        for enrolment in (
+            Enrolment(participant="p2"),
+            Enrolment(actor="replay", participant="p1"),
+            Enrolment(),
+        )
     ]
     assert len(list(store.summaries())) == 4
     for enrolment, unfinished in ((Enrolment(participant="p1"), first), (Enrolment(), others[2])):
@@ -74,14 +83,18 @@ def test_one_person_has_one_attempt_of_a_task_open_at_a_time(store: AttemptStore
     store.start(task, judge_of(task), Enrolment(participant="p1")).close()
 
 
-def test_an_older_attempt_is_not_gone_on_with_beside_one_that_is_open(store: AttemptStore, task: Task) -> None:
+def test_an_older_attempt_is_not_gone_on_with_beside_one_that_is_open(
+    store: AttemptStore, task: Task
+) -> None:
     older = [store.start(task, judge_of(task), Enrolment(participant=name)) for name in ("", "p2")]
     for opened in older:
         opened.close()
     mine, others = (opened.attempt.state.attempt_id for opened in older)
     newer = store.start(task, judge_of(task), Enrolment())
     before = (store.root / mine / JOURNAL).read_bytes()
-    with pytest.raises(AttemptError, match=f"attempt {newer.attempt.state.attempt_id} is open in another window"):
+    with pytest.raises(
+        AttemptError, match=f"attempt {newer.attempt.state.attempt_id} is open in another window"
+    ):
         store.resume(mine, task, judge_of(task))
     assert (store.root / mine / JOURNAL).read_bytes() == before
     store.resume(others, task, judge_of(task)).close()
@@ -179,7 +192,9 @@ def test_a_journal_is_read_again_only_if_it_or_its_head_changed(store: AttemptSt
     assert not store.summary(identity).witnessed
 
 
-def test_a_journal_from_elsewhere_is_taken_and_marked(store: AttemptStore, task: Task, tmp_path: Path) -> None:
+def test_a_journal_from_elsewhere_is_taken_and_marked(
+    store: AttemptStore, task: Task, tmp_path: Path
+) -> None:
     there = AttemptStore(tmp_path / "there", FakeClock(), "test")
     opened = there.start(task, judge_of(task), Enrolment())
     opened.close()
@@ -204,7 +219,10 @@ def test_what_can_be_read_of_a_damaged_journal_is_shown(store: AttemptStore, tas
     for damaged in (
         [*lines[:-1], b"noise\n"],
         [*lines[:-1], lines[-1].replace(b'"text"', b'"test"'), lines[-1]],
-        [*lines[:-1], lines[-1].replace(b'{"text":"something"}', b'{"call_id":"x"}').replace(b"note", b"tool_call")],
+        [
+            *lines[:-1],
+            lines[-1].replace(b'{"text":"something"}', b'{"call_id":"x"}').replace(b"note", b"tool_call"),
+        ],
     ):
         path.write_bytes(b"".join(damaged))
         before = path.read_bytes()
@@ -216,7 +234,9 @@ def test_what_can_be_read_of_a_damaged_journal_is_shown(store: AttemptStore, tas
         assert path.read_bytes() == before
 
 
-def test_an_attempt_is_read_up_to_data_that_do_not_fit_and_not_gone_on_with(store: AttemptStore, task: Task) -> None:
+def test_an_attempt_is_read_up_to_data_that_do_not_fit_and_not_gone_on_with(
+    store: AttemptStore, task: Task
+) -> None:
     opened = store.start(task, judge_of(task), Enrolment())
     opened.attempt.call("read_file", {"file_path": "README.md"})
     opened.close()
@@ -256,7 +276,9 @@ def test_task_is_found_by_id_beginning_folder_and_archive(tmp_path: Path, task: 
 def test_a_task_of_the_demo_is_found_by_its_name(tmp_path: Path) -> None:
     store = TaskStore(tmp_path / "tasks", demo=tmp_path / "demo")
     assert store.find("seats-together").mode is Mode.REMOVE
-    assert [task.short_id for task in read_set(["dear-tickets"], store).tasks] == [store.find("dear-tickets").short_id]
+    assert [task.short_id for task in read_set(["dear-tickets"], store).tasks] == [
+        store.find("dear-tickets").short_id
+    ]
     with pytest.raises(TaskError, match="There is no task"):
         TaskStore(tmp_path / "tasks").find("seats-together")
 

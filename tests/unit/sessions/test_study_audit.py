@@ -85,7 +85,9 @@ def each_byte(study: StudyFolder, path: Path, begin: int, end: int, number: int)
         path.write_bytes(data[:place] + bytes([other]) + data[place + 1 :])
         found = wrong(study)
         assert found, (place, data[place : place + 1], bytes([other]))
-        assert any(path.name.partition(".")[0] in f.where or path.parent.name in f.where for f in found), found
+        assert any(path.name.partition(".")[0] in f.where or path.parent.name in f.where for f in found), (
+            found
+        )
     path.write_bytes(data)
     assert wrong(study) == []
 
@@ -182,7 +184,9 @@ def _task_gone(study: StudyFolder) -> None:
         (_task_gone, "tasks_missing"),
     ],
 )
-def test_what_was_changed_is_named(copied: StudyFolder, change: Callable[[StudyFolder], None], name: str) -> None:
+def test_what_was_changed_is_named(
+    copied: StudyFolder, change: Callable[[StudyFolder], None], name: str
+) -> None:
     change(copied)
     again = Machine.at(copied.root.parent / "home").open(copied.root)
     assert name in {finding.name for finding in wrong(again)}
@@ -248,7 +252,8 @@ def test_a_file_of_a_strange_name_is_named(copied: StudyFolder, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"format":"gistpoint.published","version":1,"bytes":-5}', "\x00", '{"bytes": 1e99}']
+    "text",
+    ["", "{}", "[]", '{"format":"gistpoint.published","version":1,"bytes":-5}', "\x00", '{"bytes": 1e99}'],
 )
 def test_a_hostile_note_of_a_journal_is_named(copied: StudyFolder, text: str) -> None:
     (found,) = copied.attempts()

@@ -1,4 +1,6 @@
-"""Breakpoint's result files of a study: what our reader of them reads, sums, and both rules of the right function."""
+"""Breakpoint's result files of a study: what our reader of them reads, sums, and both rules of the right
+function.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def test_a_study_as_results(tmp_path: Path) -> None:
     held.attempt("P01", discovery)
     held.model_run(remove, "runs/x")
     files = _files(held)
-    assert list(files) == ["model-x_alone_remove.jsonl", "people_alone_discovery.jsonl", "people_alone_remove.jsonl"]
+    assert list(files) == [
+        "model-x_alone_remove.jsonl",
+        "people_alone_discovery.jsonl",
+        "people_alone_remove.jsonl",
+    ]
     summary, *problems = files["people_alone_remove.jsonl"]
     assert [summary[name] for name in ("total_problems", "success_count", "perfect_solves")] == [2, 1, 1]
     assert summary["perfect_solve_rate"] == 0.5
@@ -105,7 +111,10 @@ def test_the_right_function(
     task = StudyTask(id="t", mode="discovery", source="s", targets=targets)
     calls = [
         ExportedCall(
-            n, "replace_function", "submit", dict(zip(("file_path", "func_name"), one.split("::"), strict=True))
+            n,
+            "replace_function",
+            "submit",
+            dict(zip(("file_path", "func_name"), one.split("::"), strict=True)),
         )
         for n, one in enumerate(changed, 1)
     ]

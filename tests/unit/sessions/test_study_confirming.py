@@ -1,4 +1,6 @@
-"""The passes of a study are confirmed on the machine that has their journals, which then follow the told head."""
+"""The passes of a study are confirmed on the machine that has their journals, which then follow the told
+head.
+"""
 
 from __future__ import annotations
 
@@ -85,12 +87,16 @@ def test_tasks_from_before_get_their_controls_first(tmp_path: Path, root: Path) 
     assert {task.id for task in confirmer.controlled} <= set(folder.tasks)
 
 
-def test_the_check_of_a_study_warns_of_tasks_whose_passes_cannot_be_confirmed(tmp_path: Path, root: Path) -> None:
+def test_the_check_of_a_study_warns_of_tasks_whose_passes_cannot_be_confirmed(
+    tmp_path: Path, root: Path
+) -> None:
     folder = Machine.at(tmp_path / "home").open(root)
     places = [folder.task(identity) for identity in folder.tasks]
 
     def found() -> tuple[bool, str]:
-        checks = check_study(Machine.at(tmp_path / "home").open(root), lambda name: "bwrap", lambda task: None)  # type: ignore[arg-type,return-value]
+        checks = check_study(
+            Machine.at(tmp_path / "home").open(root), lambda name: "bwrap", lambda task: None
+        )  # type: ignore[arg-type,return-value]
         return next((one.reduced, one.detail) for one in checks if one.name == "confirmation")
 
     assert found()[0]

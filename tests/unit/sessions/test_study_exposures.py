@@ -37,9 +37,12 @@ def test_a_task_begun_in_another_study_is_seen_and_one_only_planned_is_not(tmp_p
         assert record_exposures(study, code) == (code == "P1")
         assert record_exposures(study, code) == 0
     assert [fact.task for fact in study.ledger.person("P1").exposures] == [begun["P1"].task]
-    assert begun["P1"].task not in {given.task for given in plan_tasks(study.study, study.tasks, study.ledger, "P1")}
+    assert begun["P1"].task not in {
+        given.task for given in plan_tasks(study.study, study.tasks, study.ledger, "P1")
+    }
     found = {
-        finding.name: finding for finding in check_study(study, lambda name: name or "bwrap", lambda task: HelpGist())
+        finding.name: finding
+        for finding in check_study(study, lambda name: name or "bwrap", lambda task: HelpGist())
     }
     assert not found["exposed elsewhere"].passed
     assert "../gone" in found["exposed elsewhere"].detail
@@ -52,7 +55,9 @@ def test_who_read_a_function_of_a_task_blind_has_seen_the_task(tmp_path: Path) -
     (item,) = [item for task in tasks for item in blind_items(task, read_answer(task))]
     store = GlanceStore(machine.locations.glances, machine.clock)
     GlanceReader(store, "P1").read(item, BlindReply(BlindAnswer.NOTHING), ShownVersion.ORIGINAL)
-    GlanceReader(store, "P3").read(replace(item, source="market", task="0" * 64), BlindReply(BlindAnswer.NOTHING))
+    GlanceReader(store, "P3").read(
+        replace(item, source="market", task="0" * 64), BlindReply(BlindAnswer.NOTHING)
+    )
     same_function = {identity for identity, task in study.tasks.items() if item.function in task.targets}
     assert len(same_function) == 2  # removed in one task, corrupted in the other
     for code, seen in (("P1", same_function), ("P2", set[str]()), ("P3", set[str]())):

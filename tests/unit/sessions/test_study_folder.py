@@ -106,7 +106,9 @@ def test_a_torn_line_has_no_number_and_takes_none_from_the_next(tmp_path: Path, 
     assert study.ledger.person("P07").declined
 
 
-def test_what_another_process_adds_to_a_file_is_read_with_the_next_record(tmp_path: Path, machine: Machine) -> None:
+def test_what_another_process_adds_to_a_file_is_read_with_the_next_record(
+    tmp_path: Path, machine: Machine
+) -> None:
     root = declare(tmp_path / "s")
     here, there = machine.open(root), machine.open(root)
     here.record("P07", person("P07"), K.ENROLLED, Enrolled())
@@ -142,10 +144,14 @@ def test_two_copies_of_a_file_become_the_same_bytes(tmp_path: Path, machine: Mac
         with path.open("ab") as file:
             file.write(b'{"op": "being written')
         assert synchronise(study, other).lines == (2 if kind == K.ENROLLED else 1)
-        assert (root / "log" / path.name).read_bytes() == path.read_bytes().removesuffix(b'{"op": "being written')
+        assert (root / "log" / path.name).read_bytes() == path.read_bytes().removesuffix(
+            b'{"op": "being written'
+        )
 
 
-def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(tmp_path: Path, machine: Machine) -> None:
+def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(
+    tmp_path: Path, machine: Machine
+) -> None:
     root = declare(tmp_path / "s")
     study = machine.open(root)
     study.record("P07", person("P07"), K.ENROLLED, Enrolled())
@@ -154,7 +160,9 @@ def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(tmp
     other = copy_of(root, tmp_path / "other")
     newer = before.replace(b'"version": 1', b'"version": 2') + b'{"new":"line"}\n'
     (other / "log" / path.name).write_bytes(newer)
-    with pytest.raises(StudyError, match=r"is version 2 of gistpoint\.study, and this gistpoint knows version 1"):
+    with pytest.raises(
+        StudyError, match=r"is version 2 of gistpoint\.study, and this gistpoint knows version 1"
+    ):
         synchronise(study, other)
     assert path.read_bytes() == before
     path.write_bytes(newer)

@@ -1,4 +1,6 @@
-"""Inspect logs of a study: what our reader reads of them, the clock of the human agent, and the same bytes twice."""
+"""Inspect logs of a study: what our reader reads of them, the clock of the human agent, and the same bytes
+twice.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_our_reader_reads_them(tmp_path: Path) -> None:
     held.attempt("P01", held.tasks[0], REPAIR.replace("100", "99"))
     ((name, content),) = _files(held).items()
     (tmp_path / name).write_bytes(content)
-    runs = {listed.header.verdict: listed for listed in list_runs([tmp_path / name]) if listed.header is not None}
+    runs = {
+        listed.header.verdict: listed for listed in list_runs([tmp_path / name]) if listed.header is not None
+    }
     assert runs.keys() == {"solved", "unsolved"}
     document = open_run(runs["solved"].name)
     document.build()

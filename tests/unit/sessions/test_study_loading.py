@@ -57,7 +57,9 @@ def test_a_journal_that_was_changed_does_not_count(tmp_path: Path) -> None:
     journal.write_bytes(journal.read_bytes().replace(b"attempt_ended", b"attempt_endee"))
     cut = held.folder.root / "attempts" / other / JOURNAL
     cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:-1]))
-    shutil.copytree(held.folder.root / "attempts" / twice, held.folder.root / "attempts" / f"{twice}~12345678")
+    shutil.copytree(
+        held.folder.root / "attempts" / twice, held.folder.root / "attempts" / f"{twice}~12345678"
+    )
     rows = {row.attempt: row for row in held.load().data.rows}
     assert rows[good].counted
     for name in (changed, twice):
@@ -72,7 +74,9 @@ def test_a_journal_of_another_end_than_the_log_tells_does_not_count(tmp_path: Pa
     attempt = held.attempt("P01", held.tasks[1])
     end = Finished(assignment=f"P01-{held.tasks[1].mode}", attempt=attempt, end="solved", head="0" * 64)
     held.folder.record("P01", "person:P01", StudyOperationKind.FINISHED, end)
-    assert [flag.words for flag in held.row(attempt).flags] == ["It is not the journal whose end is in the log."]
+    assert [flag.words for flag in held.row(attempt).flags] == [
+        "It is not the journal whose end is in the log."
+    ]
 
 
 def test_simulated_attempts_are_not_mixed_with_others(tmp_path: Path) -> None:
@@ -102,14 +106,19 @@ def test_a_suspicious_pass_waits_for_a_reviewer(tmp_path: Path) -> None:
 def test_what_reviewers_decide_of_an_attempt(tmp_path: Path) -> None:
     held = Held.at(tmp_path)
     attempt = held.attempt("P01", held.tasks[1])
-    one, other = (Reviewer(ReviewStore(held.folder.root / "reviews", held.clock), name) for name in ("r1", "r2"))
+    one, other = (
+        Reviewer(ReviewStore(held.folder.root / "reviews", held.clock), name) for name in ("r1", "r2")
+    )
     one.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.NOT_SERIOUS,))
     row = held.row(attempt)
     assert (row.counted, row.exclusion, row.solved) == (False, "reviewers", True)
     other.verdict(attempt_key(attempt), RunVerdict.ACCEPT)
     assert held.row(attempt).counted
     decisions = held.load().data.decisions
-    assert [(given.reviewer, given.decision.value) for given in decisions] == [("r1", "exclude"), ("r2", "accept")]
+    assert [(given.reviewer, given.decision.value) for given in decisions] == [
+        ("r1", "exclude"),
+        ("r2", "accept"),
+    ]
     for reviewer in (one, other):
         reviewer.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.SHORTCUT,))
     row = held.row(attempt)

@@ -51,7 +51,11 @@ def test_a_study_as_runs(tmp_path: Path) -> None:
     (model,) = [line for line in lines if line["alias"] == "model-x"]
     assert (model["human_minutes"], model["human_source"], model["human_score"]) == (1.0, "baseline", 1.0)
     assert model["task_id"] == f"gistpoint/{remove.id}"
-    assert (model["task_source"], model["task_family"], model["scaffold"]) == ("shop-2026", remove.source, "ours")
+    assert (model["task_source"], model["task_family"], model["scaffold"]) == (
+        "shop-2026",
+        remove.source,
+        "ours",
+    )
     assert by_id[failed]["gistpoint"]["participant"] == "P02"
     assert by_id[failed]["gistpoint"]["end"] == "final_wrong"
 
@@ -68,7 +72,14 @@ def test_the_minutes_of_a_model_are_those_of_people_who_solved_the_task() -> Non
         _row("f", "t2", participant="P1", primary_s=600.0),
         condition=(Condition(id="alone"), Condition(id="helped")),
     )
-    assert runs.keys() == {"a", "b", "c", "e", "f", "m"}  # nobody has solved t2: a model's run of it has no minutes
+    assert runs.keys() == {
+        "a",
+        "b",
+        "c",
+        "e",
+        "f",
+        "m",
+    }  # nobody has solved t2: a model's run of it has no minutes
     assert math.isclose(runs["m"]["human_minutes"], 4.0)
     assert math.isclose(runs["m"]["human_score"], 2 / 3)
     assert math.isclose(runs["c"]["human_minutes"], 7 / 60)
@@ -88,7 +99,9 @@ def test_the_weights_of_tasks() -> None:
     assert equal == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 9, 1 / 9, 1 / 9, 1.0])
     total = math.sqrt(2) + 1
     inverse = [weight["invsqrt_task_weight"] * total for weight in weights[:6]]
-    assert inverse == pytest.approx([0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 1 / math.sqrt(2), 1 / 3, 1 / 3, 1 / 3])
+    assert inverse == pytest.approx(
+        [0.5 / math.sqrt(2), 0.5 / math.sqrt(2), 1 / math.sqrt(2), 1 / 3, 1 / 3, 1 / 3]
+    )
 
 
 def test_simulated_runs_must_be_asked_for(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ DAY_MS = 86_400_000
 ONE = WithdrawPerson(code="P1", erase=True)
 
 
-def opened(tmp_path: Path, changes: dict[str, Any] | None = None, clock: FakeClock | None = None) -> StudyFolder:
+def opened(
+    tmp_path: Path, changes: dict[str, Any] | None = None, clock: FakeClock | None = None
+) -> StudyFolder:
     """A study that is open, as a program without a command line has it."""
     study = Machine.at(tmp_path / "home", clock).open(declare(tmp_path / "shop", changes))
     open_for_people(study)

@@ -31,7 +31,10 @@ from gistpoint.sessions.exports.study.report.html import POLICY, page
 from gistpoint.sessions.exports.study.report.report import StudyReport
 from gistpoint.sessions.exports.study.report.results import results
 
-EVIL = '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$'
+EVIL = (
+    '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x'
+    " onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$"
+)
 PLOTS = (
     Plot("bp-2", "Rate", "mode", "share", (Bars("people", ("a", "b"), (0.5, None), (0.4, None), (0.6, None)),)),
     Plot("many", EVIL, EVIL, EVIL, (Bars(EVIL, tuple(f"{EVIL}{n}" for n in range(9)), (1.0,) * 9),)),
@@ -143,7 +146,9 @@ def test_the_policy_allows_neither_scripts_nor_the_network(real_page: str) -> No
     assert ("content", POLICY) in found.attributes
 
 
-def test_simulated_is_said_on_the_page_in_each_figure_and_caption(simulated_page: str, real_page: str) -> None:
+def test_simulated_is_said_on_the_page_in_each_figure_and_caption(
+    simulated_page: str, real_page: str
+) -> None:
     assert "SIMULATED" not in real_page
     figures = re.findall(r"<figure>.*?</figure>", simulated_page, re.DOTALL)
     assert len(figures) == len(PLOTS)

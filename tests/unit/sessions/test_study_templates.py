@@ -21,7 +21,9 @@ def test_a_new_study_is_sound(template: StudyTemplate, tmp_path: Path) -> None:
     found(tmp_path / "mine", template, tasks)
     study = read_study(tmp_path / "mine")
     faults = faults_with_tasks(study, Machine.at(tmp_path / "home").open(tmp_path / "mine").tasks)
-    assert ["no task asks for a gist" in fault for fault in faults] == [True] * (template is StudyTemplate.GIST)
+    assert ["no task asks for a gist" in fault for fault in faults] == [True] * (
+        template is StudyTemplate.GIST
+    )
     assert "Ctrl+G" in study.texts.consent
     assert set(study.protocol.primary_contrast) <= {condition.id for condition in study.condition}
     assert all(condition.words for condition in study.condition)

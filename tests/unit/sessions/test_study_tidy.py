@@ -33,7 +33,9 @@ SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone", "scaffo
 
 
 def _held(place: Path, **changes: Any) -> Held:
-    """A study with three attempts of two people, of which one is corrected and one excluded, and a model's run."""
+    """A study with three attempts of two people, of which one is corrected and one excluded, and a model's
+    run.
+    """
     held = Held.at(place, solver=[SOLVER], **changes)
     discovery, remove = held.tasks
     actor = SIMULATED if held.folder.study.simulated else "person"
@@ -77,14 +79,25 @@ def test_the_tables_of_a_study(tmp_path: Path) -> None:
     )
     assert corrected["comforts"] == "{}"
     (model,) = [row for row in attempts if row["solver"]]
-    assert (model["actor"], model["participant"], model["assignment"], model["solved"]) == ("model", "", "", "true")
+    assert (model["actor"], model["participant"], model["assignment"], model["solved"]) == (
+        "model",
+        "",
+        "",
+        "true",
+    )
     said = _table(files, "exclusions.csv")
-    assert [(row["kind"], row["words"], row["from_s"], row["to_s"]) for row in said if row["kind"] == "corrected"] == [
-        ("corrected", 'a call, "urgent"\r\nand long', "1.000", "11.000")
+    assert [
+        (row["kind"], row["words"], row["from_s"], row["to_s"]) for row in said if row["kind"] == "corrected"
+    ] == [("corrected", 'a call, "urgent"\r\nand long', "1.000", "11.000")]
+    assert [(row["kind"], row["words"]) for row in said if row["kind"] == "excluded"] == [
+        ("excluded", "fire drill")
     ]
-    assert [(row["kind"], row["words"]) for row in said if row["kind"] == "excluded"] == [("excluded", "fire drill")]
     assert sorted(row["position"] for row in _table(files, "assignments.csv")) == ["1", "1", "2"]
-    assert {row["tool"] for row in _table(files, "calls.csv")} == {"read_file", "submit_attempt", "replace_function"}
+    assert {row["tool"] for row in _table(files, "calls.csv")} == {
+        "read_file",
+        "submit_attempt",
+        "replace_function",
+    }
     assert len(_table(files, "submissions.csv")) == 4
     tasks = _table(files, "tasks.csv")
     assert all(float(row["code_lines"]) > 0 and not row["gist_calls"] for row in tasks)

@@ -35,7 +35,9 @@ def machine(tmp_path: Path) -> Machine:
     return Machine.at(tmp_path / "home")
 
 
-def joined(machine: Machine, root: Path, more: dict[str, Any] | None = None, *, training: bool = False) -> Path:
+def joined(
+    machine: Machine, root: Path, more: dict[str, Any] | None = None, *, training: bool = False
+) -> Path:
     opened(machine.open(study_at(root, more, training=training)))
     return root
 
@@ -136,7 +138,9 @@ def test_an_attempt_that_a_process_left_is_resumed_and_its_answers_are_recorded(
     resumed.opened.close()
 
 
-def test_an_end_that_was_not_recorded_is_recorded_by_the_next_process(machine: Machine, tmp_path: Path) -> None:
+def test_an_end_that_was_not_recorded_is_recorded_by_the_next_process(
+    machine: Machine, tmp_path: Path
+) -> None:
     part = participation(machine, joined(machine, tmp_path / "study"))
     taken = begun(part)
     solve(taken.opened.attempt)
@@ -175,7 +179,11 @@ def test_withdrawing_within_an_attempt(machine: Machine, tmp_path: Path, data: s
     part.drafts.write("task", "", FormDraft(values={"how": "half"}))
     part.withdraw(data, "no time", taken)
     step = part.step()
-    told = [path for path in (tmp_path / "study").rglob("*") if path.is_file() and CODE.encode() in path.read_bytes()]
+    told = [
+        path
+        for path in (tmp_path / "study").rglob("*")
+        if path.is_file() and CODE.encode() in path.read_bytes()
+    ]
     left = list(machine.locations.attempts.glob(f"*/{JOURNAL}"))
     assert not part.drafts.folder.exists()
     if data == KEEP:
@@ -210,7 +218,9 @@ def test_nothing_begins_outside_of_the_demanded_sandbox(machine: Machine, tmp_pa
 def test_a_training_task_can_be_passed_over_where_that_is_declared(machine: Machine, tmp_path: Path) -> None:
     root = study_at(tmp_path / "study", training=True)
     text = (root / "study.toml").read_text(encoding="utf-8")
-    (root / "study.toml").write_text(text.replace("[training]", "[training]\nmust_end = false"), encoding="utf-8")
+    (root / "study.toml").write_text(
+        text.replace("[training]", "[training]\nmust_end = false"), encoding="utf-8"
+    )
     opened(machine.open(root))
     part = participation(machine, root)
     step = until(part, ReadyStep)

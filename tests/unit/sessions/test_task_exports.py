@@ -33,7 +33,9 @@ TOOLS = ("replace_function", "submit_attempt", "submit_gist", "tool use", "submi
 
 def exported(task: Task) -> ExportedTask:
     answer = read_answer(task)
-    return ExportedTask(task, answer, b"the bundle " + CANARY.encode(), expected_text(task, answer), "pytest==8.0.0")
+    return ExportedTask(
+        task, answer, b"the bundle " + CANARY.encode(), expected_text(task, answer), "pytest==8.0.0"
+    )
 
 
 def written(name: str, task: Task, settings: TaskExportSettings | None = None) -> Mapping[str, bytes]:
@@ -64,7 +66,9 @@ def test_every_file_has_the_canary_and_without_a_solution_no_original_code(name:
 @pytest.mark.parametrize("name", TASK_FORMATS)
 def test_the_solution_is_written_on_demand(name: str, task: Task) -> None:
     files = written(name, task, TaskExportSettings(with_solution=True))
-    (text,) = [data.decode() for path, data in files.items() if "/files/" in path or path == "tests/instances.jsonl"]
+    (text,) = [
+        data.decode() for path, data in files.items() if "/files/" in path or path == "tests/instances.jsonl"
+    ]
     assert (COPIED if task.mode == "gist" else ORIGINAL) in text
 
 
@@ -87,7 +91,9 @@ def test_harbor_gets_a_fresh_container_for_the_verifier_and_no_network(task: Tas
     assert config["verifier"]["environment_mode"] == "separate"
     assert config["environment"]["network_mode"] == "no-network"
     assert config["agent"]["allowed_hosts"] == ["api.example.org", "here"]
-    assert config["environment"]["mcp_servers"][0]["headers"] == {"Authorization": "Bearer ${GISTPOINT_TOKEN}"}
+    assert config["environment"]["mcp_servers"][0]["headers"] == {
+        "Authorization": "Bearer ${GISTPOINT_TOKEN}"
+    }
     assert config["metadata"]["gistpoint"]["budgets_enforced"] is False
     judging = files["tests/Dockerfile" if task.mode == "gist" else "environment/Dockerfile"].decode()
     assert "ARG BASE=python@sha256:1\n" in judging
@@ -101,7 +107,9 @@ def test_an_agent_that_may_run_nothing_gets_no_interpreter(tmp_path: Path) -> No
         task = build_gist_task(tmp_path, GistSettings(("shop",), execution=execution))
         files = written("harbor", task)
         (image,) = [data.decode() for path, data in files.items() if path.endswith("environment/Dockerfile")]
-        (config,) = [tomllib.loads(data.decode()) for path, data in files.items() if path.endswith("task.toml")]
+        (config,) = [
+            tomllib.loads(data.decode()) for path, data in files.items() if path.endswith("task.toml")
+        ]
         assert ("pip install" in image) is execution
         assert config["metadata"]["gistpoint"]["execution_enforced"] is not execution
 
@@ -185,6 +193,11 @@ def test_what_pytest_needs_is_installed_unless_a_lock_names_it(tmp_path: Path) -
     task = build_task(tmp_path)
     lock = (f"pytest==8.0.0 --hash=sha256:{'0' * 64}",)
     locked = replace(task, environment=replace(task.environment, lock=lock))
-    for one, options in ((replace(task, environment=EnvironmentPins()), ""), (locked, "--no-deps --require-hashes ")):
-        (image,) = [data.decode() for path, data in written("harbor", one).items() if path.endswith("Dockerfile")]
+    for one, options in (
+        (replace(task, environment=EnvironmentPins()), ""),
+        (locked, "--no-deps --require-hashes "),
+    ):
+        (image,) = [
+            data.decode() for path, data in written("harbor", one).items() if path.endswith("Dockerfile")
+        ]
         assert f"RUN pip install --no-cache-dir {options}-r " in image

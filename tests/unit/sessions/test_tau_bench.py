@@ -40,7 +40,12 @@ def test_simulations_have_the_task_the_policy_and_the_calls_of_the_user(tmp_path
     document = open_run(f"{path}#phone")
     steps = list(document.steps())
     run = document.header
-    assert (run.task, run.model, run.verdict, run.exit_status) == ("telecom phone", "model-x", "solved", "user_stop")
+    assert (run.task, run.model, run.verdict, run.exit_status) == (
+        "telecom phone",
+        "model-x",
+        "solved",
+        "user_stop",
+    )
     assert (run.cost, run.extra, run.duration_s, run.tokens.prompt) == (0.75, {"user_cost": 0.25}, 12.5, 10)
     assert {"Be kind é.", "Your phone has no service."} <= {noted.text for noted in run.also}
     assert steps[1].text == "My phone é"
@@ -71,7 +76,9 @@ def test_in_voice_mode_a_turn_lasts_until_the_other_speaks(tmp_path: Path) -> No
     assert steps[3].result_of(steps[3].calls[0]) == steps[3].results[0]
 
 
-def test_an_index_without_simulations_says_where_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_without_simulations_says_where_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     whole = tables.tau2_results()
     del whole["simulations"]
     assert main(["show", str(written(tmp_path / "a", whole))]) == 1

@@ -14,7 +14,12 @@ from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs
 
-MADE = {"genai": genai_spans(), "inferred": inferred_spans(), "langfuse": langfuse(), "langsmith": langsmith()}
+MADE = {
+    "genai": genai_spans(),
+    "inferred": inferred_spans(),
+    "langfuse": langfuse(),
+    "langsmith": langsmith(),
+}
 
 
 def opened(name: str, folder: Path) -> RunDocument:
@@ -30,7 +35,11 @@ def test_each_message_is_told_once_and_tools_answer_their_calls(name: str, tmp_p
         (StepKind.SYSTEM, "You fix."), (StepKind.TASK, "Fix the mean"),
     ]  # fmt: skip
     call, answer = [step for step in steps if step.actor is Actor.AGENT]
-    assert (call.kind, call.calls[0].parsed, len(call.results)) == (StepKind.TEST, {"command": "pytest -q"}, 1)
+    assert (call.kind, call.calls[0].parsed, len(call.results)) == (
+        StepKind.TEST,
+        {"command": "pytest -q"},
+        1,
+    )
     assert call.results[0].text.startswith("1 failed")
     assert (answer.text, answer.calls) == ("Done", ())
     assert run.header.model == answer.model == "model-x"

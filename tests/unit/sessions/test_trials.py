@@ -1,4 +1,6 @@
-"""Trials of benchmarks: results by themselves, and folders in which the outcome is joined to what the agent did."""
+"""Trials of benchmarks: results by themselves, and folders in which the outcome is joined to what the agent
+did.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ def test_a_trial_of_terminal_bench_has_what_its_agent_did(tmp_path: Path) -> Non
     assert [item.name for item in list_runs([tmp_path / "run"])] == [str(trial)]
     run = read_whole(trial)
     task, prompt, first, last, log, score = run.steps()
-    assert (task.kind, prompt.text, log.text) == (StepKind.TASK, "You are in a terminal.", "$ ls\r\narchive.tar")
+    assert (task.kind, prompt.text, log.text) == (
+        StepKind.TASK,
+        "You are in a terminal.",
+        "$ ls\r\narchive.tar",
+    )
     assert answers(first) == [("terminal", "archive.tar", None)]
     assert (first.actor, first.kind, first.thought) == (Actor.AGENT, StepKind.VIEW, "I look\nls")
     assert (last.kind, last.label) == (StepKind.SUBMIT, "episode-1")
@@ -63,7 +69,11 @@ def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: P
 
 
 def test_a_trial_of_harbor_that_broke_off_tells_why(tmp_path: Path) -> None:
-    error = {"exception_type": "AgentTimeoutError", "exception_message": "1800 s", "exception_traceback": "File x"}
+    error = {
+        "exception_type": "AgentTimeoutError",
+        "exception_message": "1800 s",
+        "exception_traceback": "File x",
+    }
     trial = harbor_folder(tmp_path / "job", exception_info=error, verifier_result=None)
     (trial / "agent" / "trajectory.json").write_text("not JSON", encoding="utf-8")
     run = read_whole(trial)
@@ -94,7 +104,9 @@ def test_agents_with_files_of_their_own_are_found_in_the_trial(tmp_path: Path) -
     trial = harbor_folder(tmp_path / "job")
     (trial / "agent" / "trajectory.json").unlink()
     made = {item.path.name: item.path for item in make_all(tmp_path / "made") if item.format == "claude-code"}
-    main = next(path for name, path in made.items() if "d0f" in path.read_text() and not name.startswith("agent-"))
+    main = next(
+        path for name, path in made.items() if "d0f" in path.read_text() and not name.startswith("agent-")
+    )
     folder = trial / "agent" / "sessions" / "projects"
     folder.mkdir(parents=True)
     (folder / "c0ffee.jsonl").write_bytes(main.read_bytes())
@@ -116,8 +128,13 @@ def test_trajectories_beside_that_of_a_trial_are_runs_to_which_its_steps_lead(tm
     names = ["agent/trajectory.cont-1.json", "agent/trajectory.summary.json"]
     for name, session in zip(names, ("s3", "s2"), strict=True):
         said = {"step_id": 1, "source": "agent", "message": session}
-        (trial / name).write_text(json.dumps({**whole, "session_id": session, "steps": [said]}), encoding="utf-8")
-    assert [item.name for item in list_runs([tmp_path / "job"])] == [str(trial), *(f"{trial}#{name}" for name in names)]
+        (trial / name).write_text(
+            json.dumps({**whole, "session_id": session, "steps": [said]}), encoding="utf-8"
+        )
+    assert [item.name for item in list_runs([tmp_path / "job"])] == [
+        str(trial),
+        *(f"{trial}#{name}" for name in names),
+    ]
     (step,) = (step for step in read_whole(trial).steps() if step.links)
     assert step.links == ("#agent/trajectory.summary.json", "#agent/trajectory.cont-1.json")
     assert f"leads to {step.links[0]}" in list(step_lines(step))
@@ -129,7 +146,11 @@ def test_transcripts_of_docent_are_runs(tmp_path: Path) -> None:
     path = tmp_path / "runs"
     path.write_text("".join(json.dumps(run) + "\n" for run in docent()), encoding="utf-8")
     headers = [item.header for item in list_runs([path]) if item.header]
-    assert [(header.id, header.verdict) for header in headers] == [("r1", "unsolved"), ("r2/t2", ""), ("r2/t3", "")]
+    assert [(header.id, header.verdict) for header in headers] == [
+        ("r1", "unsolved"),
+        ("r2/t2", ""),
+        ("r2/t3", ""),
+    ]
     run = read_whole(path, "r1")
     reply = run.step(2)
     assert answers(reply) == [("bash", "a.py", True)]

@@ -1,4 +1,6 @@
-"""Validations: what was said is kept beside the tasks, undone by operations, merged without loss, and compared."""
+"""Validations: what was said is kept beside the tasks, undone by operations, merged without loss, and
+compared.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +71,15 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     validator.seen(task.id)
     trial = run_trial(judge, TrialSubject.CORRUPTED)
     first = validator.trial(task.id, replace(trial, odd=tuple(f"t::{n}" for n in range(300))))
-    fix = {"shop/prices.py::discount": "def discount(price, percent):\n    return price - price * percent // 100\n"}
+    fix = {
+        "shop/prices.py::discount": (
+            "def discount(price, percent):\n    return price - price * percent // 100\n"
+        )
+    }
     validator.trial(task.id, run_trial(judge, TrialSubject.FIX, fix))
-    check = validator.check(task.id, [CheckFinding("tree", False, "a leak"), CheckFinding("brief", True, "")], "fake")
+    check = validator.check(
+        task.id, [CheckFinding("tree", False, "a leak"), CheckFinding("brief", True, "")], "fake"
+    )
     validator.comment(task.id, f"  {NASTY} ")
     validator.verdict(task.id, TaskVerdict.REJECT_LEAK)
     again = at_work(tmp_path / "v").validation(task.id)
@@ -102,7 +110,9 @@ def test_undo_takes_back_the_last_that_stands_and_is_an_operation_itself(tmp_pat
     validator.verdict(ONE, TaskVerdict.REJECT_TOO_EASY)
     said = []
     while (gone := validator.undo(ONE)) is not None:
-        said.append((gone.kind, validator.validation(ONE).verdict and validator.validation(ONE).verdict.verdict))  # type: ignore[union-attr]
+        said.append(
+            (gone.kind, validator.validation(ONE).verdict and validator.validation(ONE).verdict.verdict)
+        )  # type: ignore[union-attr]
     assert said == [("verdict", "accept"), ("comment", "accept"), ("verdict", None)]
     assert at_work(tmp_path).validation(ONE).seen
     assert [operation.kind for operation in validator.store.book.operations].count("delete") == 3
@@ -129,7 +139,9 @@ DATA = st.fixed_dictionaries(
         "target": st.sampled_from(["op-1", "op-2", "op-3"]),
         "odd": st.lists(st.one_of(st.text(max_size=3), st.integers())),
         "score": st.one_of(st.floats(0, 1), st.text(max_size=2), st.booleans()),
-        "findings": st.one_of(st.lists(st.one_of(st.none(), st.just({"name": "tree", "passed": True}))), st.none()),
+        "findings": st.one_of(
+            st.lists(st.one_of(st.none(), st.just({"name": "tree", "passed": True}))), st.none()
+        ),
     },
 )
 OPERATIONS = st.lists(
@@ -223,7 +235,9 @@ def test_exports_hold_what_stands_of_the_tasks_asked_for(tmp_path: Path) -> None
     ada.comment(ONE, 'a "quoted"\n,line')
     ada.undo(TWO)
     read = list(
-        csv.DictReader(io.StringIO("".join(csv_lines(validation_rows(store.book, [ONE, TWO]), VALIDATION_COLUMNS))))
+        csv.DictReader(
+            io.StringIO("".join(csv_lines(validation_rows(store.book, [ONE, TWO]), VALIDATION_COLUMNS)))
+        )
     )
     assert [(row["task"][0], row["reviewer"], row["kind"], row["verdict"], row["text"]) for row in read] == [
         ("1", "ada", "verdict", "accept", ""),
@@ -261,7 +275,10 @@ def test_a_set_is_a_folder_a_list_single_tasks_or_all(tmp_path: Path) -> None:
     ids = [task.id for task in tasks]
     assert {task.id for task in read_set([], store).tasks} == set(ids)
     assert {task.id for task in read_set([str(folder)], TaskStore(tmp_path / "none")).tasks} == set(ids)
-    assert [task.id for task in read_set([ids[1][:20], str(tasks[0].folder)], store).tasks] == [ids[1], ids[0]]
+    assert [task.id for task in read_set([ids[1][:20], str(tasks[0].folder)], store).tasks] == [
+        ids[1],
+        ids[0],
+    ]
     listing = folder / "set.txt"
     listing.write_text(f"# a set\n{tasks[2].folder.name}  # beside it\n{ids[0]}\n\n{ids[0]}\nnonsense\n")
     found = read_set([str(listing)], store)

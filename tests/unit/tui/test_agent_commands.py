@@ -1,4 +1,6 @@
-"""`gistpoint agent`: what is printed, what is refused, and the exit codes; models answer on loopback or not at all."""
+"""`gistpoint agent`: what is printed, what is refused, and the exit codes; models answer on loopback or not
+at all.
+"""
 
 from __future__ import annotations
 
@@ -61,21 +63,31 @@ def test_a_run_is_done_listed_and_shown(
     task: Task, home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     with endpoint(completion("Let me see.", LOOK), TALK) as served:
-        assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3") == 0
+        assert (
+            run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3")
+            == 0
+        )
         assert len(served.requests) == 4
         out, err = capsys.readouterr()
         assert "run r: 1 of 1 job to do" in out
         assert "solved\t0 of 1 [0, 79]" in out
         assert "1/1 " in err
         assert "✘ gave_up: no_tool_call, 4 turns, 1 calls, 440 tokens, $0.0005" in err
-        assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3") == 0
+        assert (
+            run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3")
+            == 0
+        )
         assert len(served.requests) == 4
         assert (served.requests[0]["temperature"], served.requests[0]["seed"]) == (0.5, 3)
     found = shown(capsys, "r")
     assert found["schema"] == "gistpoint.agent_run/1"
     assert found["settings"]["host"] == served.url.split("/")[2]
     (attempt,) = found["attempts"]
-    assert (attempt["reason"], attempt["result"], attempt["calls"]) == ("gave_up: no_tool_call", "not solved", 1)
+    assert (attempt["reason"], attempt["result"], attempt["calls"]) == (
+        "gave_up: no_tool_call",
+        "not solved",
+        1,
+    )
     assert found["totals"]["solved"]["of"] == 1
     assert agent("show", "r", "--to", "csv", "-o", str(tmp_path / "r.csv")) == 0
     assert next(csv.DictReader((tmp_path / "r.csv").open()))["reason"] == "gave_up: no_tool_call"
@@ -84,7 +96,9 @@ def test_a_run_is_done_listed_and_shown(
     assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
-def test_json_holds_each_attempt_with_the_reason_of_its_end(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_each_attempt_with_the_reason_of_its_end(
+    task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
     with endpoint(TALK) as served:
         assert run(served, task.id, "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -114,7 +128,15 @@ def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.Ca
     tasks = [build_gist_task(folder, files=long), build_gist_task(folder)]
 
     def dry(*named: Task) -> int:
-        words = [*(task.id for task in named), "--setting", "static", "--context", "9000", "--dry-run", "--json"]
+        words = [
+            *(task.id for task in named),
+            "--setting",
+            "static",
+            "--context",
+            "9000",
+            "--dry-run",
+            "--json",
+        ]
         return agent("run", "--model", "m", "--base-url", "http://x/v1", *words)
 
     assert dry(*tasks) == 0
@@ -125,7 +147,9 @@ def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.Ca
     assert dry(tasks[0]) == 2
 
 
-def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_the_first_request_and_sends_nothing(
+    task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
     with endpoint(TALK) as served:
         assert run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--dry-run") == 0
         out = capsys.readouterr().out
@@ -156,7 +180,9 @@ def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_th
     assert _stored("other", locations) == ["other"]
 
 
-def test_a_repair_is_left_out_of_the_static_setting_and_named(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repair_is_left_out_of_the_static_setting_and_named(
+    task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
     with endpoint(TALK) as served:
         assert run(served, task.id, "--setting", "static", "--dry-run") == 2
         assert "is not a gist" in capsys.readouterr().err
@@ -174,8 +200,14 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(task: Task, capsys
         (["TASK"], "No model is named."),
         (["TASK", "--model", "builtin:magic"], "no built-in solver of this name"),
         (["TASK", "--model", "m", "--base-url", "nonsense"], "not one of http or https"),
-        (["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--max-cost", "1"], "without a price"),
-        (["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--name", "../x"], "can't be the name"),
+        (
+            ["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--max-cost", "1"],
+            "without a price",
+        ),
+        (
+            ["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--name", "../x"],
+            "can't be the name",
+        ),
         (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
     ],
 )
@@ -213,12 +245,17 @@ def test_a_run_that_nobody_works_on_is_not_stopped(task: Task, capsys: pytest.Ca
     assert "gistpoint agent show RUN prints a run." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("profile", "more"), [("all", {"trace", "bash"}), ("browse", set()), ("bash", {"bash"})])
+@pytest.mark.parametrize(
+    ("profile", "more"), [("all", {"trace", "bash"}), ("browse", set()), ("bash", {"bash"})]
+)
 def test_a_profile_of_tools_is_what_a_model_of_a_gist_is_offered(
     profile: str, more: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     gist = build_gist_task(Locations.of_user().tasks, GistSettings(OWNED, tools=("trace", "bash")))
-    assert agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run") == 0
+    assert (
+        agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run")
+        == 0
+    )
     told = capsys.readouterr().out
     assert {name for name in OPTIONAL_TOOLS if f"`{name}" in told} == more
 

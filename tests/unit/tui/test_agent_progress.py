@@ -48,7 +48,9 @@ def test_the_table_shows_each_job_and_what_is_at_work_first(home: Home) -> None:
     assert drawn(table, runner.states, 120, height=7).count("✔ solved") == 1
 
 
-def test_a_line_is_printed_once_for_each_job_that_is_over(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_is_printed_once_for_each_job_that_is_over(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = home.run(home.task(1))
     lines = JobLines(run)
     home.script = TALKS
@@ -59,7 +61,9 @@ def test_a_line_is_printed_once_for_each_job_that_is_over(home: Home, capsys: py
     assert "✘ gave_up: no_tool_call, 3 turns, 0 calls, 330 tokens" in err[0]
 
 
-def test_text_from_an_endpoint_is_shown_and_not_obeyed(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_from_an_endpoint_is_shown_and_not_obeyed(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     from gistpoint.core.chat import ChatFailure, ChatProblem
 
     run = home.run(home.task(1))

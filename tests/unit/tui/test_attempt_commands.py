@@ -1,4 +1,6 @@
-"""`attempt list`, `show`, `accept` and `reject`: a suspicious pass is seen by everybody, and settled by a review."""
+"""`attempt list`, `show`, `accept` and `reject`: a suspicious pass is seen by everybody, and settled by a
+review.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +48,30 @@ def shown(attempt: str, capsys: Captured) -> tuple[str, dict[str, Any]]:
     return text, json.loads(capsys.readouterr().out)
 
 
-def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_a_suspicious_pass_is_told_everywhere(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     status, said, attempt = solve(task, SUSPICIOUS, monkeypatch, capsys)
-    assert (status, said.rstrip().rsplit(": ", 2)[1:]) == (1, ["solved, to be read; suspicious", "gc.collect"])
+    assert (status, said.rstrip().rsplit(": ", 2)[1:]) == (
+        1,
+        ["solved, to be read; suspicious", "gc.collect"],
+    )
     _, _, clean = solve(task, REPAIR, monkeypatch, capsys)
     text, values = shown(attempt, capsys)
     assert "outcome\tsolved, to be read" in text
     assert "suspicious\tgc.collect" in text
-    assert (values["solved"], values["result"], values["suspicious"]) == (False, "solved, to be read", ["gc.collect"])
+    assert (values["solved"], values["result"], values["suspicious"]) == (
+        False,
+        "solved, to be read",
+        ["gc.collect"],
+    )
     assert values["ended"] == "solved, to be read"
     (submitted,) = values["submitted"]
-    assert (submitted["passed"], submitted["solved"], submitted["suspicious"]) == (True, False, ["gc.collect"])
+    assert (submitted["passed"], submitted["solved"], submitted["suspicious"]) == (
+        True,
+        False,
+        ["gc.collect"],
+    )
     assert cli.main(["attempt", "list"]) == 0
     listed = capsys.readouterr().out
     assert "solved, to be read" in listed
@@ -70,7 +85,11 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     assert json.loads(capsys.readouterr().out) == figures
     assert cli.main(["attempt", "export", attempt, "--to", "csv"]) == 0
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
-    assert (row["solved"], row["result"], row["suspicious"]) == ("False", "solved, to be read", '["gc.collect"]')
+    assert (row["solved"], row["result"], row["suspicious"]) == (
+        "False",
+        "solved, to be read",
+        '["gc.collect"]',
+    )
     assert cli.main(["attempt", "export", attempt, "--to", "markdown"]) == 0
     assert "solved, to be read" in capsys.readouterr().out
     assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0
@@ -117,7 +136,9 @@ def test_reviews_settle_it(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: 
     text, values = shown(attempt, capsys)
     assert "reviewed\tr1: accept: It only tidies up." in text
     assert (values["solved"], values["result"]) == (True, "solved")
-    assert values["reviews"] == [{"reviewer": "r1", "verdict": "accept", "reasons": [], "why": "It only tidies up."}]
+    assert values["reviews"] == [
+        {"reviewer": "r1", "verdict": "accept", "reasons": [], "why": "It only tidies up."}
+    ]
     assert cli.main(["attempt", "reject", attempt, "--reviewer", "r2", "--why", "No."]) == 0
     assert capsys.readouterr().out == f"{attempt}: solved, to be read. Reviewers do not agree.\n"
     assert cli.main(["attempt", "reject", attempt[:20], "--reviewer", "r1", "--why", "No, indeed."]) == 0
@@ -147,7 +168,9 @@ def test_a_pass_that_is_not_suspicious_is_accepted_only_against_a_rejection(
     assert capsys.readouterr().out == f"{attempt}: solved.\n"
 
 
-def test_what_can_not_be_settled_is_refused(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_what_can_not_be_settled_is_refused(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     wrong = REPAIR.replace("100", "99")
     _, _, attempt = solve(task, wrong, monkeypatch, capsys)
     for command in (["accept", attempt], ["reject", attempt, "--why", "No."]):

@@ -36,9 +36,10 @@ class Terminal(io.StringIO):
 
 
 def test_the_line_says_what_is_tried_and_what_became_of_it() -> None:
-    assert "; ".join(campaign_parts(REPORT)) == (
-        "3/10 kept of 26 tried of 88; 1:20, about 3:10 left; Cart.add, try 7 (boundary), before it: no test fails; "
-        "310 tests/s; 14 no corruption is good"
+    assert (
+        "; ".join(campaign_parts(REPORT))
+        == "3/10 kept of 26 tried of 88; 1:20, about 3:10 left; Cart.add, try 7 (boundary), before it: no"
+        " test fails; 310 tests/s; 14 no corruption is good"
     )
 
 
@@ -92,7 +93,12 @@ def interrupted(times: int, error: Exception | None = None, *, asks_token: bool 
 def test_ctrl_c_stops_and_tells_what_is_kept(interruptions: None) -> None:
     interrupted(1)  # the work had ended before it looked
     git = UserError("git ended with the signal 2.")
-    for times, error, asks_token in ((1, git, True), (1, CancelledError("?"), True), (2, None, True), (1, None, False)):
+    for times, error, asks_token in (
+        (1, git, True),
+        (1, CancelledError("?"), True),
+        (2, None, True),
+        (1, None, False),
+    ):
         with pytest.raises(CancelledError, match=r"^Stopped\. All is kept\.$"):
             interrupted(times, error, asks_token=asks_token)
     with pytest.raises(UserError, match="git ended"):

@@ -1,4 +1,6 @@
-"""The options that choose functions, `task generate --list`, and what `gistpoint code` prints of a learned library."""
+"""The options that choose functions, `task generate --list`, and what `gistpoint code` prints of a learned
+library.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """The little library, learned where the commands look for it."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     shop = Shop(tmp_path)
-    places = [CodeLocation("shop.py", line, name) for line, name in ((18, "bill"), (1, "price"), (26, "unseen"))]
+    places = [
+        CodeLocation("shop.py", line, name) for line, name in ((18, "bill"), (1, "price"), (26, "unseen"))
+    ]
     shop.bench.observed = (ObservedCall(places[0], places[1], 7), ObservedCall(places[2], places[0], 1))
     learned = shop.library()
     folder = tmp_path / "home" / "cache" / "libraries" / "shop"

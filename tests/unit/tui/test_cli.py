@@ -49,7 +49,8 @@ def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["task", "--help"], ["demo", "--help"], ["attempt", "show", "--help"]]
+    "arguments",
+    [["--help"], ["--version"], ["task", "--help"], ["demo", "--help"], ["attempt", "show", "--help"]],
 )
 def test_help_and_version(arguments: list[str], capsys: Captured) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -91,7 +92,9 @@ def test_mistake_in_the_call_is_exit_code_2(arguments: list[str], capsys: Captur
         (["task", "new", "x", "--pytest-args", "'"], "--pytest-args can't be split"),
     ],
 )
-def test_mistake_of_the_user_is_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
+def test_mistake_of_the_user_is_told_in_a_line_or_two(
+    arguments: list[str], said: str, capsys: Captured
+) -> None:
     assert cli.main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -223,7 +226,10 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_resumed(
     lines = journal.read_bytes().splitlines(keepends=True)
     for damaged, said in (
         (lines[:2], "It was cut back"),
-        ([*lines[:2], lines[2].replace(b"list_directory", b"lost_directory"), *lines[3:]], "breaks at line 4"),
+        (
+            [*lines[:2], lines[2].replace(b"list_directory", b"lost_directory"), *lines[3:]],
+            "breaks at line 4",
+        ),
         ([*lines[:3], b"\n", *lines[4:]], "Line 4 is not an event"),
     ):
         journal.write_bytes(b"".join(damaged))
@@ -282,7 +288,9 @@ def test_a_file_of_code_that_cannot_be_read_is_reported_and_costs_nothing(
 ) -> None:
     (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
     (tmp_path / "code.py").write_text(REPAIR)
-    lines = [f"submit_attempt @{tmp_path / name}" for name in ("missing.py", "binary.py", "", "a\0b", "code.py")]
+    lines = [
+        f"submit_attempt @{tmp_path / name}" for name in ("missing.py", "binary.py", "", "a\0b", "code.py")
+    ]
     typed(monkeypatch, *lines)
     assert cli.main(["solve", task.id, "--lines"]) == 0
     printed = capsys.readouterr().out
@@ -306,7 +314,10 @@ def test_lines_that_are_not_understood_are_numbered_and_help_is_free(
         assert len([line for line in lines if line.startswith(beginning)]) == 2
     assert cli.main(["attempt", "show", captured.err.split()[1], "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert ([call["tool"] for call in printed["calls"]], printed["tool_uses_left"]) == (["list_directory"], 15)
+    assert ([call["tool"] for call in printed["calls"]], printed["tool_uses_left"]) == (
+        ["list_directory"],
+        15,
+    )
 
 
 def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
@@ -365,7 +376,9 @@ def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
 def test_check_prints_findings_and_is_negative_where_one_failed(
     task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr("gistpoint.object_graph.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
+    monkeypatch.setattr(
+        "gistpoint.object_graph.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
+    )
     assert cli.main(["task", "check", task.id, "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     found = {check["name"]: check["passed"] for check in printed["checks"]}

@@ -54,20 +54,32 @@ def task(home: Path) -> Task:
     return build_task(home / "elsewhere")
 
 
-def order_for(task: Task, attempt: str = "", journal: bytes = b"", settings: RunSettings = SETTINGS) -> AttemptOrder:
+def order_for(
+    task: Task, attempt: str = "", journal: bytes = b"", settings: RunSettings = SETTINGS
+) -> AttemptOrder:
     attempt = attempt or new_attempt_id(SystemTime().utc_ms())
     job = job_of(task.id, settings, 1)
-    return AttemptOrder(run="r", created_utc_ms=1, settings=settings, job=job, attempt=attempt, journal=journal)
+    return AttemptOrder(
+        run="r", created_utc_ms=1, settings=settings, job=job, attempt=attempt, journal=journal
+    )
 
 
 def done(
-    order: AttemptOrder, archive: bytes = b"", *, start: str = "s", most_bytes: int = MOST_BYTES, base_url: str = ""
+    order: AttemptOrder,
+    archive: bytes = b"",
+    *,
+    start: str = "s",
+    most_bytes: int = MOST_BYTES,
+    base_url: str = "",
 ) -> WorkReply:
     """What a worker replies to the order."""
     tools = WorkTools(consented=True, most_bytes=most_bytes, base_url=base_url)
     about = AttemptToMake(tools=tools, order=order)
     sent = WorkOrder(
-        start=start, job=order.job.key, sender=WorkerIntroduction(), about=msgspec.Raw(msgspec.json.encode(about))
+        start=start,
+        job=order.job.key,
+        sender=WorkerIntroduction(),
+        about=msgspec.Raw(msgspec.json.encode(about)),
     )
     return msgspec.json.decode(
         attempted(msgspec.json.encode(sent), archive, build=build_worker_services), type=WorkReply
@@ -96,7 +108,10 @@ def test_an_attempt_is_taken_in_once_and_only_goes_on(task: Task, home: Path) ->
     delivered = msgspec.json.decode(done(order, packed(task)).result, type=DeliveredAttempt)
     run = AgentRunStore(home / "runs").open_or_create("r", SETTINGS, 1, "test")
     require_true(delivered, order, run, task)
-    store, lines = AttemptStore(home / "attempts", SystemTime(), "test"), delivered.journal.splitlines(keepends=True)
+    store, lines = (
+        AttemptStore(home / "attempts", SystemTime(), "test"),
+        delivered.journal.splitlines(keepends=True),
+    )
     store.adopt(order.attempt, b"".join(lines[:3]))
     store.adopt(order.attempt, delivered.journal)
     store.adopt(order.attempt, delivered.journal)

@@ -4,7 +4,10 @@ import random
 
 from gistpoint.tui.widgets.code_document import CodeDocument
 
-TEXT = 'def f(a, b=[1, (2)]):\n    """Doc (."""\n    x = "é(" + g(1)[0]  # c (\n    return self.len, len(x), None\n'
+TEXT = (
+    'def f(a, b=[1, (2)]):\n    """Doc (."""\n    x = "é(" + g(1)[0]  # c (\n    return self.len, len(x),'
+    " None\n"
+)
 
 
 def kinds(document: CodeDocument, row: int) -> dict[str, str]:
@@ -17,7 +20,12 @@ def test_words_strings_and_comments_have_their_kinds() -> None:
     assert kinds(document, 0) == {"def": "keyword", "f": "function", "1": "number", "2": "number"}
     assert kinds(document, 1) == {'"""Doc (."""': "docstring"}
     assert kinds(document, 2) == {'"é("': "string", "1": "number", "0": "number", "# c (": "comment"}
-    assert kinds(document, 3) == {"return": "keyword", "self": "builtin", "len": "builtin", "None": "constant"}
+    assert kinds(document, 3) == {
+        "return": "keyword",
+        "self": "builtin",
+        "len": "builtin",
+        "None": "constant",
+    }
 
 
 def test_a_string_over_several_lines_ends_where_it_ends() -> None:

@@ -122,7 +122,8 @@ def test_what_is_not_given_is_as_the_request_declares_it(top: CommandParser) -> 
 
 def test_every_kind_of_field_is_read_into_its_type(top: CommandParser) -> None:
     words = (
-        "it a b --by wide --share 1 --least -3 --tag x --tag y --pair p q --hard --place there --json --sandbox plain"
+        "it a b --by wide --share 1 --least -3 --tag x --tag y --pair p q --hard --place there --json"
+        " --sandbox plain"
     )
     assert asked(top, *words.split()) == MeasureThings(
         what="it",
@@ -163,7 +164,9 @@ def test_what_is_out_of_bounds_is_refused_with_the_option(
     assert said in capsys.readouterr().err
 
 
-def test_the_help_has_the_defaults_of_the_request(top: CommandParser, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_has_the_defaults_of_the_request(
+    top: CommandParser, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         asked(top, "--help")
     shown = capsys.readouterr().out
@@ -201,7 +204,12 @@ def subcommands(parser: CommandParser, line: tuple[str, ...] = ()) -> list[tuple
     found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not found:
         return [line]
-    return [one for choices in found for name, inner in choices.items() for one in subcommands(inner, (*line, name))]
+    return [
+        one
+        for choices in found
+        for name, inner in choices.items()
+        for one in subcommands(inner, (*line, name))
+    ]
 
 
 @pytest.mark.parametrize("line", subcommands(cli.parser()), ids=" ".join)

@@ -36,13 +36,22 @@ def confirmer(monkeypatch: pytest.MonkeyPatch) -> ScriptedConfirmer:
     return scripted
 
 
-def solve(task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> tuple[int, str, str, str]:
-    """Submit code; return the exit code, what the solver was told, what was said at the end, and the attempt's id."""
+def solve(
+    task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> tuple[int, str, str, str]:
+    """Submit code; return the exit code, what the solver was told, what was said at the end, and the
+    attempt's id.
+    """
     call = {"tool": "submit_attempt", "arguments": {"func_code": code}}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
     code_of_exit = cli.main(["solve", task.short_id, "--new", "--lines"])
     out, said = capsys.readouterr()
-    return code_of_exit, out, said, next(line for line in said.splitlines() if line.startswith("attempt ")).split()[1]
+    return (
+        code_of_exit,
+        out,
+        said,
+        next(line for line in said.splitlines() if line.startswith("attempt ")).split()[1],
+    )
 
 
 def row_of(attempt: str, capsys: Captured) -> dict[str, Any]:
@@ -125,7 +134,9 @@ def test_a_task_whose_passes_cannot_be_confirmed_says_why(
     for where in (["task", "list"], ["task", "show", task.short_id]):
         cli.main(where)
         assert "not known: made before" in "".join(capsys.readouterr())
-    confirmer.controls = Controls(False, Unconfirmable.ASYNCHRONOUS, "price is a coroutine.", reasons={"at_import": 2})
+    confirmer.controls = Controls(
+        False, Unconfirmable.ASYNCHRONOUS, "price is a coroutine.", reasons={"at_import": 2}
+    )
     assert cli.main(["task", "control", task.short_id]) == 1
     assert "Tests that do not count: at_import 2." in capsys.readouterr().out
     for where in (["task", "list"], ["task", "show", task.short_id]):
@@ -145,7 +156,10 @@ def test_a_solver_can_object_and_a_reviewer_settles_it(
     task: Task, confirmer: ScriptedConfirmer, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     controlled(task.folder)
-    assert cli.main(["attempt", "object", solve(task, REPAIR, monkeypatch, capsys)[3], "--why", "it is right"]) == 2
+    assert (
+        cli.main(["attempt", "object", solve(task, REPAIR, monkeypatch, capsys)[3], "--why", "it is right"])
+        == 2
+    )
     confirmer.confirmation = CONTRADICTED
     attempt = solve(task, REPAIR, monkeypatch, capsys)[3]
     capsys.readouterr()
@@ -153,7 +167,9 @@ def test_a_solver_can_object_and_a_reviewer_settles_it(
     assert cli.main(["attempt", "object", attempt, "--why", "a float is no worse"]) == 0
     assert "reviewers see what you wrote" in capsys.readouterr().out
     assert row_of(attempt, capsys)["result"] == "solved, to be read"
-    reviews = b"".join(path.read_bytes() for path in (task.folder.parents[1] / "reviews").rglob("*") if path.is_file())
+    reviews = b"".join(
+        path.read_bytes() for path in (task.folder.parents[1] / "reviews").rglob("*") if path.is_file()
+    )
     assert b"The solver objects: a float is no worse" in reviews
     assert cli.main(["attempt", "accept", attempt, "--reviewer", "r1"]) == 0
     capsys.readouterr()

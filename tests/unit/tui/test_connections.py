@@ -49,7 +49,9 @@ IDLE: list[Client] = [nothing, half_a_head, a_byte_now_and_then, no_reading_of_t
 
 
 @asynccontextmanager
-async def server(bounds: ConnectionBounds, tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[int, Connections]]:
+async def server(
+    bounds: ConnectionBounds, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[int, Connections]]:
     connections = Connections(bounds)
 
     async def answer(request: web.Request) -> web.Response:
@@ -122,7 +124,10 @@ async def test_too_many_push_out_those_that_wait_longest(client: Client, most: i
 
 @pytest.mark.parametrize("client", IDLE)
 async def test_whoever_does_not_ask_or_does_not_read_is_ended_in_time(client: Client) -> None:
-    async with server(ConnectionBounds(first_s=0.3, answer_s=0.6)) as (port, connections), clients(port, 5, client):
+    async with (
+        server(ConnectionBounds(first_s=0.3, answer_s=0.6)) as (port, connections),
+        clients(port, 5, client),
+    ):
         await until(lambda: len(connections) == 5)
         await until(lambda: len(connections) == 0, 10)
 
@@ -150,7 +155,20 @@ async def test_if_all_are_kept_a_newcomer_is_refused() -> None:
 
 @pytest.fixture
 def tls(tmp_path: Path) -> ssl.SSLContext:
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-keyout", "k", "-out", "c"]
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=x",
+        "-keyout",
+        "k",
+        "-out",
+        "c",
+    ]
     try:
         subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
     except FileNotFoundError:
@@ -168,7 +186,10 @@ async def test_a_handshake_that_never_ends_counts_too(tls: ssl.SSLContext) -> No
         async with server(bounds, tls) as (port, connections), clients(port, 30, client):
             assert all([await is_answered(port, anybody) for _ in range(3)])
             assert len(connections) <= OF_ADDRESS
-        async with server(ConnectionBounds(first_s=0.3), tls) as (port, connections), clients(port, 5, nothing):
+        async with (
+            server(ConnectionBounds(first_s=0.3), tls) as (port, connections),
+            clients(port, 5, nothing),
+        ):
             await until(lambda: len(connections) == 5)
             await until(lambda: len(connections) == 0, 10)
 

@@ -62,7 +62,9 @@ def test_a_requested_plugin_that_fails_is_reported(home, monkeypatch, fails):
         def probe(self):
             raise RuntimeError("not today")
 
-    with pytest.raises(SandboxUnavailableError, match="The sandbox cart does not work here: RuntimeError: not today"):
+    with pytest.raises(
+        SandboxUnavailableError, match="The sandbox cart does not work here: RuntimeError: not today"
+    ):
         ladder.choose("cart", consented=False, backends={"cart": Failing})
 
 
@@ -112,7 +114,10 @@ def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, 
     (home / "config/config.toml").write_text('sandbox = "nope"\n')
     assert cli.main(["doctor"]) == 1
     told = capsys.readouterr().out
-    assert "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is requested." in told
+    assert (
+        "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is requested."
+        in told
+    )
     assert "does not work here" not in told
 
 
@@ -128,7 +133,9 @@ def test_a_plugin_that_breaks_is_told_and_breaks_nothing(home, only, monkeypatch
 
 def test_a_plugin_that_cannot_be_loaded_is_named_with_what_to_do(home, only, monkeypatch, capsys):
     entry = EntryPoint("cart", "cart_formats:FORMAT", "gistpoint.formats")
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == entry.group else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [entry] if group == entry.group else []
+    )
     only(Isolating)
     assert cli.main(["doctor"]) == 0
     printed = capsys.readouterr().out
@@ -176,14 +183,24 @@ def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
     (repository / ".gistpoint").mkdir(parents=True)
     for name in ("gistpoint.toml", "config.toml", ".gistpoint/config.toml"):
         (repository / name).write_text('sandbox = "plain"\n')
-    (repository / "pyproject.toml").write_text('[tool.gistpoint]\nsandbox = "plain"\nallow_unsandboxed = true\n')
+    (repository / "pyproject.toml").write_text(
+        '[tool.gistpoint]\nsandbox = "plain"\nallow_unsandboxed = true\n'
+    )
     (repository / ".env").write_text("GISTPOINT_SANDBOX=plain\n")
     monkeypatch.chdir(repository)
     assert object_graph.build_runner(IsolationChoice()).backend.isolated
 
 
 @pytest.mark.parametrize(
-    "text", ["sandbox = 1\n", 'sandbox = ""\n', "sandbox = [\n", "\x00", 'sandbx = "docker"\n', "[llm]\nmodell = 'x'\n"]
+    "text",
+    [
+        "sandbox = 1\n",
+        'sandbox = ""\n',
+        "sandbox = [\n",
+        "\x00",
+        'sandbx = "docker"\n',
+        "[llm]\nmodell = 'x'\n",
+    ],
 )
 def test_a_wish_that_cannot_be_read_is_an_error(home, only, text):
     only(Isolating, PlainBackend)
@@ -220,7 +237,9 @@ def test_without_consent_nothing_of_a_repository_is_built(home, only, tmp_path, 
 
 
 def test_the_cache_is_listed_and_cleaned(home, capsys, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{home}/no-engine.sock")  # what is on a real engine is not ours to clean
+    monkeypatch.setenv(
+        "DOCKER_HOST", f"unix://{home}/no-engine.sock"
+    )  # what is on a real engine is not ours to clean
     folders = {kind: home / "cache" / f"{kind}s" / "abc" for kind in ("environment", "wheel")}
     for folder in folders.values():
         folder.mkdir(parents=True)

@@ -43,7 +43,9 @@ def attempt(home: Path, task: Task, participant: str = "", *, code: str = "") ->
     return opened
 
 
-def test_a_task_goes_out_as_one_file_and_comes_in_as_the_same(home: Path, task: Task, capsys: Captured) -> None:
+def test_a_task_goes_out_as_one_file_and_comes_in_as_the_same(
+    home: Path, task: Task, capsys: Captured
+) -> None:
     for target, made in ((home / "out.tar.zst",) * 2, (home, home / f"{task.short_id}.tar.zst")):
         assert cli.main(["task", "export", task.short_id, "--to", "archive", "-o", str(target)]) == 0
         assert capsys.readouterr().out == f"{made}\n"
@@ -51,7 +53,10 @@ def test_a_task_goes_out_as_one_file_and_comes_in_as_the_same(home: Path, task: 
         assert (brought.id, read_answer(brought)) == (task.id, read_answer(task))
     assert cli.main(["task", "export", task.short_id, "--to", "pdf", "-o", "x"]) == 2
     assert "archive, harbor" in capsys.readouterr().err
-    assert cli.main(["task", "export", task.id, "--to", "archive", "-o", str(home / "no" / "such" / "place")]) == 2
+    assert (
+        cli.main(["task", "export", task.id, "--to", "archive", "-o", str(home / "no" / "such" / "place")])
+        == 2
+    )
     assert "can't be written" in capsys.readouterr().err
 
 
@@ -83,7 +88,9 @@ def test_a_task_is_deleted_after_a_question_and_never_under_an_open_attempt(
     assert cli.main(["attempt", "show", opened.attempt.state.attempt_id]) == 0
 
 
-def test_the_demo_and_a_folder_elsewhere_are_not_deleted(home: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_the_demo_and_a_folder_elsewhere_are_not_deleted(
+    home: Path, tmp_path: Path, capsys: Captured
+) -> None:
     elsewhere = build_task(tmp_path / "mine")
     demo = build_task(home / "cache" / "demo", Mode.REMOVE, demo=True)
     for name in (str(elsewhere.folder), str(demo.folder)):
@@ -108,7 +115,9 @@ def test_attempts_are_written_as_tables(
     assert (row["solved"], row["score"], row["reading_ms"], row["head_kept"]) == ("True", "1.0", "0", "True")
     assert rows[one.attempt.state.attempt_id]["participant"] == "'=p1,\n\u202e"
     place = home / "attempts.json"
-    assert cli.main(["attempt", "export", two.attempt.state.attempt_id, "--to", "json", "-o", str(place)]) == 0
+    assert (
+        cli.main(["attempt", "export", two.attempt.state.attempt_id, "--to", "json", "-o", str(place)]) == 0
+    )
     printed = capsys.readouterr().out
     (listed,) = json.loads(place.read_text())["attempts"]
     assert listed["head"] in printed
@@ -116,11 +125,15 @@ def test_attempts_are_written_as_tables(
     assert listed in json.loads(capsys.readouterr().out)["attempts"]
 
 
-def test_an_archive_of_journals_is_read_elsewhere_and_marked_there(home: Path, task: Task, capsys: Captured) -> None:
+def test_an_archive_of_journals_is_read_elsewhere_and_marked_there(
+    home: Path, task: Task, capsys: Captured
+) -> None:
     opened = attempt(home, task, "p1", code=REPAIR)
     identity = opened.attempt.state.attempt_id
     archive = home / "all.tar.zst"
-    assert cli.main(["attempt", "export", "--to", "archive", "-o", str(archive)]) == 0, "also while it is open"
+    assert cli.main(["attempt", "export", "--to", "archive", "-o", str(archive)]) == 0, (
+        "also while it is open"
+    )
     opened.close()
     assert identity in capsys.readouterr().out
     assert cli.main(["runs", str(archive)]) == 0
@@ -161,7 +174,10 @@ def test_tasks_go_to_another_harness_once_each(home: Path, task: Task, capsys: C
     target = home / "harbor"
     named = [task.short_id, str(task.folder), str(task.folder.parent)]
     assert (
-        cli.main(["task", "export", *named, "--to", "harbor", "-o", str(target), "--agent-hosts", "a.org, b.org"]) == 0
+        cli.main(
+            ["task", "export", *named, "--to", "harbor", "-o", str(target), "--agent-hosts", "a.org, b.org"]
+        )
+        == 0
     )
     assert capsys.readouterr().out == f"{target}\n"
     (made,) = [folder for folder in target.iterdir() if folder.name.endswith(task.short_id)]

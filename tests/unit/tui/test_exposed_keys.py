@@ -29,7 +29,9 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
         {"OPENAI_BASE_URL": f"http://somebody:{KEY}@127.0.0.1:9/v1"},
     ],
 )
-def test_no_key_and_no_password_beside_code_that_runs_as_the_user(tmp_path: Path, secret: dict[str, str]) -> None:
+def test_no_key_and_no_password_beside_code_that_runs_as_the_user(
+    tmp_path: Path, secret: dict[str, str]
+) -> None:
     with pytest.raises(SandboxUnavailableError) as refused:
         solver_named(tmp_path, {**SERVER, **secret}, exposed=lambda: True)
     assert KEY not in str(refused.value)

@@ -47,7 +47,20 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (["--image", "org/image", "--", "pytest", TEST], "--workdir /testbed"),
         (["--image", "org/image", "--workdir", "/testbed"], "nothing to make"),
         (["--image", "org/image", "--workdir", "/a", "--with", "numpy", "--", "pytest", TEST], "--with and"),
-        (["--image", "org/image", "--workdir", "/a", "--exclude-newer", "2026-01-01", "--", "pytest", TEST], "--with"),
+        (
+            [
+                "--image",
+                "org/image",
+                "--workdir",
+                "/a",
+                "--exclude-newer",
+                "2026-01-01",
+                "--",
+                "pytest",
+                TEST,
+            ],
+            "--with",
+        ),
         (["shop==1", "--workdir", "/testbed", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
         (["shop==1", "--pull", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
         (["--entrypoint", f"pytest {TEST}"], "There is no source"),
@@ -63,10 +76,21 @@ def test_options_that_contradict_each_other_are_told(
 
 
 def test_an_image_is_asked_for_as_it_is_named(asked: dict[str, Any], capsys: Captured) -> None:
-    given = ["--image", "org/image:1", "--workdir", "/testbed", "--python", "/opt/py", "--pytest-args=-x", "--pull"]
+    given = [
+        "--image",
+        "org/image:1",
+        "--workdir",
+        "/testbed",
+        "--python",
+        "/opt/py",
+        "--pytest-args=-x",
+        "--pull",
+    ]
     assert cli.main(["gist", "new", *given, "--", "pytest", TEST]) == 2
     assert "There is no such image." in capsys.readouterr().err
-    assert asked["spec"] == images.ImageSpec("org/image:1", "/testbed", "/opt/py", pull=True, pytest_args=("-x",))
+    assert asked["spec"] == images.ImageSpec(
+        "org/image:1", "/testbed", "/opt/py", pull=True, pytest_args=("-x",)
+    )
     assert asked["image"] is True
 
 

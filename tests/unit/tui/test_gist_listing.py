@@ -50,7 +50,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (scratch / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
             (scratch / "tree" / path).write_text(text)
         write_tree(scratch / "tree", scratch / "tree.tar")
-        return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
+        return Repository(
+            Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()
+        )
 
     def build(*_: object, **__: object) -> FakeEntrypoints:
         return Suite()
@@ -86,7 +88,15 @@ def test_a_draw_goes_on_to_the_end_of_the_suite_and_tells_what_was_refused(
 
 
 def test_a_reference_is_tried_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
-    new = ["gist", "new", "shop==1", "--entrypoint", "pytest tests/test_prices.py::test_total", "--seconds", "1"]
+    new = [
+        "gist",
+        "new",
+        "shop==1",
+        "--entrypoint",
+        "pytest tests/test_prices.py::test_total",
+        "--seconds",
+        "1",
+    ]
     (made,) = printed(capsys, *new)["made"]
     stored = gist_answer(read_answer(read_task(home / made["id"]))).reference
     assert stored is not None
@@ -106,7 +116,9 @@ def test_what_was_made_and_refused_before_a_stop_is_told(
         raise CancelledError("Stopped at your request.")
 
     monkeypatch.setattr(making, "candidates", stopped)
-    assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=130)["reasons"] == {"no_such_test": 1}
+    assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=130)["reasons"] == {
+        "no_such_test": 1
+    }
 
 
 @pytest.fixture
@@ -140,7 +152,10 @@ def test_a_list_has_difficulty_reference_and_the_hard_subset(
     assert [rows[task.id]["reference"]["faithful"] for task in made[1:]] == [False, True, False]
     hard = printed(capsys, "gist", "list", "--hard", "1")
     assert hard["hard_subset"]["both"] == 0
-    assert {row["id"]: row["hard_by"] for row in hard["gists"]} == {made[3].id: ["calls"], made[0].id: ["files"]}
+    assert {row["id"]: row["hard_by"] for row in hard["gists"]} == {
+        made[3].id: ["calls"],
+        made[0].id: ["files"],
+    }
     assert cli.main(["gist", "list", "--hard", "1"]) == 0
     told = capsys.readouterr().out
     assert "not tried" in told

@@ -43,4 +43,7 @@ def test_all_that_keeps_a_score_down_is_told_of_a_line_with_several_statements()
 
 def test_the_figures_of_a_text_that_does_not_parse_are_its_fault() -> None:
     error = {"category": "pytest_runtime", "kind": "syntax", "evidence": "line 2: invalid syntax"}
-    assert figures({"execution_fidelity": 0, "error": error}) == "not faithful  does not parse: line 2: invalid syntax"
+    assert (
+        figures({"execution_fidelity": 0, "error": error})
+        == "not faithful  does not parse: line 2: invalid syntax"
+    )

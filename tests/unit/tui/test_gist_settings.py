@@ -31,7 +31,9 @@ def gist(home: Path) -> Task:
     return build_gist_task(home / "data" / "tasks")
 
 
-def solved(monkeypatch: pytest.MonkeyPatch, capsys: Captured, *arguments: str, lines: str = "") -> tuple[int, str, str]:
+def solved(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured, *arguments: str, lines: str = ""
+) -> tuple[int, str, str]:
     """Return exit code, what was printed, and the id of the attempt or the error."""
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     code = cli.main(["solve", "--lines", *arguments])
@@ -84,7 +86,13 @@ def test_each_condition_has_attempts_of_its_own(
     ],
 )
 def test_what_is_wrong_is_told_before_anything_begins(
-    gist: Task, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, text: str, told: str
+    gist: Task,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    text: str,
+    told: str,
 ) -> None:
     (tmp_path / "s.toml").write_text(text)
     code, _, error = solved(monkeypatch, capsys, gist.id, "--gist-settings", str(tmp_path / "s.toml"))

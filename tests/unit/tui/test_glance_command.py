@@ -135,12 +135,16 @@ def test_a_model_reads_each_function_many_times_and_goes_on_where_it_was(
     assert line.split("\t")[3:8] == ["3 of 3", "1.00", "0.44-1.00", "0 of 3", "0.00"]
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
-    readings = GlanceStore(Locations.of_user().glances, FakeClock()).book.state(tasks[1].id, "model m").readings
+    readings = (
+        GlanceStore(Locations.of_user().glances, FakeClock()).book.state(tasks[1].id, "model m").readings
+    )
     assert {reading.words for reading in readings} == {"{ because }"}
     assert {len(reading.prompt_sha256) for reading in readings} == {64}
     assert cli.main(["glance", "--json", "--all"]) == cli.DONE
     readers = {
-        row["readers"]: row["read"] for row in json.loads(capsys.readouterr().out)["rates"] if row["by"] == "all"
+        row["readers"]: row["read"]
+        for row in json.loads(capsys.readouterr().out)["rates"]
+        if row["by"] == "all"
     }
     assert readers == {"people": 1, "model m": 3}  # kept apart
 
@@ -170,7 +174,9 @@ def test_a_model_that_is_of_no_use_is_not_asked_on(
     assert why in capsys.readouterr().err
 
 
-def test_tasks_are_listed_and_chosen_by_their_glance_rate(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
+def test_tasks_are_listed_and_chosen_by_their_glance_rate(
+    tasks: list[Task], tmp_path: Path, capsys: Captured
+) -> None:
     assert cli.main(["task", "list"]) == cli.DONE
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split("\t")[-1] == "glance_rate"

@@ -33,7 +33,11 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
 
 
 def persons_attempt(task: Task, monkeypatch: pytest.MonkeyPatch, *, solved: bool) -> str:
-    call = {"tool": "submit_attempt", "arguments": {"func_code": REPAIR}} if solved else {"tool": "list_directory"}
+    call = (
+        {"tool": "submit_attempt", "arguments": {"func_code": REPAIR}}
+        if solved
+        else {"tool": "list_directory"}
+    )
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
     cli.main(["solve", task.short_id, "--new", "--lines"])
     return next(AttemptStore(Locations.of_user().attempts, object(), "").summaries()).attempt_id  # type: ignore[arg-type]
@@ -79,7 +83,9 @@ def test_a_persons_attempt_is_not_handed_to_a_client(
 
 
 @pytest.mark.parametrize("token", ["short", "x" * 31, "é" * 40, "with space" * 5])
-def test_a_weak_token_is_refused(token: str, task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_a_weak_token_is_refused(
+    token: str, task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     monkeypatch.setenv(TOKEN, token)
     assert cli.main(["mcp", task.short_id, *HTTP]) == 2
     said = capsys.readouterr().err

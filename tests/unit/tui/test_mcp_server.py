@@ -100,7 +100,9 @@ async def test_a_call_that_cannot_be_carried_out_costs_a_use(
 async def test_calls_that_come_at_once_are_made_in_their_order(tmp_path: Path) -> None:
     case = Case(tmp_path, budgets=Budgets(32, 8))
     async with connected(case) as client:
-        found = await asyncio.gather(*(client.call_tool("search_code", {"pattern": f"x{n}"}) for n in range(20)))
+        found = await asyncio.gather(
+            *(client.call_tool("search_code", {"pattern": f"x{n}"}) for n in range(20))
+        )
         assert [left(answer)["tool_uses"] for answer in found] == list(range(31, 11, -1))
     assert [call.arguments["pattern"] for call in case.state().calls] == [f"x{n}" for n in range(20)]
 
@@ -129,7 +131,9 @@ async def test_a_cancelled_submission_is_stopped_and_counts(tmp_path: Path) -> N
     assert (state.submissions[0].status, state.solved) == (RunStatus.CANCELLED, False)
 
 
-async def test_a_client_that_leaves_in_a_submission_is_not_waited_for_but_the_tests_are(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_in_a_submission_is_not_waited_for_but_the_tests_are(
+    tmp_path: Path,
+) -> None:
     gate = threading.Event()
     case = Case(tmp_path, runner=FakeRunner(CHECKS, gate=gate))
 
@@ -156,7 +160,9 @@ async def test_a_client_that_leaves_in_a_submission_is_not_waited_for_but_the_te
     assert case.state().solved
 
 
-async def test_a_client_that_waits_is_told_how_far_a_call_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_waits_is_told_how_far_a_call_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "PROGRESS_S", 0.01)
     gate, told = threading.Event(), list[tuple[float, str | None]]()
     case = Case(tmp_path, runner=FakeRunner(CHECKS, gate=gate))

@@ -116,7 +116,9 @@ def test_a_full_disk_behind_the_output_is_reported(tmp_path: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_a_home_that_is_a_file_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured) -> None:
+def test_a_home_that_is_a_file_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+) -> None:
     home = tmp_path / "home"
     home.write_text("")
     monkeypatch.setenv("GISTPOINT_HOME", str(home))

@@ -33,7 +33,9 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRunner:
     found = FakeRunner(CHECKS)
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(object_graph, "build_runner", lambda options, demo=False, **more: found)
-    monkeypatch.setattr(object_graph, "build_entrypoint_runner", lambda options, demo=False, **more: FakeEntrypoints())
+    monkeypatch.setattr(
+        object_graph, "build_entrypoint_runner", lambda options, demo=False, **more: FakeEntrypoints()
+    )
     return found
 
 
@@ -79,7 +81,12 @@ def test_predictions_are_applied_and_judged(task: Task, tmp_path: Path, capsys: 
     code, rows = rescored(file, task, capsys)
     assert code == 0
     assert [row["ours"]["solved"] for row in rows] == [True, False, False, False]
-    assert [row["comparison"] for row in rows] == ["no figure", "no figure", "does not apply", "does not apply"]
+    assert [row["comparison"] for row in rows] == [
+        "no figure",
+        "no figure",
+        "does not apply",
+        "does not apply",
+    ]
     assert [row["ours"]["score"] for row in rows[1:]] == [0.0] * 3
     assert kept() == [Comparison.NO_FIGURE] * 2 + [Comparison.DOES_NOT_APPLY] * 2
 
@@ -113,7 +120,11 @@ def test_tests_that_a_solver_changed_are_put_back(
     task: Task, tmp_path: Path, runner: FakeRunner, capsys: Captured
 ) -> None:
     trial = tmp_path / "job" / "trial-1"
-    for path, text in {PATH: GOOD[PATH], "tests/test_prices.py": "", "conftest.py": "raise SystemExit"}.items():
+    for path, text in {
+        PATH: GOOD[PATH],
+        "tests/test_prices.py": "",
+        "conftest.py": "raise SystemExit",
+    }.items():
         place = trial / "artifacts" / "repo" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
@@ -158,7 +169,9 @@ def test_logs_of_inspect_hold_what_was_taken(runner: FakeRunner, tmp_path: Path,
     assert rescored(plain, task, capsys)[0] == 0
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"samples": [1, {}]}', '[{"instance_id": "other", "model_patch": ""}]'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"samples": [1, {}]}', '[{"instance_id": "other", "model_patch": ""}]']
+)
 def test_what_is_no_result_is_refused(task: Task, tmp_path: Path, text: str, capsys: Captured) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, encoding="utf-8")
@@ -166,9 +179,13 @@ def test_what_is_no_result_is_refused(task: Task, tmp_path: Path, text: str, cap
     assert "x.json" in capsys.readouterr().err
 
 
-def test_a_claim_for_a_patch_that_does_not_apply_is_a_difference(task: Task, tmp_path: Path, capsys: Captured) -> None:
+def test_a_claim_for_a_patch_that_does_not_apply_is_a_difference(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
     file = write_predictions(task, tmp_path / "swe", words="It is repaired.")
-    file.with_name("words.run.json").write_text(json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8")
+    file.with_name("words.run.json").write_text(
+        json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8"
+    )
     code, (row,) = rescored(file, task, capsys)
     assert code == 1
     assert row["comparison"] == "DIFFERS: they say solved, the patch does not apply"
@@ -219,7 +236,8 @@ def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize(
-    ("figure", "read"), [(1, True), (0.0, False), (True, True), (0.5, None), (-1, None), ("1", None), (None, None)]
+    ("figure", "read"),
+    [(1, True), (0.0, False), (True, True), (0.5, None), (-1, None), ("1", None), (None, None)],
 )
 def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_path: Path) -> None:
     trial = tmp_path / "t"
@@ -230,7 +248,9 @@ def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_p
     assert (found.task, found.solved, found.files) == ("0123456789ab", read, None)
     scores = {"bundle": {"value": figure, "metadata": {"taken": {"a.py": "\ud800", "b.py": "\udcff"}}}}
     log = tmp_path / "log.json"
-    log.write_text(json.dumps({"samples": [{"id": "gistpoint-0123456789ab", "scores": scores}]}), encoding="utf-8")
+    log.write_text(
+        json.dumps({"samples": [{"id": "gistpoint-0123456789ab", "scores": scores}]}), encoding="utf-8"
+    )
     (found,) = read_returned(log)
     assert (found.solved, found.files) == (read, {"b.py": b"\xff"})
 
@@ -238,7 +258,10 @@ def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_p
 def test_without_what_a_solver_left_there_is_no_verdict(task: Task, tmp_path: Path, capsys: Captured) -> None:
     trial = tmp_path / "job" / "trial-1"
     trial.mkdir(parents=True)
-    result = {"task_name": f"gistpoint/{task.short_id}", "verifier_result": {"rewards": {"solved": 1, "score": 1.0}}}
+    result = {
+        "task_name": f"gistpoint/{task.short_id}",
+        "verifier_result": {"rewards": {"solved": 1, "score": 1.0}},
+    }
     (trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
     code, (row,) = rescored(trial, task, capsys)
     assert (code, row["ours"]) == (0, None)
@@ -255,7 +278,9 @@ def test_a_gist_in_a_patch_is_judged(runner: FakeRunner, tmp_path: Path, capsys:
     assert [row["ours"]["solved"] for row in rows] == [True, False]
 
 
-def test_a_suspicious_pass_is_to_be_read_before_it_counts(task: Task, tmp_path: Path, capsys: Captured) -> None:
+def test_a_suspicious_pass_is_to_be_read_before_it_counts(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
     given = SourceTree.open(task.tree_path).read(PATH).decode()
     suspicious = GOOD[PATH].replace("    return price", "    import gc\n    gc.collect(0)\n    return price")
     patch = unified(compute(given, suspicious, old_path=PATH, new_path=PATH))

@@ -130,7 +130,10 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["convert", "nope", "--to", "atif"], "nope does not exist."),
         (["convert", "chat.json", "--to", "atif", "-o", "chat.json"], "chat.json is the run itself."),
         (["convert", "chat.json", "--to", "atif", "-o", "."], ". is a folder."),
-        (["convert", "chat.json", "--to", "atif", "-o", "no/where"], "no/where can't be written: No such file"),
+        (
+            ["convert", "chat.json", "--to", "atif", "-o", "no/where"],
+            "no/where can't be written: No such file",
+        ),
         (["replay", "nope"], "nope does not exist."),
         (["replay", "chat.json"], "chat.json does not name the task"),
         (["replay", "chat.json", "--task", "nope"], "There is no task 'nope'."),
@@ -207,7 +210,13 @@ def test_search_as_json(chat: str, capsys: Captured) -> None:
     printed = json.loads(capsys.readouterr().out)
     assert printed["schema"] == "gistpoint.search/1"
     (hit,) = printed["hits"]
-    assert (hit["run"], hit["step"], hit["scope"], hit["part"], hit["line"]) == (chat, 2, "result", 1, HOSTILE)
+    assert (hit["run"], hit["step"], hit["scope"], hit["part"], hit["line"]) == (
+        chat,
+        2,
+        "result",
+        1,
+        HOSTILE,
+    )
     assert HOSTILE[hit["start"] : hit["end"]] == "red"
     assert cli.main(["search", "green", chat, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["hits"] == []
@@ -222,7 +231,12 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     printed = json.loads(capsys.readouterr().out)
     assert printed["schema"] == "gistpoint.runs/1"
     ours, first, second, zipped = printed["runs"]
-    assert (ours["format"], ours["task"], ours["verdict"], ours["score"]) == ("gistpoint", task.id, "solved", 1.0)
+    assert (ours["format"], ours["task"], ours["verdict"], ours["score"]) == (
+        "gistpoint",
+        task.id,
+        "solved",
+        1.0,
+    )
     assert (ours["submissions"], ours["actor"], ours["steps"]) == (1, "person", 4)
     assert [run["verdict"] for run in (first, second)] == ["unsolved", "unsolved"]
     assert (zipped["run"], zipped["steps"]) == ("runs.zip#chat.json", 2)
@@ -242,7 +256,9 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     Path("begun").mkdir()
     Path("begun/half.json").write_text('{"a": ')
     assert cli.main(["runs", several, "begun"]) == 0
-    assert "gistpoint: begun/half.json is in no format that is known here" in (said := capsys.readouterr().err)
+    assert "gistpoint: begun/half.json is in no format that is known here" in (
+        said := capsys.readouterr().err
+    )
     assert "1 file not read." in said
     assert cli.main(["runs", "begun", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["files_not_read"] == 1
@@ -307,7 +323,9 @@ def test_a_replay_that_differs_is_negative_and_names_the_step(
 
 
 @pytest.mark.usefixtures("runner")
-def test_a_replay_of_foreign_tools_is_negative_with_the_reason(chat: str, task: Task, capsys: Captured) -> None:
+def test_a_replay_of_foreign_tools_is_negative_with_the_reason(
+    chat: str, task: Task, capsys: Captured
+) -> None:
     assert cli.main(["replay", chat, "--task", task.id]) == 1
     assert "could not run  bash ls  (There is no tool 'bash' here" in capsys.readouterr().out
 
@@ -326,6 +344,9 @@ def test_a_chat_says_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> Non
     assert cli.main(["convert", str(path), "--to", "chat"]) == 0
     told = capsys.readouterr()
     assert "kept" not in told.out
-    assert told.err == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif have them.\n"
+    assert (
+        told.err
+        == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif have them.\n"
+    )
     assert cli.main(["convert", str(path), "--to", "html"]) == 0
     assert not capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""Programs and windows that misbehave: each is gone within seconds, takes no memory, and leaves the others alone."""
+"""Programs and windows that misbehave: each is gone within seconds, takes no memory, and leaves the others
+alone.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ PROGRAMS = {
 class Served:
     """A server whose programs are scripts."""
 
-    def __init__(self, url: str, token: str, sessions: list[ParticipantSession], running: asyncio.Task[None]) -> None:
+    def __init__(
+        self, url: str, token: str, sessions: list[ParticipantSession], running: asyncio.Task[None]
+    ) -> None:
         self.url, self.token, self.sessions, self.running = url, token, sessions, running
 
     @asynccontextmanager
@@ -65,7 +69,9 @@ class Served:
         """Open a window of P01."""
         headers = {"Origin": self.url, "Cookie": f"gistpoint={self.token}"}
         async with aiohttp.ClientSession() as http:
-            socket = await http.ws_connect(f"{self.url}/s/ws", headers=headers, heartbeat=None, max_msg_size=0)
+            socket = await http.ws_connect(
+                f"{self.url}/s/ws", headers=headers, heartbeat=None, max_msg_size=0
+            )
             try:
                 yield socket
             finally:
@@ -106,7 +112,9 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @asynccontextmanager
-async def serving(tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+async def serving(
+    tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Served]:
     book = LinkBook(tmp_path / "links.json", FakeClock())
     token = book.assign({"P01": Assigned(("a",))})["P01"]
     sessions: list[ParticipantSession] = []
@@ -166,7 +174,11 @@ PAIRS = [
 
 @pytest.mark.parametrize(("program", "client"), sampled(PAIRS, 6))
 async def test_a_new_window_and_the_servers_end_wait_for_nobody(
-    program: str, client: Callable[..., Any], tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
+    program: str,
+    client: Callable[..., Any],
+    tmp_path: Path,
+    scripts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scripts += [PROGRAMS[program], PROGRAMS["well"], PROGRAMS[program]]
     async with serving(tmp_path, scripts, monkeypatch) as served, served.window() as first:
@@ -217,7 +229,9 @@ async def test_input_that_is_not_read_stays_with_the_client(
         assert 0 < kept <= session.MOST_UNREAD_BYTES
 
 
-async def test_a_message_is_bounded(tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_is_bounded(
+    tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripts.append(PROGRAMS["well"])
     async with serving(tmp_path, scripts, monkeypatch) as served, served.window() as window:
         await served.started(1)
@@ -321,7 +335,9 @@ def test_a_widget_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
 def test_a_paste_within_the_bound_comes_whole() -> None:
     text = "é" * 100_000
     pasted = START + text + END
-    typed = Typed(packed(*(pasted[at : at + 8000] for at in range(0, len(pasted), 8000)), *[START + "b" + END] * 3))
+    typed = Typed(
+        packed(*(pasted[at : at + 8000] for at in range(0, len(pasted), 8000)), *[START + "b" + END] * 3)
+    )
     typed._read_input()
     assert [message.text for message in typed.messages if isinstance(message, Paste)] == [text, "b", "b", "b"]
 

@@ -1,4 +1,6 @@
-"""Links of participants: what is kept of them, who is let in by them, and what the server refuses before it listens."""
+"""Links of participants: what is kept of them, who is let in by them, and what the server refuses before it
+listens.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,13 @@ def test_a_file_of_links_is_read_whole_or_refused(tmp_path: Path, text: str) -> 
 
 
 def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
-    given = {"PATH": "/bin", "GISTPOINT_HOME": "/g", "OPENAI_API_KEY": "k", "EDITOR": "vi", "PYTHONPATH": "/evil"}
+    given = {
+        "PATH": "/bin",
+        "GISTPOINT_HOME": "/g",
+        "OPENAI_API_KEY": "k",
+        "EDITOR": "vi",
+        "PYTHONPATH": "/evil",
+    }
     given |= {"PGHOST": "db.example", "PGPASSWORD": "k"}
     environment = environment_of_session(given, 10**9, 48)
     assert (environment["COLUMNS"], environment["ROWS"]) == ("500", "48")
@@ -87,7 +95,11 @@ def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
     ],
 )
 def test_what_is_unsafe_or_unknown_is_refused_before_anybody_is_told_a_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    given: list[str],
+    said: str,
 ) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
     assert main(["serve", *given]) == 2
@@ -133,7 +145,9 @@ async def test_the_door(book: LinkBook) -> None:
             assert await status(path) in (403, 404), path
         assert await status("/s") == await status("/s/ws") == 403
         assert await status("/s", Cookie=f"gistpoint={tokens['P02']}") == 403, "P02 is not served"
-        assert [await status(f"/p/{'x' * n}") for n in range(1, 7)] == [404] * 4 + [429] * 2, "and that counted"
+        assert [await status(f"/p/{'x' * n}") for n in range(1, 7)] == [404] * 4 + [429] * 2, (
+            "and that counted"
+        )
         assert await status("/s", Cookie="gistpoint=x") == await status("/s/ws", Cookie="gistpoint=x") == 429
         assert await status("/s") == 403, "who has no cookie guesses nothing"
         assert await status("/s", Host="evil.example") == 421
@@ -156,7 +170,9 @@ async def test_the_door(book: LinkBook) -> None:
         assert await status("/page/page.js") == await status("/static/js/textual.js") == 200
 
 
-async def test_behind_a_proxy_names_are_the_public_ones_and_addresses_those_that_it_tells(book: LinkBook) -> None:
+async def test_behind_a_proxy_names_are_the_public_ones_and_addresses_those_that_it_tells(
+    book: LinkBook,
+) -> None:
     token = book.assign({"P01": Assigned(("a",))})["P01"]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -200,7 +216,13 @@ async def test_malformed_requests_are_a_line_a_minute_without_what_they_held(
         ):
             assert b" 400 " in await answer(malformed), malformed[:40]
         assert lines == ["A malformed request was refused."]
-        for path in ("/static/%00", "/page/%00.js", "/static/" + "x" * 5_000, f"/page/{'%f0' * 300}.js", "/p/%ff"):
+        for path in (
+            "/static/%00",
+            "/page/%00.js",
+            "/static/" + "x" * 5_000,
+            f"/page/{'%f0' * 300}.js",
+            "/p/%ff",
+        ):
             assert b" 404 " in await answer(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"), path
         assert len(lines) == 1
     assert capfd.readouterr() == ("", "")
@@ -227,12 +249,16 @@ app = Ending(driver_class=ServedDriver)
 app.run()
 app.typed_into.send_message(events.Key("x", "x"))
 """
-    ended = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, timeout=120, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input=b"", capture_output=True, timeout=120, check=False
+    )
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def _run(program: str) -> str:
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=120, check=False, text=True
+    )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.strip()
 

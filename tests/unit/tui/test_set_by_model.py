@@ -1,4 +1,6 @@
-"""`task generate --model`: what each kind of model comes to, in requests and in words, at an endpoint on loopback."""
+"""`task generate --model`: what each kind of model comes to, in requests and in words, at an endpoint on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ Step = Callable[[dict[str, Any], Mapping[str, str]], Answer]
 
 
 def code_of(request: dict[str, Any]) -> str:
-    found = re.search(r"Function to corrupt:\n(.*?)\n\nTo help guide", request["messages"][0]["content"], re.DOTALL)
+    found = re.search(
+        r"Function to corrupt:\n(.*?)\n\nTo help guide", request["messages"][0]["content"], re.DOTALL
+    )
     assert found is not None
     return found.group(1)
 
@@ -174,12 +178,18 @@ def test_a_good_model_fills_the_set_and_what_it_cost_is_shown(
     assert document["spent"]["requests"] == requests
     assert document["spent"]["tokens"] == 1100 * requests
     again = generate(monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "100000")
-    assert again[1] == 0, "the same command with other caps goes on, and what was decided is not asked for again"
+    assert again[1] == 0, (
+        "the same command with other caps goes on, and what was decided is not asked for again"
+    )
     assert again[2]["spent"] == document["spent"]
 
 
-def test_a_model_makes_groups(bench: EndpointBench, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    _, requests, document, _ = generate(monkeypatch, capsys, submitting(subtle, same), "--count", "1", mode="multi")
+def test_a_model_makes_groups(
+    bench: EndpointBench, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    _, requests, document, _ = generate(
+        monkeypatch, capsys, submitting(subtle, same), "--count", "1", mode="multi"
+    )
     (id,) = document["sources"][0]["tasks"]
     answer = read_answer(read_task(Locations.of_user().tasks / id))
     assert len(answer.targets) >= 2
@@ -198,7 +208,12 @@ def test_a_model_makes_groups(bench: EndpointBench, monkeypatch: pytest.MonkeyPa
     ids=["repeating", "talking", "refusing", "malformed"],
 )
 def test_a_model_of_no_use_is_given_up_after_five_functions(
-    bench: EndpointBench, monkeypatch: pytest.MonkeyPatch, capsys: Captured, step: Step, requests: int, said: str
+    bench: EndpointBench,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    step: Step,
+    requests: int,
+    said: str,
 ) -> None:
     crowded(bench)
     code, sent, document, err = generate(monkeypatch, capsys, step, "--max-tool-calls", "4")

@@ -31,7 +31,9 @@ def attempts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Attempt]:
     return begun
 
 
-@pytest.mark.parametrize("words", ["a.py f @{file}", "f a.py @{file}", "f @{file} a.py", "a.py @{file} func_name=f"])
+@pytest.mark.parametrize(
+    "words", ["a.py f @{file}", "f a.py @{file}", "f @{file} a.py", "a.py @{file} func_name=f"]
+)
 def test_a_file_in_the_place_of_another_argument_is_asked_about(
     attempts: dict[str, Attempt], tmp_path: Path, words: str
 ) -> None:
@@ -50,7 +52,9 @@ def test_a_file_in_the_place_of_another_argument_is_asked_about(
         ("'def f(): return 1' f @types/a.py", "def f(): return 1"),
     ],
 )
-def test_a_file_in_its_place_is_read(attempts: dict[str, Attempt], tmp_path: Path, words: str, code: str) -> None:
+def test_a_file_in_its_place_is_read(
+    attempts: dict[str, Attempt], tmp_path: Path, words: str, code: str
+) -> None:
     file = tmp_path / "code.py"
     file.write_text("x")
     name, arguments = read_call(f"replace_function {words.format(file=file)}", attempts["discovery"])

@@ -82,7 +82,17 @@ def test_correct(held: Held, capsys: Captured) -> None:
 
 @pytest.mark.parametrize("wrong", ["soon", "1:2:3:4", "-5", "1.2345"])
 def test_a_time_that_is_none(held: Held, wrong: str) -> None:
-    arguments = ["study", "correct", str(held.folder.root), "x", f"--from={wrong}", "--to", "9", "--as", "idle"]
+    arguments = [
+        "study",
+        "correct",
+        str(held.folder.root),
+        "x",
+        f"--from={wrong}",
+        "--to",
+        "9",
+        "--as",
+        "idle",
+    ]
     with pytest.raises(SystemExit):
         cli.main([*arguments, "--why", "x"])
 

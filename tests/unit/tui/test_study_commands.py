@@ -142,11 +142,16 @@ def test_people_are_enrolled_with_codes_and_strata(say: Say, tmp_path: Path) -> 
     assert "Name the stratum. They are: junior, senior." in say("enrol", "shop", code=2).replace("\n", " ")
     codes = json.loads(say("enrol", "shop", "--number", "3", "--stratum", "junior", "--json"))["codes"]
     assert len(set(codes)) == 3
-    assert "gistpoint study join shop --code ANNA" in say("enrol", "shop", "--code", "ANNA", "--stratum", "senior")
+    assert "gistpoint study join shop --code ANNA" in say(
+        "enrol", "shop", "--code", "ANNA", "--stratum", "senior"
+    )
     assert "in the study already" in say("enrol", "shop", "--code", "anna", "--stratum", "senior", code=2)
     assert "can't be the code" in say("enrol", "shop", "--code", "An na", "--stratum", "senior", code=2)
     people = Machine.at(tmp_path / "home").open(tmp_path / "shop").ledger.people
-    assert {(who.stratum, who.role) for who in people.values()} == {("junior", "baseline"), ("senior", "author")}
+    assert {(who.stratum, who.role) for who in people.values()} == {
+        ("junior", "baseline"),
+        ("senior", "author"),
+    }
 
 
 def test_nobody_else_is_enrolled_while_texts_are_unwritten(say: Say, tmp_path: Path) -> None:
@@ -231,10 +236,15 @@ def test_nothing_is_left_of_who_is_erased_and_an_old_copy_brings_nothing_back(
     attempt = take_part(study, machine, CODE, end="gave_up")
     take_part(study, machine, "P2", end="solved")
     say("sync", "shop")
-    FormDrafts(machine.locations.data, study.study.id, CODE).write("before", "", FormDraft(values={"years": 3}))
+    FormDrafts(machine.locations.data, study.study.id, CODE).write(
+        "before", "", FormDraft(values={"years": 3})
+    )
     (root / "reviews").mkdir()
     (root / "reviews" / f"{CODE}.jsonl").write_text('{"format": "gistpoint.reviews", "version": 1}\n')
-    old, older = copy_of(root, tmp_path / "old"), shutil.copytree(attempt.parent, tmp_path / "attempts-before")
+    old, older = (
+        copy_of(root, tmp_path / "old"),
+        shutil.copytree(attempt.parent, tmp_path / "attempts-before"),
+    )
     local = machine.locations.attempts
     assert mentions(CODE, root)
     assert mentions(CODE, local)
@@ -295,7 +305,9 @@ def test_a_whole_study_from_the_first_consent_to_the_last_person_who_is_erased(
     assert [dict(said.counts) for said in study.ledger.erased.values()] == [{"solved": 3}]
 
 
-def test_who_asked_to_be_erased_is_erased_if_the_program_was_stopped(say: Say, root: Path, machine: Machine) -> None:
+def test_who_asked_to_be_erased_is_erased_if_the_program_was_stopped(
+    say: Say, root: Path, machine: Machine
+) -> None:
     say("enrol", "shop", "--code", CODE)
     study = machine.open(root)
     study.record(CODE, person(CODE), StudyOperationKind.WITHDRAWN, Withdrawn(data="erase"))
@@ -323,7 +335,9 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
     for code, days in (("OLD", 31), ("NEW", 29)):
         study = Machine.past(tmp_path / "home", now - days * 86_400_000).open(root)
         study.record(code, person(code), StudyOperationKind.DECLINED)
-    assert "1 person, whose last word is older than 30 days: OLD" in say("erase", "shop", "--expired", "--dry-run")
+    assert "1 person, whose last word is older than 30 days: OLD" in say(
+        "erase", "shop", "--expired", "--dry-run"
+    )
     assert "Erased: 1 person" in say("erase", "shop", "--expired")
     assert mentions("OLD", root) == []
     assert mentions("NEW", root)
@@ -332,4 +346,6 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
 def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "'empty' holds no study: it has no study.toml" in say("check", "empty", code=2)
-    assert "is not the folder of a study" in say("sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2)
+    assert "is not the folder of a study" in say(
+        "sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2
+    )

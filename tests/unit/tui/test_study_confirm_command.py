@@ -22,7 +22,9 @@ from gistpoint.tui.study_progress import columns
 Captured = pytest.CaptureFixture[str]
 
 
-def test_passes_of_people_are_confirmed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_passes_of_people_are_confirmed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(object_graph, "build_confirmer", lambda options, **more: ScriptedConfirmer())
     root, machine = study_at(tmp_path / "study"), Machine.at(tmp_path / "home")
@@ -48,7 +50,9 @@ def test_another_machine_names_the_passes_that_it_may_not_add_to(
     assert "Other machines have the journals of 2 passes" in capsys.readouterr().out
 
 
-def test_the_runs_of_models_have_both_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_the_runs_of_models_have_both_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     held = Held.at(tmp_path, solver=[{"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}])
     held.model_run(held.tasks[1], "runs/x")
@@ -72,7 +76,9 @@ def test_the_progress_hides_both_rates_alike(tmp_path: Path) -> None:
         (Controls(False, Unconfirmable.RUNS_TEXT), "no (runs_text)"),
     ],
 )
-def test_validation_says_whether_passes_can_be_confirmed(tmp_path: Path, controls: Controls | None, words: str) -> None:
+def test_validation_says_whether_passes_can_be_confirmed(
+    tmp_path: Path, controls: Controls | None, words: str
+) -> None:
     task = build_task(tmp_path)
     if controls is not None:
         controlled(task.folder, controls=controls)

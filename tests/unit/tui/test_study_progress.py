@@ -24,7 +24,9 @@ from gistpoint.tui.study_words import privacy_words
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study that one of three people has been through, all of whose machines are this one."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
-    place = study_at(tmp_path / "study", {"design": {"tasks_per_person": 2, "per_source": 0, "target_per_task": 2}})
+    place = study_at(
+        tmp_path / "study", {"design": {"tasks_per_person": 2, "per_source": 0, "target_per_task": 2}}
+    )
     machine = Machine.at(tmp_path / "home")
     folder = opened(machine.open(place))
     for code in ("P08", "P09"):
@@ -40,7 +42,9 @@ def printed(capsys: pytest.CaptureFixture[str], *line: str) -> dict[str, Any]:
     return found
 
 
-def test_outcomes_are_hidden_until_the_study_is_closed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outcomes_are_hidden_until_the_study_is_closed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = printed(capsys, str(root))
     assert (found["people"]["enrolled"], found["people"]["consented"], found["people"]["done"]) == (3, 1, 1)
     assert sum(task["covered"]["few"] for task in found["tasks"]) == 2
@@ -62,7 +66,9 @@ def test_who_looks_before_is_told_by_the_log(root: Path, capsys: pytest.CaptureF
     assert Machine.at(root.parent / "home").open(root).ledger.study.has(StudyOperationKind.UNBLINDED)
 
 
-def test_who_is_at_work_is_told_with_what_a_return_takes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_is_at_work_is_told_with_what_a_return_takes(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     machine = Machine.at(root.parent / "home")
     part = participation(machine, root, "P08")
     while not isinstance(step := part.step(), ReadyStep):
@@ -79,7 +85,10 @@ def test_who_is_at_work_is_told_with_what_a_return_takes(root: Path, capsys: pyt
     assert main(["study", "progress", str(root)]) == 0
     text = capsys.readouterr().out
     assert f"at work  P08  0 of 2 done, at {given.task[:12]} since " in text
-    assert main(["study", "return", str(root), text.partition("assignment ")[2].split()[0], "--why", "it broke"]) == 0
+    assert (
+        main(["study", "return", str(root), text.partition("assignment ")[2].split()[0], "--why", "it broke"])
+        == 0
+    )
     assert printed(capsys, str(root))["at_work"][0]["assignment"] == ""
 
 

@@ -43,7 +43,9 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     module = ModuleType("analyses_of_a_test")
     module.__dict__.update(counts=counts, fails=fails)
     monkeypatch.setitem(sys.modules, "analyses_of_a_test", module)
-    made = tuple(Analysis(name, name.title(), "", f"analyses_of_a_test:{name}") for name in ("counts", "fails"))
+    made = tuple(
+        Analysis(name, name.title(), "", f"analyses_of_a_test:{name}") for name in ("counts", "fails")
+    )
     monkeypatch.setattr(running, "catalogue", lambda: made)
     return declare(tmp_path / "study", {"simulated": True})
 
@@ -124,7 +126,9 @@ def test_ctrl_c_leaves_the_files_of_the_report_before(
 
 
 def test_a_missing_folder_is_told_before_the_work(study: Path, capsys: Captured) -> None:
-    assert cli.main(["study", "report", str(study), "-o", str(study / "missing" / "page.html")]) == cli.MISTAKE
+    assert (
+        cli.main(["study", "report", str(study), "-o", str(study / "missing" / "page.html")]) == cli.MISTAKE
+    )
     err = capsys.readouterr().err
     assert "There is no folder" in err
     assert "reading the study" not in err
@@ -133,7 +137,9 @@ def test_a_missing_folder_is_told_before_the_work(study: Path, capsys: Captured)
 def test_the_same_study_has_the_same_files(study: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        assert cli.main(["study", "report", str(study), "-o", str(tmp_path / name / "out.html")]) == cli.NEGATIVE
+        assert (
+            cli.main(["study", "report", str(study), "-o", str(tmp_path / name / "out.html")]) == cli.NEGATIVE
+        )
     names = {"SIMULATED-out.html", "SIMULATED-out.results.json", "SIMULATED-out.methods.md"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == names
     for name in names:
@@ -161,11 +167,14 @@ def test_outcomes_of_an_open_study_are_hidden_and_looking_is_written_down(
     assert cli.main(["study", "close", str(real)]) == cli.DONE
     assert cli.main(["study", "report", str(real), "--json"]) == cli.NEGATIVE
     assert (
-        "Times that an organiser looked at outcomes before the study was closed: 1" in (real / "methods.md").read_text()
+        "Times that an organiser looked at outcomes before the study was closed: 1"
+        in (real / "methods.md").read_text()
     )
 
 
-def test_a_preregistration_is_printed_until_the_study_is_opened(tmp_path: Path, study: Path, capsys: Captured) -> None:
+def test_a_preregistration_is_printed_until_the_study_is_opened(
+    tmp_path: Path, study: Path, capsys: Captured
+) -> None:
     real = declare(tmp_path / "real", {"protocol": {"question": "How\x1b fast?"}})
     assert cli.main(["study", "check", str(real), "--prereg"]) == cli.DONE
     out = capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""A simulated study is one like any other: its journals, its log and its rows are those that people would leave."""
+"""A simulated study is one like any other: its journals, its log and its rows are those that people would
+leave.
+"""
 
 from __future__ import annotations
 
@@ -115,14 +117,23 @@ def test_the_same_seed_gives_the_same_outcomes(made: Path, tmp_path: Path) -> No
     outcomes = []
     for name, seed in (("one", 3), ("two", 3), ("three", 4)):
         root = _declared(made, tmp_path / name)
-        assert cli.main(["study", "simulate", str(root), "--people", "1", "--seed", str(seed), "--give-up", "0.4"]) == 0
+        assert (
+            cli.main(
+                ["study", "simulate", str(root), "--people", "1", "--seed", str(seed), "--give-up", "0.4"]
+            )
+            == 0
+        )
         rows = load_study(open_study(str(root))).data.rows
         assert rows
-        outcomes.append(sorted((row.participant, row.solver, row.task, row.end, row.active_s) for row in rows))
+        outcomes.append(
+            sorted((row.participant, row.solver, row.task, row.end, row.active_s) for row in rows)
+        )
     assert outcomes[0] == outcomes[1] != outcomes[2]
 
 
-def test_a_study_of_people_is_not_filled(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_of_people_is_not_filled(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = _declared(made, tmp_path / "people", simulated=False)
     assert cli.main(["study", "simulate", str(root)]) == 2
     assert "study of people" in capsys.readouterr().err

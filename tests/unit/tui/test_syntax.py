@@ -11,7 +11,10 @@ from gistpoint.tui.widgets.text_lines import TextLines
 def kinds(text: str, language: str = "python") -> list[list[tuple[str, str]]]:
     lines = TextLines(text)
     tokens = [line for chunk in tokens_by_line(lines, language) for line in chunk]
-    return [[(lines[i][t[p] : t[p + 1]], KINDS[t[p + 2]]) for p in range(0, len(t), 3)] for i, t in enumerate(tokens)]
+    return [
+        [(lines[i][t[p] : t[p + 1]], KINDS[t[p + 2]]) for p in range(0, len(t), 3)]
+        for i, t in enumerate(tokens)
+    ]
 
 
 def test_a_docstring_goes_on_over_lines() -> None:

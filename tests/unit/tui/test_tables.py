@@ -78,7 +78,11 @@ def test_a_query_that_means_nothing_is_refused(query: str, said: str) -> None:
 
 def test_rows_are_sorted_by_values_and_grouped_by_what_is_shown() -> None:
     title, year, state = COLUMNS
-    assert [book.year for book in arranged(BOOKS, RowQuery(), year) if isinstance(book, Book)] == [1954, 1990, 2024]
+    assert [book.year for book in arranged(BOOKS, RowQuery(), year) if isinstance(book, Book)] == [
+        1954,
+        1990,
+        2024,
+    ]
     assert [getattr(book, "year", 0) for book in arranged(BOOKS, RowQuery(), title)] == [1990, 2024, 1954]
     by_length: Column[Book] = Column("title", lambda book: book.title, sort=lambda book: len(book.title))
     assert arranged(BOOKS, RowQuery(), by_length, reverse=True)[0] == BOOKS[1]

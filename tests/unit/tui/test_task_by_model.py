@@ -47,7 +47,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             (scratch / "source" / path).parent.mkdir(parents=True, exist_ok=True)
             (scratch / "source" / path).write_text(text)
         write_tree(scratch / "source", scratch / "tree.tar")
-        return Repository(Source("sdist", "shop", "1.0"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
+        return Repository(
+            Source("sdist", "shop", "1.0"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()
+        )
 
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -79,7 +81,9 @@ def hidden(tmp_path: Path, captured: Any) -> None:
 def test_a_model_makes_a_task_with_a_record_of_every_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    browse = completion(None, ("read_function", {"function_name": "Basket.total", "file_path": "shop/prices.py"}))
+    browse = completion(
+        None, ("read_function", {"function_name": "Basket.total", "file_path": "shop/prices.py"})
+    )
     steps = [
         browse,
         submit("price * percent // 100"),
@@ -161,7 +165,9 @@ def test_a_corruption_that_the_suite_does_not_bear_out_is_kept_apart(
     hidden(tmp_path, captured)
 
 
-def test_a_cap_on_the_cost_needs_a_price(monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path) -> None:
+def test_a_cap_on_the_cost_needs_a_price(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
     code, requests = made(monkeypatch, submit("price - price * percent // 100"), more=("--max-cost", "0.01"))
     assert (code, len(requests)) == (1, 1)
     assert "neither the endpoint nor the settings give a price" in capsys.readouterr().err

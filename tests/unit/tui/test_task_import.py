@@ -53,7 +53,9 @@ class World:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text(text)
         write_tree(self.folder, scratch / "tree.tar")
-        return Repository(Source("sdist", "shop", "1.0"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
+        return Repository(
+            Source("sdist", "shop", "1.0"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()
+        )
 
 
 @pytest.fixture
@@ -67,19 +69,27 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def made(function: str = "discount", change: tuple[str, str] | None = ("price - ", "price + ")) -> dict[str, Any]:
+def made(
+    function: str = "discount", change: tuple[str, str] | None = ("price - ", "price + ")
+) -> dict[str, Any]:
     return record_of(GOOD[PATH].encode(), PATH, function, url=URL, commit=COMMIT, change=change)
 
 
-def imported(tmp_path: Path, capsys: Captured, *records: Any, more: tuple[str, ...] = ()) -> tuple[int, list[Any]]:
+def imported(
+    tmp_path: Path, capsys: Captured, *records: Any, more: tuple[str, ...] = ()
+) -> tuple[int, list[Any]]:
     file = tmp_path / "records.jsonl"
     file.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in records))
     code = cli.main(["task", "import", "breakpoint", str(file), "--min-failing", "2", "--json", *more])
     return code, json.loads(capsys.readouterr().out)["records"]
 
 
-def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: World, capsys: Captured) -> None:
-    code, rows = imported(tmp_path, capsys, made(change=None), made(), made("Basket.total", ("price * count", "price")))
+def test_records_become_tasks_that_their_originals_solve(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
+    code, rows = imported(
+        tmp_path, capsys, made(change=None), made(), made("Basket.total", ("price * count", "price"))
+    )
     assert code == 0
     assert [row["outcome"] for row in rows] == ["imported"] * 3
     assert len(world.fetched) == world.mapper.runs == 1
@@ -120,7 +130,9 @@ def test_only_the_sentence_on_refusals_differs_between_the_briefs() -> None:
         assert text == other.replace("costs a submission as well.", "costs no submission.")
 
 
-def test_damage_and_refusals_are_told_with_their_lines(tmp_path: Path, world: World, capsys: Captured) -> None:
+def test_damage_and_refusals_are_told_with_their_lines(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
     rows = [
         json.dumps(made())[:-9],
         {**made(), "fpath": "../x.py"},
@@ -142,7 +154,9 @@ def test_damage_and_refusals_are_told_with_their_lines(tmp_path: Path, world: Wo
     assert "repeats the record of line 3" in found[5]["detail"]
 
 
-def test_a_corruption_that_breaks_too_little_is_refused(tmp_path: Path, world: World, capsys: Captured) -> None:
+def test_a_corruption_that_breaks_too_little_is_refused(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
     code, (row,) = imported(tmp_path, capsys, made(change=("// 100", "// 100 - (price > 10**9)")))
     assert (code, row["outcome"], row["reason"]) == (1, "refused", "too_few_failing_tests")
 
@@ -156,7 +170,9 @@ def test_a_repository_whose_suite_is_no_good_refuses_all_its_records(
     assert [row["reason"] for row in rows] == ["suite_too_slow"] * 2
 
 
-@pytest.mark.parametrize("missing", [SourceError("It can't be had."), EnvironmentBuildError("It can't be built.")])
+@pytest.mark.parametrize(
+    "missing", [SourceError("It can't be had."), EnvironmentBuildError("It can't be built.")]
+)
 def test_records_wait_for_their_repository_and_are_tried_again(
     tmp_path: Path, world: World, capsys: Captured, missing: Exception
 ) -> None:
@@ -234,9 +250,13 @@ def test_gits_own_words_are_told(
 
 
 def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsys: Captured) -> None:
-    (tmp_path / "map.toml").write_text('[[source]]\nrepository = "shop"\nsource = "shop==1.0"\npytest_args = ["-q"]\n')
+    (tmp_path / "map.toml").write_text(
+        '[[source]]\nrepository = "shop"\nsource = "shop==1.0"\npytest_args = ["-q"]\n'
+    )
     more = ("--sources", str(tmp_path / "map.toml"), "--only", "discount")
-    _, rows = imported(tmp_path, capsys, made(), {**made(change=None), "function_name": "Basket.add"}, more=more)
+    _, rows = imported(
+        tmp_path, capsys, made(), {**made(change=None), "function_name": "Basket.add"}, more=more
+    )
     assert len(rows) == 1
     assert world.fetched == [SourceSpec("shop==1.0", ("-q",))]
 
@@ -251,7 +271,12 @@ def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsy
     ],
 )
 def test_mistakes_are_told(
-    tmp_path: Path, world: World, capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+    tmp_path: Path,
+    world: World,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.json").write_text("[]")
@@ -261,7 +286,9 @@ def test_mistakes_are_told(
     assert said in capsys.readouterr().err
 
 
-def test_a_damaged_ledger_is_told_and_not_written_over(tmp_path: Path, world: World, capsys: Captured) -> None:
+def test_a_damaged_ledger_is_told_and_not_written_over(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
     ledger = tmp_path / "home" / "data" / "imports" / "breakpoint.json"
     imported(tmp_path, capsys, made())
     assert list(ImportLedger(ledger).read().imported)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from textual._xterm_parser import XTermParser  # the one that reads a real terminal; a pilot's keys don't pass it
+from textual._xterm_parser import (
+    XTermParser,
+)  # the one that reads a real terminal; a pilot's keys don't pass it
 from textual.events import Key as KeyPressed
 
 from gistpoint.tui import base_app

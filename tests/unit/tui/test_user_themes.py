@@ -49,7 +49,12 @@ def test_a_file_that_is_no_theme_is_told_with_its_key(tmp_path: Path, text: str,
 
 @pytest.mark.parametrize(
     "colour",
-    [f"rgb({'9' * 5_000},1,1)", f"hsl({'9' * 400},1%,1%)", "#" + "f" * 10_000, "red; } Screen { display: none"],
+    [
+        f"rgb({'9' * 5_000},1,1)",
+        f"hsl({'9' * 400},1%,1%)",
+        "#" + "f" * 10_000,
+        "red; } Screen { display: none",
+    ],
 )
 def test_a_colour_that_cannot_be_is_told_with_its_key(tmp_path: Path, colour: str) -> None:
     themes, problems = read_themes(folder(tmp_path, x=f'primary = "{colour}"', good='primary = "#88C0D0"'))

@@ -42,7 +42,9 @@ def test_the_stub_is_a_function_with_the_docstring_of_the_brief(docstring: str) 
     assert _lines(ast.get_docstring(node) or "") == _lines(inspect.cleandoc(text.strip()))
 
 
-@pytest.mark.parametrize(("ms", "text"), [(0, "0:00"), (61_999, "1:01"), (3_600_000, "1:00:00"), (-5, "0:00")])
+@pytest.mark.parametrize(
+    ("ms", "text"), [(0, "0:00"), (61_999, "1:01"), (3_600_000, "1:00:00"), (-5, "0:00")]
+)
 def test_durations_are_never_rounded_up(ms: int, text: str) -> None:
     assert duration(ms) == text
 
@@ -77,7 +79,9 @@ def test_the_innermost_definition_is_around_a_line() -> None:
 def test_a_name_means_the_definition_in_its_own_file_first() -> None:
     state = AttemptState()
     names = ("a.py::f", "b.py::f", "b.py::C.f")
-    knowledge = state.knowledge.with_revealed(Revealed(functions=tuple((name, 1, 2) for name in names)), "call-1")
+    knowledge = state.knowledge.with_revealed(
+        Revealed(functions=tuple((name, 1, 2) for name in names)), "call-1"
+    )
     known = structs.replace(state, knowledge=knowledge)
     assert definitions_named(known, "f", "a.py") == ["a.py::f"]
     assert definitions_named(known, "x.C.f", "a.py") == ["a.py::f"]

@@ -1,4 +1,6 @@
-"""A wrong call is answered in a line or two: what is wrong, what was meant, and the usage of the command itself."""
+"""A wrong call is answered in a line or two: what is wrong, what was meant, and the usage of the command
+itself.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,9 @@ def test_the_newest_version_is_taken_after_a_yes(
         ("gistpoint task new x --sandbox land", ["landlock "]),
     ],
 )
-def test_tab_completes_commands_options_values_and_ids(typed: str, offered: list[str], tmp_path: Path) -> None:
+def test_tab_completes_commands_options_values_and_ids(
+    typed: str, offered: list[str], tmp_path: Path
+) -> None:
     attempt, answer = "4" * 20, tmp_path / "answer"
     (tmp_path / "home/data/attempts" / attempt).mkdir(parents=True)
     (tmp_path / "home/data/attempts" / attempt / "journal.jsonl").touch()

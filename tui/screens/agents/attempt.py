@@ -115,10 +115,21 @@ def turn_words(turn: ModelTurn) -> str:
     """Return a turn as text: its cost, the reasoning, the reply, and the calls by name."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
-    head = f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,} received"
-    head += f", {turn.latency_ms / 1000:.1f} s" + (f", asked {len(turn.retried) + 1} times" if turn.retried else "")
+    head = (
+        f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,}"
+        " received"
+    )
+    head += f", {turn.latency_ms / 1000:.1f} s" + (
+        f", asked {len(turn.retried) + 1} times" if turn.retried else ""
+    )
     calls = ", ".join(call.name for call in turn.tool_calls)
-    parts = [head, turn.reasoning or "", turn.content, turn.refusal or "", f"→ {calls}" if calls else "→ no call"]
+    parts = [
+        head,
+        turn.reasoning or "",
+        turn.content,
+        turn.refusal or "",
+        f"→ {calls}" if calls else "→ no call",
+    ]
     return "\n".join(part for part in parts if part) + "\n\n"
 
 
@@ -146,8 +157,9 @@ def take_words(state: AttemptState) -> str:
     if not state.of_kind.hands_in_once:
         budgets += f" and {left.submissions} of {state.budgets.submissions} submissions"
     return (
-        f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call under way "
-        f"gets its answer first; a pending reply of the model is dropped. You continue with what is left: {budgets}."
+        f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call"
+        " under way gets its answer first; a pending reply of the model is dropped. You continue with what"
+        f" is left: {budgets}."
     )
 
 
@@ -155,7 +167,10 @@ class AttemptWatchScreen(BaseScreen[None]):
     """The attempt, read-only except for taking it over and giving it back."""
 
     CSS_PATH = "../solve/solve.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH), *bindings_of(KeyScope.WATCH_ATTEMPT)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of(KeyScope.WATCH),
+        *bindings_of(KeyScope.WATCH_ATTEMPT),
+    ]
     HELP_PAGE = "watch"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH, KeyScope.WATCH_ATTEMPT, KeyScope.RESULTS)
 
@@ -185,7 +200,9 @@ class AttemptWatchScreen(BaseScreen[None]):
         yield BudgetBar()
         keys = {name: key_named(f"watch.{name}") for name in WATCHED}
         yield NameTabs({name: f"{shown_key(key.keys)} {key.description}" for name, key in keys.items()})
-        brief = watch_frame(Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source")
+        brief = watch_frame(
+            Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source"
+        )
         results = ResultsPane(self._start_of, lambda call_id: None)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
         yield Plain("", id="agent-status")
@@ -235,7 +252,9 @@ class AttemptWatchScreen(BaseScreen[None]):
         answered = [call for call in state.calls if call.text is not None]
         if at_end:
             self.call_later(self.results.show_call, answered[-1].call_id)
-        source = next((shown for call in reversed(answered) if (shown := shown_sources(call)) is not None), None)
+        source = next(
+            (shown for call in reversed(answered) if (shown := shown_sources(call)) is not None), None
+        )
         if source is not None:
             self.code.show(source)
 
@@ -246,9 +265,15 @@ class AttemptWatchScreen(BaseScreen[None]):
             return end_words(state.ending, attempt_result(state))
         take, give = (shown_key(key_named(id).keys) for id in ("watch.take", "watch.give"))
         if self._asking is not None:
-            return f"Requested: the model's call under way gets its answer first. {take} withdraws the request."
+            return (
+                f"Requested: the model's call under way gets its answer first. {take} withdraws the request."
+            )
         if has_person(state):
-            whose = f"A person ({by}) has it" if (by := visible_line(state.handovers[-1].by)) else "A person has it"
+            whose = (
+                f"A person ({by}) has it"
+                if (by := visible_line(state.handovers[-1].by))
+                else "A person has it"
+            )
             return (
                 f"{whose}, and is working on it."
                 if self._live
@@ -285,7 +310,9 @@ class AttemptWatchScreen(BaseScreen[None]):
     def show_source(self, message: SourceAsked) -> None:
         """Show a source that a result has shown."""
         state = self._follower.state
-        shown = shown_function(state, message.name) if "::" in message.name else shown_file(state, message.name)
+        shown = (
+            shown_function(state, message.name) if "::" in message.name else shown_file(state, message.name)
+        )
         if shown is None:
             self._refuse()
         else:
@@ -295,7 +322,9 @@ class AttemptWatchScreen(BaseScreen[None]):
     @on(TextView.PlaceAsked)
     def show_place(self, message: TextView.PlaceAsked) -> None:
         """Show what a line names, if a result has shown it."""
-        found = shown_at(self._follower.state, message.place) if isinstance(message.place, NamedPlace) else None
+        found = (
+            shown_at(self._follower.state, message.place) if isinstance(message.place, NamedPlace) else None
+        )
         if found is None:
             self._refuse()
         else:

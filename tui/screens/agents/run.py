@@ -75,7 +75,9 @@ class RunWatchScreen(BaseScreen[None]):
     def on_mount(self) -> None:
         """Read at once, and then repeatedly."""
         self.table.focus()
-        self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show)
+        self._jobs.repeat(
+            POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show
+        )
 
     def on_unmount(self) -> None:
         """Stop reading."""
@@ -84,7 +86,8 @@ class RunWatchScreen(BaseScreen[None]):
     def _show(self, found: tuple[Sequence[FollowedJob], bool]) -> None:
         jobs, at_work = found
         rows = [
-            JobRow(number, followed.job, followed.state, live=at_work) for number, followed in enumerate(jobs, start=1)
+            JobRow(number, followed.job, followed.state, live=at_work)
+            for number, followed in enumerate(jobs, start=1)
         ]
         if len(rows) == len(self.table.records):
             self.table.renew(rows)
@@ -119,7 +122,9 @@ class RunWatchScreen(BaseScreen[None]):
         """Watch the attempt under the cursor."""
         row = self.table.chosen
         if row is None or not row.job.attempt:
-            self.app.notify("This job has no attempt yet." if row is None or not row.job.message else row.job.message)
+            self.app.notify(
+                "This job has no attempt yet." if row is None or not row.job.message else row.job.message
+            )
             return
         self.post_message(self.AttemptAsked(row.job.attempt))
 

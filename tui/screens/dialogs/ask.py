@@ -175,7 +175,9 @@ def show_error(app: App[Result], error: UserError) -> None:
 class TextDialog(Dialog[str]):
     """Asks for a line of text, such as a line number or a search."""
 
-    def __init__(self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK") -> None:
+    def __init__(
+        self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK"
+    ) -> None:
         super().__init__(title)
         self._label, self._value, self._placeholder, self._yes = label, value, placeholder, yes
 
@@ -347,7 +349,11 @@ class PickDialog(Dialog[str]):
 
     def _fill(self, words: str) -> None:
         wanted = words.lower().split()
-        found = [(answer, label) for answer, label in self._choices if all(word in label.lower() for word in wanted)]
+        found = [
+            (answer, label)
+            for answer, label in self._choices
+            if all(word in label.lower() for word in wanted)
+        ]
         self._shown = [answer for answer, _ in found]
         self.query_one(Choices).offer([label for _, label in found])
 
@@ -357,7 +363,9 @@ class CommentDialog(TextDialog):
 
     def __init__(self, title: str, draft: str, keep: Callable[[str], None], *, label: str = "") -> None:
         """`keep` is called with the text as it is typed."""
-        super().__init__(title, label=label, value=draft, placeholder="Why? Enter saves it, Esc keeps it as a draft")
+        super().__init__(
+            title, label=label, value=draft, placeholder="Why? Enter saves it, Esc keeps it as a draft"
+        )
         self._keep = keep
 
     @on(Input.Changed)

@@ -59,7 +59,9 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
 
     CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [key_named(f"idle.{answer}").binding() for answer in ("worked", "away")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key_named(f"idle.{answer}").binding() for answer in ("worked", "away")
+    ]
 
     def __init__(self, idle_ms: int) -> None:
         super().__init__()
@@ -71,7 +73,9 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         span = duration(self._idle_ms)
         with framed(Vertical(classes="cover"), "z Are you there?"):
             yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")
-            yield Plain(f"If you were working, these {span} count; the time behind this page is idle in any case.")
+            yield Plain(
+                f"If you were working, these {span} count; the time behind this page is idle in any case."
+            )
             yield Button("I was working  Alt+Y", id="worked", compact=True)
             yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()

@@ -160,7 +160,9 @@ class GistSolving(SolvingKind):
         if tool is SUBMIT_GIST:
             return "There is one hand-in: the attempt ends with it."
         if price.last_tool_use:
-            return "This is the last step: after it, the gist is handed in as last saved, and the attempt ends."
+            return (
+                "This is the last step: after it, the gist is handed in as last saved, and the attempt ends."
+            )
         return ""
 
     def submission(self) -> CallQuestion | None:
@@ -168,7 +170,10 @@ class GistSolving(SolvingKind):
         lines = len(self._editor.code.splitlines())
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
         price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
-        text = f"{what} Handing it in {price}.\n\nThere is one hand-in: it is scored, and the attempt ends with it."
+        text = (
+            f"{what} Handing it in {price}.\n\nThere is one hand-in: it is scored, and the attempt ends"
+            " with it."
+        )
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
     def unobtrusive(self, tool: Tool) -> bool:
@@ -356,7 +361,9 @@ class GistPane(EditorPane):
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (
-                "not scored yet: a pause in typing does it, or Alt+S" if by_itself else "not scored yet: Alt+S does it"
+                "not scored yet: a pause in typing does it, or Alt+S"
+                if by_itself
+                else "not scored yet: Alt+S does it"
             )
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"
@@ -497,4 +504,6 @@ class GistScreen(SolveScreen):
         """Switch automatic scores on or off."""
         await self.area.make("editor")
         self.pane.live = not self.pane.live
-        self.app.notify("The gist is scored whenever you pause." if self.pane.live else "Alt+S scores the gist.")
+        self.app.notify(
+            "The gist is scored whenever you pause." if self.pane.live else "Alt+S scores the gist."
+        )

@@ -20,7 +20,9 @@ from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, marks_of, missing
 from gistpoint.tui.widgets.plain import Plain
 
 
-def gist_summary(task: Task, full: Answer, state: AttemptState, *, accepted: bool | None = None) -> SummaryScreen:
+def gist_summary(
+    task: Task, full: Answer, state: AttemptState, *, accepted: bool | None = None
+) -> SummaryScreen:
     """Return the screen of a gist that was handed in, or of an attempt that ended without one."""
     answer = gist_answer(full)
     last = state.submissions[-1] if state.submissions else None
@@ -44,7 +46,9 @@ class HandedIn(ScoredGist):
     """The gist handed in, with its gutter."""
 
     def __init__(self, task: Task, text: str, marks: Marks) -> None:
-        super().__init__(SourceTree.open(task.tree_path) if task.tree_path.is_file() else None, id="page-gist")
+        super().__init__(
+            SourceTree.open(task.tree_path) if task.tree_path.is_file() else None, id="page-gist"
+        )
         self._handed_in, self._marks = text, marks
 
     def on_mount(self) -> None:

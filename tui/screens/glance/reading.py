@@ -28,7 +28,11 @@ from gistpoint.tui.widgets.plain import Plain
 
 MARK = "●"
 _TICK_S = 0.2
-ANSWERS = {BlindAnswer.FAULT: "fault seen", BlindAnswer.DOUBTFUL: "doubtful", BlindAnswer.NOTHING: "nothing seen"}
+ANSWERS = {
+    BlindAnswer.FAULT: "fault seen",
+    BlindAnswer.DOUBTFUL: "doubtful",
+    BlindAnswer.NOTHING: "nothing seen",
+}
 _QUESTION = "1 I see a fault · 2 something may be wrong · 3 I see nothing wrong"
 _GAUGE = 10
 """Cells of the progress bar."""
@@ -236,7 +240,10 @@ class GlanceScreen(BaseScreen[None]):
     def _summary(self, changed: Sequence[BlindItem]) -> str:
         untouched = [self._reading(item) for item in self._items if item not in changed]
         alarms = sum(reading is not None and reading.alarm for reading in untouched)
-        return f"{len(untouched)} of {len(self._items)} functions were untouched; you called {alarms} of them faulty"
+        return (
+            f"{len(untouched)} of {len(self._items)} functions were untouched; you called {alarms} of them"
+            " faulty"
+        )
 
     def _tick(self) -> None:
         if self._phase is _Phase.LOOKING:

@@ -34,7 +34,11 @@ def suggested(reading: Reading) -> GlanceVerdict:
     """Return the verdict that a blind reading of a corruption suggests, if it is a fault."""
     if reading.seen:
         return GlanceVerdict.AT_A_GLANCE
-    return GlanceVerdict.BORDERLINE if reading.answer is not BlindAnswer.NOTHING and reading.hit else GlanceVerdict.GOOD
+    return (
+        GlanceVerdict.BORDERLINE
+        if reading.answer is not BlindAnswer.NOTHING and reading.hit
+        else GlanceVerdict.GOOD
+    )
 
 
 class VerdictScreen(BaseScreen[None]):
@@ -131,23 +135,35 @@ class VerdictScreen(BaseScreen[None]):
 
     def _show(self) -> None:
         item = self._items[self._at]
-        place = f"Corruption {self._at + 1} of {len(self._items)}" if self._last else "This function was corrupted"
+        place = (
+            f"Corruption {self._at + 1} of {len(self._items)}"
+            if self._last
+            else "This function was corrupted"
+        )
         self.header.show(name=place)
         framed(self.diff, item.function, "from the original to the corruption")
-        self.diff.load(item.text(ShownVersion.ORIGINAL), item.text(ShownVersion.CORRUPTED), name=item.target.path)
+        self.diff.load(
+            item.text(ShownVersion.ORIGINAL), item.text(ShownVersion.CORRUPTED), name=item.target.path
+        )
         self.words_line.update("\n".join(filter(None, (self._read(item), self._judged(item), self._summary))))
 
     def _read(self, item: BlindItem) -> str:
-        reading = self._reader.glances(item.task).reading(item.function, self._reader.seed, self._reader.round)
+        reading = self._reader.glances(item.task).reading(
+            item.function, self._reader.seed, self._reader.round
+        )
         if reading is None:
             return ""
         where = ""
         if reading.line:
             where = (
-                f" at line {reading.line}, {'the changed place' if reading.hit else 'which is not the changed place'}"
+                f" at line {reading.line},"
+                f" {'the changed place' if reading.hit else 'which is not the changed place'}"
             )
         words = f": {visible_line(reading.words)}" if reading.words else ""
-        return f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, that makes it: {suggested(reading)}"
+        return (
+            f"Blind, {_ANSWERS[reading.answer]}{where}{words}. If it is a fault, that makes it:"
+            f" {suggested(reading)}"
+        )
 
     def _judged(self, item: BlindItem) -> str:
         given = self._given(item)

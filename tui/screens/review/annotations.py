@@ -187,7 +187,9 @@ class ReviewAnnotations:
         self._sets = read_label_sets(locations.config)
         labels = {label.key for labels in self._sets for label in labels.labels}
         self._words = read_verdict_words(locations.config, labels | _bound_characters())
-        self._reviewer = Reviewer(ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer)
+        self._reviewer = Reviewer(
+            ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer
+        )
         self._document = document
         book = self._reviewer.store.book
         self._key = annotated_key(document, book)
@@ -198,7 +200,9 @@ class ReviewAnnotations:
         blind = self._view.settings.blind or before.blind
         review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
         if review.stopped is not None:
-            while not document.finished and document.numbered(review.stopped.index)[-1] >= document.step_count:
+            while (
+                not document.finished and document.numbered(review.stopped.index)[-1] >= document.step_count
+            ):
                 document.ensure(document.numbered(review.stopped.index)[-1])
         self._take(review)
 
@@ -239,7 +243,9 @@ class ReviewAnnotations:
         """Take the annotations, and find their steps if these have moved."""
         self.review = review
         if self._document is not None and self._document.renumbered:
-            annotated = [label.step for label in review.labels] + [comment.step for comment in review.comments]
+            annotated = [label.step for label in review.labels] + [
+                comment.step for comment in review.comments
+            ]
             for key in (*annotated, *review.seen, review.stopped):
                 if key is not None:
                     self._places[key] = place_of(self._document, key)
@@ -269,7 +275,9 @@ class ReviewAnnotations:
         """Return the steps with a label or a comment."""
         if self.review is None:
             return set()
-        keys = [label.step for label in self.review.labels] + [comment.step for comment in self.review.comments]
+        keys = [label.step for label in self.review.labels] + [
+            comment.step for comment in self.review.comments
+        ]
         return {place for key in keys if (place := self._place_of(key)) is not None}
 
     def _annotations_of(self, step: int) -> list[tuple[str, str]]:
@@ -312,7 +320,12 @@ class ReviewAnnotations:
 
     def stopped(self, step: Step) -> None:
         """Note the step at which the reviewer stops. Written at once, since the program may end."""
-        if self._reviewer is not None and self._document is not None and self.review is not None and self.review.seen:
+        if (
+            self._reviewer is not None
+            and self._document is not None
+            and self.review is not None
+            and self.review.seen
+        ):
             try:
                 self._reviewer.stopped(self._key, key_of(self._document, step))
             except UserError as error:
@@ -358,8 +371,15 @@ class ReviewAnnotations:
         if self._reviewer is None:
             return
         place = self._selected()
-        known = {f"{n}:{label.id}": (labels, label) for n, labels in enumerate(self._sets) for label in labels.labels}
-        choices = [(key, f"{label.key or ' '}  {label.name}: {label.description}") for key, (_, label) in known.items()]
+        known = {
+            f"{n}:{label.id}": (labels, label)
+            for n, labels in enumerate(self._sets)
+            for label in labels.labels
+        }
+        choices = [
+            (key, f"{label.key or ' '}  {label.name}: {label.description}")
+            for key, (_, label) in known.items()
+        ]
 
         def answered(key: str | None) -> None:
             if key is not None:
@@ -375,7 +395,11 @@ class ReviewAnnotations:
         def act(reviewer: Reviewer, run: str) -> str:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
             added = reviewer.toggle(run, label, key, place=place, label_set=label_set)
-            where = "the run" if step is None else f"step {step.index + 1}" + (", what is selected" if place else "")
+            where = (
+                "the run"
+                if step is None
+                else f"step {step.index + 1}" + (", what is selected" if place else "")
+            )
             return f"{'+' if added else '−'} {name} on {where}"
 
         self._change(act)

@@ -231,7 +231,11 @@ class CompareScreen(BaseScreen[None]):
                 view.clear()
             state = pair.states[at]
             self.query_one(f"#{name}-diff", DiffView).load_diff(state.diff if state is not None else ())
-            note = f"No change is known so far.\n\n{state_note(state)}" if state and state.problems else _UNCHANGED
+            note = (
+                f"No change is known so far.\n\n{state_note(state)}"
+                if state and state.problems
+                else _UNCHANGED
+            )
             self.query_one(f"#{name}-unchanged", Plain).update(note)
         self._changed = (_shows_change(pair.states[0]), _shows_change(pair.states[1]))
         self._place()

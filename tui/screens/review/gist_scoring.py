@@ -45,7 +45,9 @@ class GistScoring(ViewJob):
         In the loader's thread, after the rows are read.
         """
         loader, pages = self._run.loader, self._view.pages
-        loader.do(lambda: writes_gist(loader), lambda writes: pages.offer("gist") if writes else None, later=True)
+        loader.do(
+            lambda: writes_gist(loader), lambda writes: pages.offer("gist") if writes else None, later=True
+        )
 
     # Scoring
 
@@ -115,4 +117,6 @@ def writes_gist(loader: RunLoader) -> bool:
     document = loader.document
     if document is None:
         return False
-    return isinstance(blank_state(document.header.extra.get("mode")), GistState) or gist_task(loader) is not None
+    return (
+        isinstance(blank_state(document.header.extra.get("mode")), GistState) or gist_task(loader) is not None
+    )

@@ -41,7 +41,9 @@ def run_fields(
     `sums` means that the header is not complete yet.
     """
     review = annotations.review if annotations is not None else None
-    verdict = review.verdict.in_words.partition(":")[0] if review is not None and review.verdict is not None else ""
+    verdict = (
+        review.verdict.in_words.partition(":")[0] if review is not None and review.verdict is not None else ""
+    )
     tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
     return [
         HeaderField("run", place),

@@ -254,7 +254,9 @@ def title_known(header: Run, known: KnownTask) -> str:
     if known.task is None:
         return ""
     return (
-        revealed_title(known.task, [str(goal.ref) for goal in known.goals]) if header.verdict else title_of(known.task)
+        revealed_title(known.task, [str(goal.ref) for goal in known.goals])
+        if header.verdict
+        else title_of(known.task)
     )
 
 

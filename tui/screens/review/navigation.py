@@ -171,7 +171,9 @@ class Navigation:
     def go(self, kind: str, by: int) -> None:
         """Go to the next or previous step of a kind known to the survey."""
         survey, steps = self._run.loader.survey, self._view.steps
-        place, known = (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
+        place, known = (
+            (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
+        )
         self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
 
     def go_among(self, places: Collection[int], name: str, by: int) -> None:
@@ -192,7 +194,9 @@ class Navigation:
         turns = survey.turns if survey is not None else ()
         place = next((n for n in _ahead(steps.cursor, by, len(turns)) if turns[n]), None)
         known = survey is not None and survey.finished
-        self._go_to(place, "turn of the solver", by, "none" if known else "none so far: the run is still being read")
+        self._go_to(
+            place, "turn of the solver", by, "none" if known else "none so far: the run is still being read"
+        )
 
     def _go_to(self, place: int | None, name: str, by: int, words: str) -> None:
         if place is not None:
@@ -206,7 +210,9 @@ class Navigation:
         """Open this and later runs at the next kind of milestone, or after the last, where one stopped."""
         order = ["", *MILESTONES]
         self.opens_at = self._arriving = order[(order.index(self.opens_at) + 1) % len(order)]
-        self._view.say(f"Runs open at: {self.opens_at or 'where you stopped'}. @ changes it, ) goes to the next run.")
+        self._view.say(
+            f"Runs open at: {self.opens_at or 'where you stopped'}. @ changes it, ) goes to the next run."
+        )
         self.arrive()
 
     def arrive(self) -> None:

@@ -40,7 +40,9 @@ class OpeningRuns(BaseScreen[None]):
             yield HeaderBar(PurePath(self._names[0]).name, "opening …")
             yield framed(_Pane(id="ruler"), "Course")
             steps = framed(_Pane(id="steps"), "Steps")
-            yield Splits(steps, framed(_Pane(id="pages")), vertical=self.app.size.width < WIDE, id="review-body")
+            yield Splits(
+                steps, framed(_Pane(id="pages")), vertical=self.app.size.width < WIDE, id="review-body"
+            )
         else:
             yield HeaderBar("Runs", "opening …")
             yield framed(_Pane(id="runs"), "Runs …")

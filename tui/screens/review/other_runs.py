@@ -112,7 +112,9 @@ class OtherRuns:
 
         self._pick("Compare with", others, open_both)
 
-    def _pick(self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False) -> None:
+    def _pick(
+        self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False
+    ) -> None:
         """Choose one of several runs. A single one is taken at once, unless it `asks`."""
         from gistpoint.tui.screens.dialogs.ask import PickDialog
 

@@ -56,7 +56,9 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
     return {
         name: f"{part} {words}" if part else words
         for words, names in of_task.items()
-        for name, part in zip(names, differences(names, hidden=any(runs[name].hides for name in names)), strict=True)
+        for name, part in zip(
+            names, differences(names, hidden=any(runs[name].hides for name in names)), strict=True
+        )
     }
 
 

@@ -132,7 +132,9 @@ class ProfilesScreen(BaseScreen[None]):
         document = open_run(row.name, known=row.listed.format)
         document.build(cancel=job.cancel)
         run = document.header
-        profile = profile_of(document, known_task(run.task, self._settings.locations).goals, cancel=job.cancel)
+        profile = profile_of(
+            document, known_task(run.task, self._settings.locations).goals, cancel=job.cancel
+        )
         self._known.put(row.name, stamp, run, profile)
         return run, profile
 

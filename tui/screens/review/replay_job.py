@@ -87,11 +87,16 @@ class ReplayJob(ViewJob):
     def counts(self) -> str:
         """Return the number of calls by outcome, in words."""
         counted = Counter(replayed.sameness.value for step in self._results.values() for replayed in step)
-        return ", ".join(f"{counted[word]} {word}" for word in reversed(GLYPHS) if counted[word]) or "no call yet"
+        return (
+            ", ".join(f"{counted[word]} {word}" for word in reversed(GLYPHS) if counted[word])
+            or "no call yet"
+        )
 
     def words(self, step: int) -> str:
         """Return the outcomes of a step's calls, for the line above a page."""
-        found = [f"{r.sameness.value}{f' ({r.reason})' if r.reason else ''}" for r in self._results.get(step, ())]
+        found = [
+            f"{r.sameness.value}{f' ({r.reason})' if r.reason else ''}" for r in self._results.get(step, ())
+        ]
         return f"made again: {', '.join(found)}" if found else ""
 
     def text(self, step: int) -> str:

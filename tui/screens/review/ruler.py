@@ -92,7 +92,9 @@ class Ruler(Widget):
                 self.refresh(layout=True)
             self._survey = survey
             rare = survey.rare(self.columns // _FEW) if self._has_many else None
-            signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey, rare)]
+            signs = [
+                Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey, rare)
+            ]
             framed(self, "Course", Content("  ").join(signs))
         self._redraw()
 
@@ -189,7 +191,11 @@ class Ruler(Widget):
         for first, after in self._spans():
             mark = survey.marks_among(first, after, rare)
             share = sum(survey.errors[first:after]) / (after - first)
-            height = (BLOCKS[math.ceil(share * 8)], GLYPHS[StepMark.ERROR][1]) if share else ("·", "$foreground 60%")
+            height = (
+                (BLOCKS[math.ceil(share * 8)], GLYPHS[StepMark.ERROR][1])
+                if share
+                else ("·", "$foreground 60%")
+            )
             cells.append(GLYPHS[mark] if mark is not None else height)
         return cells
 

@@ -83,7 +83,9 @@ def _labels(row: RunRow) -> str:
 def _seen(row: RunRow) -> float | None:
     """Return the percentage of steps that the reviewer has seen; None if there are none."""
     count, review = row.header.step_count, row.review
-    return min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
+    return (
+        min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
+    )
 
 
 def _mine(row: RunRow) -> str:
@@ -134,7 +136,9 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
     def summary(rows: Sequence[RunRow]) -> Summary:
 
         words = {shown(row) for row in rows} - {""}
-        return float(len(words)), next(iter(words)) if len(words) == 1 else plural(len(words), kind) if words else ""
+        return float(len(words)), next(iter(words)) if len(words) == 1 else plural(
+            len(words), kind
+        ) if words else ""
 
     return summary
 
@@ -197,7 +201,14 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         keeps_end=True,
     ),
     Column(
-        "model", model_words, width=20, rank=7, least=9, most=28, keeps_end=True, summary=_alike(model_words, "model")
+        "model",
+        model_words,
+        width=20,
+        rank=7,
+        least=9,
+        most=28,
+        keeps_end=True,
+        summary=_alike(model_words, "model"),
     ),
     Column(
         "verdict",
@@ -205,7 +216,11 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         width=12,
         rank=2,
         style=_verdict_style,
-        words={"solved": _is("solved"), "unsolved": _is("unsolved"), "damaged": lambda row: bool(fault_of(row))},
+        words={
+            "solved": _is("solved"),
+            "unsolved": _is("unsolved"),
+            "damaged": lambda row: bool(fault_of(row)),
+        },
         summary=_share_solved,
     ),
     Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
@@ -213,7 +228,9 @@ COLUMNS: tuple[Column[RunRow], ...] = (
     _measure("subm", 4, lambda r: r.header.submissions),
     _measure("tokens", 7, _tokens, thousands, field="tokens"),
     _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),
-    _measure("time", 8, lambda r: r.header.duration_s, lambda seconds: duration(1000 * seconds), field="duration_s"),
+    _measure(
+        "time", 8, lambda r: r.header.duration_s, lambda seconds: duration(1000 * seconds), field="duration_s"
+    ),
     Column(
         "seen",
         lambda r: "" if _seen(r) is None else f"{_seen(r):.0f}%",

@@ -70,7 +70,8 @@ def read_rows(
     """
     every: list[RunRow] = []
     headers = (
-        RunRow(listed, hides=settings.blind) for listed in list_runs(paths, cancel=job.cancel, tells_unread=True)
+        RunRow(listed, hides=settings.blind)
+        for listed in list_runs(paths, cancel=job.cancel, tells_unread=True)
     )
     for batch in _batches(headers, _BATCH_S):
         every += batch
@@ -78,10 +79,14 @@ def read_rows(
         time.sleep(_REST_S)
     job.hand(take, RowBatch(()))
     book = _book(settings)
-    _fill(job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take, is_second)
+    _fill(
+        job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take, is_second
+    )
 
 
-def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
+def read_again(
+    job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]
+) -> None:
     """Reload in a job the runs that the reviewer has annotated since they were read."""
     book = _book(settings)
     _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
@@ -117,7 +122,9 @@ def _fill(
 
     title = cache(partial(_title, locations=settings.locations))
     known = (row for row in rows if row.listed.header is not None)
-    for batch in _batches((_filled(row, book, settings, job.cancel, title, rest) for row in known), 2 * _BATCH_S):
+    for batch in _batches(
+        (_filled(row, book, settings, job.cancel, title, rest) for row in known), 2 * _BATCH_S
+    ):
         job.hand(take, RowBatch(batch))
 
 
@@ -218,7 +225,9 @@ class RunsScreen(BaseScreen[None]):
         """Lay out header, rows and filter."""
         yield HeaderBar("Runs")
         yield framed(RunTable(id="runs"), "Runs")
-        yield Input(placeholder="words, tokens>100k, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
+        yield Input(
+            placeholder="words, tokens>100k, model:name, -solved (Esc: all)", id="runs-filter", compact=True
+        )
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -278,7 +287,11 @@ class RunsScreen(BaseScreen[None]):
             f"{len(table.picked)} picked" if table.picked else "",
         ]
         framed(table, "  ".join([self._count_words(), *filter(None, ways)]), self._note())
-        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
+        words = (
+            "blind: models and outcomes are hidden until the verdict"
+            if self._settings.blind
+            else self._place()
+        )
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 
     def _note(self) -> str:
@@ -389,7 +402,9 @@ class RunsScreen(BaseScreen[None]):
             for name, fault in faults.items()
         ]
         more = (
-            [f"and {len(faulty) - _MOST_NAMED:,} more: gistpoint runs names all"] if len(faulty) > _MOST_NAMED else []
+            [f"and {len(faulty) - _MOST_NAMED:,} more: gistpoint runs names all"]
+            if len(faulty) > _MOST_NAMED
+            else []
         )
         title = f"{plural(len(faults), 'file')} not read in full"
         self.app.push_screen(MessageDialog(title, "\n".join([*faulty[:_MOST_NAMED], *more])))
@@ -461,7 +476,8 @@ class RunsScreen(BaseScreen[None]):
 
         def is_second() -> bool:
             return any(
-                isinstance(screen, ReviewScreen) and screen.run.loader.comes_first for screen in app.screen_stack
+                isinstance(screen, ReviewScreen) and screen.run.loader.comes_first
+                for screen in app.screen_stack
             )
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")

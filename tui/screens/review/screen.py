@@ -242,7 +242,9 @@ class ReviewScreen(BaseScreen[None]):
     @on(StepList.NothingToList)
     def nothing_to_list(self, message: StepList.NothingToList) -> None:
         """Report that a list would be empty."""
-        self.say(f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step.")
+        self.say(
+            f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step."
+        )
 
     @on(StepList.RowsWanted)
     def rows_wanted(self, message: StepList.RowsWanted) -> None:
@@ -278,8 +280,12 @@ class ReviewScreen(BaseScreen[None]):
         if self.run.step is None:
             return
         self.run.navigation.step_shown()
-        annotations = self.run.annotations.words(self.run.step.index) if self.run.annotations is not None else ()
-        self.step_page.show_step(self.run.step, self.run.loader, hides=self.run.hides, annotations=annotations)
+        annotations = (
+            self.run.annotations.words(self.run.step.index) if self.run.annotations is not None else ()
+        )
+        self.step_page.show_step(
+            self.run.step, self.run.loader, hides=self.run.hides, annotations=annotations
+        )
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
@@ -318,7 +324,9 @@ class ReviewScreen(BaseScreen[None]):
             return
         total = f"{document.step_count:,}" + ("" if document.finished else "+")
         if self.run.navigation.uncounted:
-            self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
+            self.header_bar.show(
+                words=f"last step of {total}: those before it are being counted …", fields=()
+            )
             return
         known = run_words(document, header, hides=self.run.hides, wide=self.has_class("-wide"))
         words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
@@ -370,7 +378,9 @@ class ReviewScreen(BaseScreen[None]):
         step, document = self.run.step, self.run.loader.document
         if step is not None and document is not None:
             self.pages.load(
-                PageContext(document, step.index, self.run.hides, self.run.loader, self.run.replay, self.run.gist),
+                PageContext(
+                    document, step.index, self.run.hides, self.run.loader, self.run.replay, self.run.gist
+                ),
                 reload=reload,
             )
 

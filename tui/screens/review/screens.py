@@ -14,7 +14,12 @@ class Screens:
     """The `ReviewScreens` of the program."""
 
     def run(
-        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
+        self,
+        name: str,
+        settings: ReviewSettings,
+        *,
+        runs: tuple[str, ...] = (),
+        found: FoundHits | None = None,
     ) -> Screen[None]:
         """Return the screen of one run."""
         from gistpoint.tui.screens.review.screen import ReviewScreen

@@ -168,7 +168,11 @@ class SearchBar(Horizontal):
         self.post_message(self.Asked(self.wanted))
 
     def _say(self) -> None:
-        ways = ["regex" if self.regex else "text", SCOPES[self.scope][0], "all runs" if self.all_runs else "this run"]
+        ways = [
+            "regex" if self.regex else "text",
+            SCOPES[self.scope][0],
+            "all runs" if self.all_runs else "this run",
+        ]
         self.query_one("#search-ways", Plain).update(" · ".join(ways))
 
 
@@ -290,7 +294,9 @@ class Search(Container):
     def show_hits(self) -> None:
         """Show the hits along the course, and on their page if it exists."""
         name = self._view.run.name
-        self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name and hit.step is not None])
+        self._view.show_hits_along(
+            [hit.step for hit in self.hits if hit.run == name and hit.step is not None]
+        )
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
@@ -312,7 +318,9 @@ class Search(Container):
     def _light(self) -> None:
         """Mark the hits in the visible step while the words are being typed."""
         step, wanted, view = self._view.run.step, self.wanted, self._view.step_page
-        here = step is not None and any(hit.step == step.index and hit.run == self._view.run.name for hit in self.hits)
+        here = step is not None and any(
+            hit.step == step.index and hit.run == self._view.run.name for hit in self.hits
+        )
         if here and wanted is not None and self.hit is None and not self._lit:
             self._lit = True
             view.search(wanted.pattern, regex=wanted.regex)
@@ -350,7 +358,9 @@ class Search(Container):
 
     def _go_to_nearest(self) -> None:
         here, name = self._view.steps.cursor, self._view.run.name
-        later = (n for n, hit in enumerate(self.hits) if hit.run == name and (hit.step is None or hit.step >= here))
+        later = (
+            n for n, hit in enumerate(self.hits) if hit.run == name and (hit.step is None or hit.step >= here)
+        )
         self.go_to(next(later, 0))
 
     def go_to(self, index: int) -> None:

@@ -53,7 +53,12 @@ class ReviewScreens(Protocol):
     """
 
     def run(
-        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
+        self,
+        name: str,
+        settings: ReviewSettings,
+        *,
+        runs: tuple[str, ...] = (),
+        found: FoundHits | None = None,
     ) -> Screen[None]:
         """Return the screen of a run. `runs` are the names in its list, `found` are hits to continue from."""
         ...

@@ -29,7 +29,9 @@ PATIENCE_S = 0.02
 
 
 class DrawnTogether:
-    """Holds a change back until related changes are ready, which would otherwise be drawn up to two frames later."""
+    """Holds a change back until related changes are ready, which would otherwise be drawn up to two frames
+    later.
+    """
 
     def __init__(self, app: App[None], patience_s: float = PATIENCE_S) -> None:
         self._app = app
@@ -234,7 +236,9 @@ class StepList(RecordList):
         at = order.index(self.listing) if self.listing in order else 0
         self._seen_before = frozenset(self.seen)
         following = (*order[at + 1 :], ALL)
-        self.action_list(next(listing for listing in following if listing == ALL or self._chosen(listing) != []))
+        self.action_list(
+            next(listing for listing in following if listing == ALL or self._chosen(listing) != [])
+        )
 
     def _chosen(self, listing: str) -> list[int] | None:
         """Return the steps of a list; None for every one."""
@@ -246,7 +250,11 @@ class StepList(RecordList):
     def _hidden_counts(self) -> list[tuple[Family, int]]:
         """Return the hidden families that have steps, and how many."""
         survey = self.survey
-        found = [(family, survey.count_of(family)) for family in FAMILIES if family in self.hidden] if survey else []
+        found = (
+            [(family, survey.count_of(family)) for family in FAMILIES if family in self.hidden]
+            if survey
+            else []
+        )
         return [(family, count) for family, count in found if count]
 
     def _list(self, listing: str) -> None:

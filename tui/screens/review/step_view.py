@@ -147,7 +147,9 @@ def sized(characters: int) -> str:
     if characters < 10_000:
         return f"{characters:,} characters"
     return (
-        f"{characters / 1e3:,.0f} k characters" if characters < 1_000_000 else f"{characters / 1e6:,.1f} M characters"
+        f"{characters / 1e3:,.0f} k characters"
+        if characters < 1_000_000
+        else f"{characters / 1e6:,.1f} M characters"
     )
 
 
@@ -220,7 +222,9 @@ class _Builder:
             if quoted >= 0:
                 self._add("\n")
                 self.heading(f"── {title}  as quoted above")
-                place = StepPart(TextScope.CALL, number, quoted + 1, len(value), skipped=skipped + len(f"{name}: "))
+                place = StepPart(
+                    TextScope.CALL, number, quoted + 1, len(value), skipped=skipped + len(f"{name}: ")
+                )
                 self._repeated.append(place)
                 return
         first, before = self._line + 2, self._line
@@ -347,7 +351,9 @@ class StepView(TextView):
     def _code_text(lines: TextLines, part: CodeLines) -> str:
         return "\n".join(lines[number] for number in range(part.first, part.after))
 
-    def _find_code_tokens(self, lines: TextLines, code: Sequence[CodeLines], tokens: list[LineTokens]) -> None:
+    def _find_code_tokens(
+        self, lines: TextLines, code: Sequence[CodeLines], tokens: list[LineTokens]
+    ) -> None:
         worker = get_current_worker()
         for part in code:
             text, at = self._code_text(lines, part), part.first
@@ -413,7 +419,9 @@ class StepPage(StepView):
         self.whole: dict[tuple[TextScope, int], str] = {}
         """The folded parts of the step, if read in full."""
 
-    def show_step(self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()) -> None:
+    def show_step(
+        self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()
+    ) -> None:
         """Show a step, unfolded if it was before.
 
         `hides` model and outcome; `annotations` are a reviewer's.
@@ -437,7 +445,12 @@ class StepPage(StepView):
         if step is None or loader is None or loader.document is None:
             return
         message.stop()
-        document, index, number, text = loader.document, step.index, int(str(message.place)), self.composed.text
+        document, index, number, text = (
+            loader.document,
+            step.index,
+            int(str(message.place)),
+            self.composed.text,
+        )
 
         def opened() -> str:
             from gistpoint.tui.screens.review.images import opened_image

@@ -141,7 +141,8 @@ class Survey:
         """Return the marks of a step in words."""
         others = dict(self.others.get(index, ()))
         return [
-            f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "") for mark in self.marks(index)
+            f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "")
+            for mark in self.marks(index)
         ]
 
     @property
@@ -190,7 +191,10 @@ def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tup
     `rare` are the marks of a strip whose cells cover many steps.
     """
     if rare is not None:
-        return [("▃", GLYPHS[StepMark.ERROR][1], "share of errors"), *((*GLYPHS[mark], _SHORT[mark]) for mark in rare)]
+        return [
+            ("▃", GLYPHS[StepMark.ERROR][1], "share of errors"),
+            *((*GLYPHS[mark], _SHORT[mark]) for mark in rare),
+        ]
     shown = set(survey.weights)
     return [(*GLYPHS[mark], _SHORT[mark]) for mark in reversed(GLYPHS) if _WEIGHTS[mark] in shown]
 

@@ -292,7 +292,9 @@ class Console(Vertical):
 
 def _common_start(lines: list[str]) -> str:
     first, last = min(lines), max(lines)
-    size = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    size = next(
+        (n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
+    )
     return first[:size]
 
 
@@ -310,7 +312,9 @@ def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[s
         return []
     values = _values(tool.arguments[len(words)], words, tool, knowledge)
     head = f"{name} {done} " if done else f"{name} "
-    found = sorted({value for value in values if value.startswith(last) and value != last}, key=lambda v: (len(v), v))
+    found = sorted(
+        {value for value in values if value.startswith(last) and value != last}, key=lambda v: (len(v), v)
+    )
     return [head + shlex.quote(value) for value in found]
 
 
@@ -327,8 +331,12 @@ def _values(argument: Argument, words: list[str], tool: Tool, knowledge: Knowled
 def _files(words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
     """Return the files shown so far; after a function's name, those that define it."""
     files = [path for path, kind in knowledge.entries.items() if kind == "file"]
-    at = next((n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None)
+    at = next(
+        (n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None
+    )
     if at is None or at >= len(words):
         return files
-    defining = [name.partition("::")[0] for name in knowledge.functions if name.partition("::")[2] == words[at]]
+    defining = [
+        name.partition("::")[0] for name in knowledge.functions if name.partition("::")[2] == words[at]
+    ]
     return defining or files

@@ -278,7 +278,8 @@ class AttemptController:
         *,
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Run `action` after all waiting writes, then `then` on the UI thread; `failed` gets what `action` raised.
+        """Run `action` after all waiting writes, then `then` on the UI thread; `failed` gets what `action`
+        raised.
 
         By default, it is not a failure if the attempt accepts no more events.
         """

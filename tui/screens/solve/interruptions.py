@@ -167,12 +167,17 @@ class Interruptions:
         """Ask whether to give up or skip, and why."""
         skipping = not self._attempt.state.calls
         verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
-        text = f"The attempt ends and can't be resumed. If you {verb}, say why: the reason is part of the result."
+        text = (
+            f"The attempt ends and can't be resumed. If you {verb}, say why: the reason is part of the"
+            " result."
+        )
         choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         withdraw = self._terms.withdraw
         if withdraw is not None:
             choices.append((_WITHDRAW, "I no longer want to take part in the study"))
-        dialog = ReasonDialog(title, text, choices, yes=verb.capitalize(), words="More details, in your own words")
+        dialog = ReasonDialog(
+            title, text, choices, yes=verb.capitalize(), words="More details, in your own words"
+        )
 
         def answered(answer: Reasoned | None) -> None:
             if answer is None:

@@ -115,7 +115,9 @@ class EditorPane(EditingPane):
     @property
     def changed(self) -> bool:
         """Whether the code differs from its start, or ever did."""
-        return bool(self.buffer) and (self.buffer in self._state.buffers or self.code != self.start_of(self.buffer))
+        return bool(self.buffer) and (
+            self.buffer in self._state.buffers or self.code != self.start_of(self.buffer)
+        )
 
     def start_of(self, name: str) -> str:
         """Return the initial code of a buffer: the kind's, or the function as shown."""
@@ -223,7 +225,11 @@ class SolvingKind:
             self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
             return None
         path, _, qualname = self.editor.buffer.partition("::")
-        given = {ArgumentKind.CODE: self.editor.code, ArgumentKind.FUNCTION: qualname, ArgumentKind.FILE: path}
+        given = {
+            ArgumentKind.CODE: self.editor.code,
+            ArgumentKind.FUNCTION: qualname,
+            ArgumentKind.FILE: path,
+        }
         missing = [a.name for a in tool.arguments if a.kind not in given and a.default is None]
         if missing:
             self._refuse(f"{tool.name} needs {' and '.join(missing)} as well: type the call in the console.")
@@ -373,9 +379,11 @@ class CallAsking:
         submission = tool is not None and tool.submits
         question = ConfirmDialog(
             "Cancel the test run?" if submission else "Cancel the call?",
-            "The submission still counts, with score 0."
-            if submission
-            else "The call still counts, and its answer says that it was cancelled.",
+            (
+                "The submission still counts, with score 0."
+                if submission
+                else "The call still counts, and its answer says that it was cancelled."
+            ),
             yes="Cancel the run" if submission else "Cancel the call",
             no="Let it run",
             careful=True,

@@ -126,7 +126,9 @@ class PaneArea(Splits):
         self._region = "reading"
         self._upper = first or next(pane for pane, place in panes.items() if place.region == "reading")
         self._column = Splits(
-            *(widget for widget in read if not first or widget.id == self.id_of(first)), vertical=True, id="reading"
+            *(widget for widget in read if not first or widget.id == self.id_of(first)),
+            vertical=True,
+            id="reading",
         )
         self._mounting = Lock()
         self.current = self._upper

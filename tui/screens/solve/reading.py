@@ -61,9 +61,13 @@ class FilesPane(StatePane):
         """Show the known files and functions."""
         self._state = state
         known = state.knowledge
-        self.tree_view.update_from(known, suspects=[suspect.name for suspect in state.suspects], use=self._use)
+        self.tree_view.update_from(
+            known, suspects=[suspect.name for suspect in state.suspects], use=self._use
+        )
         files = sum(kind == "file" for kind in known.entries.values())
-        note = f"{len(known.files)} of {files} known files read" if files else f"○ not shown yet: 1 {self._use}"
+        note = (
+            f"{len(known.files)} of {files} known files read" if files else f"○ not shown yet: 1 {self._use}"
+        )
         pane_frame(self, "files", note=note)
 
     @on(KnowledgeTree.ListFolder)
@@ -239,7 +243,9 @@ class CodePane(StatePane):
         meant = word in named
         if not found:
             what = word if meant else "a name on this line"
-            self.app.notify(f"No result has shown where {what} is defined. search_code or list_file_functions may.")
+            self.app.notify(
+                f"No result has shown where {what} is defined. search_code or list_file_functions may."
+            )
         elif len(found) == 1 and (not others or (not meant and shown_function(self._state, found[0]))):
             self.go_to(found[0])
         else:
@@ -258,7 +264,10 @@ class CodePane(StatePane):
 
     def _pick(self, title: str, names: list[str]) -> None:
         choices = [
-            (name, f"{'●' if shown_function(self._state, name) else f'○ 1 {self._state.of_kind.unit}:'} {name}")
+            (
+                name,
+                f"{'●' if shown_function(self._state, name) else f'○ 1 {self._state.of_kind.unit}:'} {name}",
+            )
             for name in names
         ]
 

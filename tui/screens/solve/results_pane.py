@@ -133,7 +133,11 @@ class ResultsPane(StatePane):
         submission = self._submission()
         if submission is None:
             return ["answer"]
-        return ["answer", *(["tests"] if shows_evidence(self._state) and submission.status else []), "changes"]
+        return [
+            "answer",
+            *(["tests"] if shows_evidence(self._state) and submission.status else []),
+            "changes",
+        ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer other pages if there are any."""
@@ -154,7 +158,9 @@ class ResultsPane(StatePane):
             table.show_results(results_of(submission, self._judgement_of(submission.call_id)))
         elif page == "changes" and submission is not None:
             replacement = submission.replacement
-            before, after = (at_left_margin(code) for code in (self._start_of(replacement.name), replacement.code))
+            before, after = (
+                at_left_margin(code) for code in (self._start_of(replacement.name), replacement.code)
+            )
             (await self._made(DiffView, "changes")).load(f"{before.rstrip()}\n", f"{after.rstrip()}\n")
         had_focus = page != self.page and self._page_widget().has_focus
         self.page = page
@@ -179,9 +185,15 @@ class ResultsPane(StatePane):
             return
         self.refresh_bindings()
         pages = self._available()
-        tabs = "  ".join(f"[{PAGES[p]}]" if p == self.page else PAGES[p] for p in pages) if len(pages) > 1 else ""
+        tabs = (
+            "  ".join(f"[{PAGES[p]}]" if p == self.page else PAGES[p] for p in pages)
+            if len(pages) > 1
+            else ""
+        )
         words = submission_words(submission) if submission is not None else asked_words(call)
-        leads = f"→ Enter opens: free if shown, else 1 {self._state.of_kind.unit}" if self.answer.places else ""
+        leads = (
+            f"→ Enter opens: free if shown, else 1 {self._state.of_kind.unit}" if self.answer.places else ""
+        )
         note = f"[ ] {tabs}" if tabs else leads
         pane_frame(self, "results", f"Results {call.number} of {len(self._drawn)}  {words}", note)
 

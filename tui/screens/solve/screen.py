@@ -142,7 +142,10 @@ class SolveScreen(BaseScreen[How]):
         files = FilesPane(self._attempt.state.of_kind.unit)
         yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
         if self._brief_first:
-            yield Plain("Read the task: your time is running. Press F9 afterwards to open the tools.", id="brief-first")
+            yield Plain(
+                "Read the task: your time is running. Press F9 afterwards to open the tools.",
+                id="brief-first",
+            )
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
@@ -169,7 +172,9 @@ class SolveScreen(BaseScreen[How]):
             self.controller.finish_pending()
         if self._play is not None:
             self.controller.play(*self._play)
-            self.console.say("▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it.")
+            self.console.say(
+                "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
+            )
 
     def _made(self, pane: Widget) -> None:
         """Show the attempt so far in a pane just mounted."""

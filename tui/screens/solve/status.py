@@ -81,10 +81,14 @@ class RunLine(Widget):
             parts.append(plain_line(f"… {progress.phase if progress is not None else self._words}"))
         else:
             count = f" {progress.done} of {progress.total}"
-            parts.append(Content.assemble((gauge(progress.done, progress.total, _BAR), "$text-success"), count))
+            parts.append(
+                Content.assemble((gauge(progress.done, progress.total, _BAR), "$text-success"), count)
+            )
         if failed is not None and progress is not None and progress.total:
             passed = progress.done - failed.count
-            signs = Content.assemble((f"✔ {passed}", "$text-success"), "  ", (f"✘ {failed.count}", "$text-error"))
+            signs = Content.assemble(
+                (f"✔ {passed}", "$text-success"), "  ", (f"✘ {failed.count}", "$text-error")
+            )
             parts.append(signs)
         parts.append(plain_line(elapsed))
         if failed is not None and failed.first:

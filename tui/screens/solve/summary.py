@@ -15,7 +15,14 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.tui.screens.solve.results_pane import results_of
-from gistpoint.tui.screens.summary import Compared, SummaryPage, SummaryScreen, SummaryTextPage, compared, summary_rows
+from gistpoint.tui.screens.summary import (
+    Compared,
+    SummaryPage,
+    SummaryScreen,
+    SummaryTextPage,
+    compared,
+    summary_rows,
+)
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.plain import Plain, plain_line
@@ -36,7 +43,9 @@ def editor_summary(
         title = "True function" if answer.targets else "Answer"
         pages.append(SummaryPage(title, FunctionsPage(compared(expected, state)), "#true-diff"))
     elif state.last is not None:
-        pages.append(SummaryPage("Submission", SummaryTextPage(state.last.replacement.code, id="page-submission")))
+        pages.append(
+            SummaryPage("Submission", SummaryTextPage(state.last.replacement.code, id="page-submission"))
+        )
     outcomes = _outcomes(answer, state, judgement)
     if outcomes:
         tests = OutcomeTable(id="page-tests")
@@ -54,7 +63,9 @@ class FunctionsPage(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out list, legend and diff."""
-        yield OptionList(*(Option(plain_line(pair.label)) for pair in self._compared), id="targets", compact=True)
+        yield OptionList(
+            *(Option(plain_line(pair.label)) for pair in self._compared), id="targets", compact=True
+        )
         yield Plain("", classes="summary-legend")
         yield DiffView(id="true-diff")
 
@@ -76,7 +87,9 @@ class FunctionsPage(Vertical):
 
 def _outcomes(answer: Answer, state: AttemptState, judgement: Judged | None) -> list[TestResult]:
     last = state.last
-    passed, failing = (answer.baselines[0].passed, answer.baselines[0].failing) if answer.baselines else ((), ())
+    passed, failing = (
+        (answer.baselines[0].passed, answer.baselines[0].failing) if answer.baselines else ((), ())
+    )
     if last is None:
         return [TestResult(id, Outcome.FAILED) for id in sorted(failing)]
     shown = results_of(last, judgement)

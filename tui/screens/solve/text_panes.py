@@ -100,7 +100,10 @@ class GistHelpPane(StatePane):
     def on_mount(self) -> None:
         """Show the gist."""
         pane_frame(
-            self, "gist_help", "Gist of the first failing test", "made from the current code, including the fault"
+            self,
+            "gist_help",
+            "Gist of the first failing test",
+            "made from the current code, including the fault",
         )
         self.query_one("#gist-help-view", CodeView).load(self._gist, language="python")
 

@@ -23,7 +23,12 @@ class FormPage(StudyPage):
     BUTTONS = ()
 
     def __init__(
-        self, heading: str, whose: str, step: FormStep, drafts: FormDrafts, now: Callable[[], float] = time.monotonic
+        self,
+        heading: str,
+        whose: str,
+        step: FormStep,
+        drafts: FormDrafts,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`now` returns the seconds of a clock that never goes back."""
         super().__init__(heading, whose)

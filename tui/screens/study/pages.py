@@ -31,14 +31,20 @@ class ConsentPage(StudyPage):
         self._texts, self._privacy, self._again = texts, privacy, again
         self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
         words = [item.removeprefix(REQUIRED_ITEM).strip() for item in texts.consent_items]
-        labels = [f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)]
+        labels = [
+            f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)
+        ]
         self.items = Options(labels, several=True)
 
     def body(self) -> Iterable[Widget]:
         """Return the texts and the items."""
         if self._again:
-            yield Plain("The study has changed since you agreed. Please read this again.", classes="study-note")
-        parts = [part.strip() for part in (self._texts.welcome, self._texts.consent, self._privacy) if part.strip()]
+            yield Plain(
+                "The study has changed since you agreed. Please read this again.", classes="study-note"
+            )
+        parts = [
+            part.strip() for part in (self._texts.welcome, self._texts.consent, self._privacy) if part.strip()
+        ]
         yield StudyText("\n\n".join(parts), "What we ask of you")
         yield VerticalScroll(self.items, id="consent-items", can_focus=False)
 
@@ -162,7 +168,9 @@ class LastPage(StudyPage):
 class ReadyPage(StudyPage):
     """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be skipped."""
 
-    def __init__(self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool) -> None:
+    def __init__(
+        self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool
+    ) -> None:
         """`words` are paragraphs. With `resume`, the task was begun before."""
         super().__init__(heading, whose)
         self._words, self._resume, self._may_skip = words, resume, may_skip

@@ -63,7 +63,9 @@ class ProgressScreen(BaseScreen[None]):
         """Lay out the people, the tasks and what is needed."""
         yield HeaderBar("Progress", self._study.id)
         yield framed(Plain("", id="study-people"), "People")
-        yield framed(CoverageTable(self._study, hidden=self._hidden), "Tasks", "Enter lists the attempts of one")
+        yield framed(
+            CoverageTable(self._study, hidden=self._hidden), "Tasks", "Enter lists the attempts of one"
+        )
         yield Plain("", id="study-need")
         yield KeyBar()
 
@@ -88,7 +90,9 @@ class ProgressScreen(BaseScreen[None]):
         at_work = self._progress.at_work
         lines = [f"at work  {work_words(one)}" for one in at_work[:SHOWN]]
         if len(at_work) > SHOWN:
-            lines.append(f"and {len(at_work) - SHOWN} more: see `gistpoint study progress {self._command} --json`")
+            lines.append(
+                f"and {len(at_work) - SHOWN} more: see `gistpoint study progress {self._command} --json`"
+            )
         shown = [Bar(name, number, str(number)) for name, number in people_rows(self._progress.people)]
         people = Content("\n").join([bars(shown, _BARS), *map(plain_line, lines)])
         self.query_one("#study-people", Plain).update(people)

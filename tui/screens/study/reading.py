@@ -128,7 +128,9 @@ class BlindReadingScreen(BaseScreen[None]):
         if more := len(change.failing) - len(shown):
             shown.append(f"and {more} more")
         self.task_lines.update("\n".join(shown))
-        framed(self.task_lines, f"{change.library}: these tests failed before", "all tests pass with this change")
+        framed(
+            self.task_lines, f"{change.library}: these tests failed before", "all tests pass with this change"
+        )
         self.diff.load_diff(change.files)
         why = f": {visible_line(answer.why)}" if answer and answer.why else ""
         self.answer_line.update(f"Your answer: {WORDS[answer.decision]}{why}" if answer else "No answer yet")

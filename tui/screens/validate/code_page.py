@@ -148,7 +148,9 @@ class CodePage(TaskPage, Vertical):
         except CodeError as error:
             self.app.notify(str(error), severity="warning")
             return
-        self._pick("Functions of the file", [f"{place.path}::{found.ref.qualname}" for found in index.definitions])
+        self._pick(
+            "Functions of the file", [f"{place.path}::{found.ref.qualname}" for found in index.definitions]
+        )
 
     def action_callers(self) -> None:
         """Go to a function that calls the one at the cursor."""
@@ -191,7 +193,10 @@ class CodePage(TaskPage, Vertical):
             except CodeError:
                 return None
             around = [d for d in index.definitions if d.start_line <= line <= d.end_line]
-            names = [f"{place.path}::{d.ref.qualname}" for d in sorted(around, key=lambda d: d.end_line - d.start_line)]
+            names = [
+                f"{place.path}::{d.ref.qualname}"
+                for d in sorted(around, key=lambda d: d.end_line - d.start_line)
+            ]
             return next((graph.nodes[name] for name in names if name in graph.nodes), None)
         nodes = [n for n in graph.functions() if n.path == place.path and n.first_line <= line <= n.last_line]
         return min(nodes, key=lambda n: n.last_line - n.first_line, default=None)

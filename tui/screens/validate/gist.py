@@ -69,7 +69,9 @@ class GistPage(TaskPage, EditingPane):
         """Show the gists of a task, and the latest score."""
         session, dossier, first = showing.session, showing.dossier, showing.first
         scores = session.scored(dossier.task)
-        verdicts = {text: verdict for text, trial in scores.items() if (verdict := verdict_of(trial)) is not None}
+        verdicts = {
+            text: verdict for text, trial in scores.items() if (verdict := verdict_of(trial)) is not None
+        }
         self.keep = session.draft_buffer
         scored = next(reversed([*verdicts]), "")
         fresh = bool(scored) and verdicts.get(scored) is not self._verdicts.get(scored)
@@ -99,7 +101,9 @@ class GistPage(TaskPage, EditingPane):
 
     def focus(self, scroll_visible: bool = True) -> GistPage:
         """Focus the visible view."""
-        (self.query_one(ScoredGist) if self.switcher.current == "scored" else self.editor).focus(scroll_visible)
+        (self.query_one(ScoredGist) if self.switcher.current == "scored" else self.editor).focus(
+            scroll_visible
+        )
         return self
 
     def _draw_scored(self) -> None:
@@ -109,12 +113,16 @@ class GistPage(TaskPage, EditingPane):
         view = self.query_one(ScoredGist)
         score = score_record(verdict.score) if verdict is not None and verdict.score is not None else None
         marks = marks_of(verdict.lines) if verdict is not None else {}
-        view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
+        view.show(
+            text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted
+        )
 
     def draw_frame(self) -> None:
         """Show what is displayed, and which keys lead on."""
         if self.switcher.current == "function-editor":
-            self.about = f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
+            self.about = (
+                f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
+            )
         elif self.switcher.current == "editor-diff":
             self.about = "your own gist against the reference · Alt+D goes back"
         elif self._showing and self._showing != self.reference:
@@ -201,7 +209,9 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     advice = [settings.strategy] if settings.strategy else []
     advice += ["the test is given"] if settings.give_test else []
     hard = answer.difficulty
-    what = f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
+    what = (
+        f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
+    )
     return [
         head(task, "gist"),
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
@@ -279,7 +289,11 @@ class GistValidating(ValidatingKind):
         verdict = verdict_of(trial)
         if verdict is not None and verdict.score is not None:
             return figures(score_record(verdict.score))
-        return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it behaves differently'}"
+        return (
+            "as recorded"
+            if trial.solved
+            else f"NOT as recorded: {', '.join(trial.odd) or 'it behaves differently'}"
+        )
 
 
 def verdict_of(trial: Trial) -> GistVerdict | None:

@@ -30,7 +30,11 @@ class ValidatingKind:
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
         """Return the validator's own solution from the typed text: the changed functions."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
-        return {name: code for name, code in texts.items() if name in start and code.strip() != start[name].strip()}
+        return {
+            name: code
+            for name, code in texts.items()
+            if name in start and code.strip() != start[name].strip()
+        }
 
     def unwritten(self, dossier: Dossier) -> str:
         """Return a sentence for a validator without a solution."""
@@ -42,6 +46,8 @@ class ValidatingKind:
         """Return the result of a finished trial in words."""
         counts = f"{trial.passing} tests pass, {trial.failing} fail, score {trial.score:.3f}"
         if trial.subject is TrialSubject.FIX:
-            suspicious = f"; suspicious, needs a review: {', '.join(trial.suspicious)}" if trial.suspicious else ""
+            suspicious = (
+                f"; suspicious, needs a review: {', '.join(trial.suspicious)}" if trial.suspicious else ""
+            )
             return f"{'solves the task; ' if trial.solved else ''}{counts}{suspicious}"
         return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")

@@ -47,7 +47,11 @@ MAIN_METRICS = (
     "betweenness",
 )
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_SIGNS = {DiffLineKind.ADDED: ("+", GOOD), DiffLineKind.REMOVED: ("-", BAD), DiffLineKind.CONTEXT: (" ", MUTED)}
+_SIGNS = {
+    DiffLineKind.ADDED: ("+", GOOD),
+    DiffLineKind.REMOVED: ("-", BAD),
+    DiffLineKind.CONTEXT: (" ", MUTED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,10 @@ def _task(known: Known) -> list[Line]:
     found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
     if task.suite.deselected:
         found.append(
-            line(f"          {plural(len(task.suite.deselected), 'test')} flaky during the making, left out", ODD)
+            line(
+                f"          {plural(len(task.suite.deselected), 'test')} flaky during the making, left out",
+                ODD,
+            )
         )
     return [*found, *confirmable_line(task)]
 
@@ -172,7 +179,9 @@ def _diff(files: Sequence[FileDiff]) -> list[Line]:
         for hunk in file.hunks:
             for entry in hunk.lines:
                 sign, style = _SIGNS[entry.kind]
-                shown.append(Line(((f"{entry.old or entry.new or 0:>5} ", MUTED), (f"{sign} {entry.text}", style))))
+                shown.append(
+                    Line(((f"{entry.old or entry.new or 0:>5} ", MUTED), (f"{sign} {entry.text}", style)))
+                )
     changed = sum(file.added + file.removed for file in files)
     more = f", {len(shown) - DIFF_LINES} more lines" if len(shown) > DIFF_LINES else ""
     title = f"Original to corrupted: {changed} changed lines{more} (F4)"
@@ -201,12 +210,20 @@ def _steady(found: Steadiness) -> list[Line]:
     runs = f"{found.original_runs} runs of the original, {found.corrupted_runs} of the corrupted tree"
     flaky = found.flaky
     if not flaky:
-        return [Line((("✓ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")), link="page:tests")]
+        return [
+            Line(
+                (("✓ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
+                link="page:tests",
+            )
+        ]
     lines = _heading("Flakiness", "page:tests")
-    lines.append(Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not have the same result in {runs}", BAD))))
+    lines.append(
+        Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not have the same result in {runs}", BAD)))
+    )
     for shown in flaky[:FIRST_TESTS]:
         counts = (
-            f"  original {shown.original}/{shown.original_runs}, corrupted {shown.corrupted}/{shown.corrupted_runs}"
+            f"  original {shown.original}/{shown.original_runs}, corrupted"
+            f" {shown.corrupted}/{shown.corrupted_runs}"
         )
         lines.append(Line((("  ", ""), (shown.id, ""), (counts, ODD)), link=f"test:{shown.id}"))
     return lines
@@ -234,7 +251,9 @@ def _metric(standing: MetricRank) -> Line:
     if standing.percentile is None:
         return line(name)
     share = standing.percentile / 100
-    return Line(((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
+    return Line(
+        ((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", ""))
+    )
 
 
 def _subtlety(known: Known) -> list[Line]:
@@ -242,7 +261,9 @@ def _subtlety(known: Known) -> list[Line]:
     provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
-    scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]
+    scored = [
+        item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)
+    ]
     lines: list[Line] = []
     for number, item in enumerate(scored):
         if len(scored) > 1 and number < len(targets):

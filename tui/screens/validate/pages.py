@@ -44,7 +44,11 @@ def _check(known: Known, width: int) -> Iterator[Line]:
     check = known.validation.check
     if check is None:
         yield line("`task check` has not been run here yet", HEADING)
-        yield line("! runs it: leaks, identity, scores of the original and of the corrupted tree", MUTED, link="check")
+        yield line(
+            "! runs it: leaks, identity, scores of the original and of the corrupted tree",
+            MUTED,
+            link="check",
+        )
         return
     yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
     for name, passed, reduced, detail in check.findings:
@@ -56,7 +60,9 @@ def _check(known: Known, width: int) -> Iterator[Line]:
 def _trials(known: Known) -> Iterator[Line]:
     yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
     if not known.trials:
-        yield line("r runs the task's tests, O those of the original; R and Alt+O five times, F9 your fix", MUTED)
+        yield line(
+            "r runs the task's tests, O those of the original; R and Alt+O five times, F9 your fix", MUTED
+        )
     for trial in reversed(known.trials):
         yield trial_line(trial)
         for id in trial.odd[:MOST_IDS]:
@@ -85,7 +91,9 @@ class FixPage(TaskPage, EditingPane):
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
-        self._starts = {f"{task}/{target.name}": f"{target.corrupted.rstrip()}\n" for target in dossier.answer.targets}
+        self._starts = {
+            f"{task}/{target.name}": f"{target.corrupted.rstrip()}\n" for target in dossier.answer.targets
+        }
         self._kept = {f"{task}/{name}": code for name, code in session.draft(dossier.task).fixes.items()}
         self.open(next(iter(self._starts)))
 
@@ -114,7 +122,11 @@ class FixPage(TaskPage, EditingPane):
 
     def frame(self, title: str, note: str | Content = "") -> None:
         """Show the title and note in the frame of the pages."""
-        parts = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        parts = [
+            title,
+            note if isinstance(note, str) else note.plain,
+            "F9 runs the suite on it" * bool(self.buffer),
+        ]
         self.about = " · ".join(filter(None, parts))
         self.post_message(AboutChanged())
 

@@ -100,7 +100,12 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: "$text-accent",
         rank=4,
     ),
-    Column("readers", lambda r: "".join(f"({name}) " for name in r.readers).strip(), style=lambda r: MUTED, rank=8),
+    Column(
+        "readers",
+        lambda r: "".join(f"({name}) " for name in r.readers).strip(),
+        style=lambda r: MUTED,
+        rank=8,
+    ),
     Column("task", lambda r: title_of(r.task), text=lambda r: f"{title_of(r.task)} {r.task.id}", rank=5),
     Column(
         "glance_rate",

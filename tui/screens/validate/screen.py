@@ -80,7 +80,8 @@ class ValidateScreen(BaseScreen[None]):
         """Lay out header, filter, queue, pages and verdicts."""
         yield HeaderBar("Validation")
         yield Input(
-            placeholder="Only tasks that contain these words; -word: that don't (Esc: all)", id="validate-filter"
+            placeholder="Only tasks that contain these words; -word: that don't (Esc: all)",
+            id="validate-filter",
         )
         with Container(id="validate-body"):
             yield QueueList()
@@ -101,9 +102,13 @@ class ValidateScreen(BaseScreen[None]):
         problems = self.session.tasks.problems + self.session.validator.store.problems
         if problems:
             self.say(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
-        self._naming.do(lambda job: self.session.read_functions(job.cancel.check), lambda _: self._redraw_queue())
+        self._naming.do(
+            lambda job: self.session.read_functions(job.cancel.check), lambda _: self._redraw_queue()
+        )
         if self.session.live is not None:
-            self._watch = OthersWatch(self.session.live, self.session.verdicts_of_all, self.session.validator.name)
+            self._watch = OthersWatch(
+                self.session.live, self.session.verdicts_of_all, self.session.validator.name
+            )
             self._watch.begin(self._background, self._take_others)
         if not rows:
             self.say("There are no tasks in this set.")
@@ -142,7 +147,9 @@ class ValidateScreen(BaseScreen[None]):
         except OSError as error:
             show_error(
                 self.app,
-                UserError(f"It can't be saved: {error}.", hint="Free some space, or make the folder writable."),
+                UserError(
+                    f"It can't be saved: {error}.", hint="Free some space, or make the folder writable."
+                ),
             )
         else:
             return True
@@ -166,7 +173,10 @@ class ValidateScreen(BaseScreen[None]):
     def _open(self, task: Task) -> None:
         """Read a task. Only the last requested one is shown."""
         self._opening.do(
-            lambda _: self.session.dossier(task), self._opened, failed=partial(self._not_opened, task), key="task"
+            lambda _: self.session.dossier(task),
+            self._opened,
+            failed=partial(self._not_opened, task),
+            key="task",
         )
 
     async def _opened(self, dossier: Dossier) -> None:
@@ -273,7 +283,10 @@ class ValidateScreen(BaseScreen[None]):
         self.header.show(
             name=row.name if row is not None else "Validation",
             words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
-            fields=[HeaderField("reviewer", self.session.validator.name), HeaderField("set", self.session.tasks.name)],
+            fields=[
+                HeaderField("reviewer", self.session.validator.name),
+                HeaderField("set", self.session.tasks.name),
+            ],
         )
         self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
 
@@ -282,7 +295,9 @@ class ValidateScreen(BaseScreen[None]):
     def action_verdict(self, verdict: str) -> None:
         """Give a verdict on the displayed task."""
         dossier, given = self._shown(), TaskVerdict(verdict)
-        if dossier is not None and self._tries(lambda: self.session.validator.verdict(dossier.task.id, given)):
+        if dossier is not None and self._tries(
+            lambda: self.session.validator.verdict(dossier.task.id, given)
+        ):
             validation = self.session.validator.validation(dossier.task.id)
             why = "" if validation.comments or given is TaskVerdict.ACCEPT else "  c says why."
             self._changed(f"{given.words.capitalize()}.{why}  u goes to the next, Backspace takes it back.")
@@ -312,9 +327,13 @@ class ValidateScreen(BaseScreen[None]):
         """Take back the last verdict or comment on the displayed task."""
         dossier = self._shown()
         gone: list[ValidationOperation | None] = []
-        if dossier is not None and self._tries(lambda: gone.append(self.session.validator.undo(dossier.task.id))):
+        if dossier is not None and self._tries(
+            lambda: gone.append(self.session.validator.undo(dossier.task.id))
+        ):
             what = gone[0]
-            self._changed(f"Taken back: {_annotation_words(what)}." if what else "There is nothing to take back.")
+            self._changed(
+                f"Taken back: {_annotation_words(what)}." if what else "There is nothing to take back."
+            )
 
     def _changed(self, words: str) -> None:
         if self._watch is not None:
@@ -404,7 +423,9 @@ class ValidateScreen(BaseScreen[None]):
             self.say("No function was corrupted, so none is ranked.")
             return
         self.say("Reading the library's calls and measuring its functions…")
-        self._measuring.do(lambda _: self.session.study(dossier), lambda _: self._measured(then), key="library")
+        self._measuring.do(
+            lambda _: self.session.study(dossier), lambda _: self._measured(then), key="library"
+        )
 
     async def _measured(self, then: str) -> None:
         dossier = self.dossier
@@ -512,7 +533,11 @@ def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
 
 def _annotation_words(operation: ValidationOperation) -> str:
     verdict = operation.text("verdict")
-    return f"the verdict {TaskVerdict(verdict).words}" if verdict else f"the comment {operation.text('text')[:40]!r}"
+    return (
+        f"the verdict {TaskVerdict(verdict).words}"
+        if verdict
+        else f"the comment {operation.text('text')[:40]!r}"
+    )
 
 
 def _result(ended: RunEnded) -> str:

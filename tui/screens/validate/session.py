@@ -66,7 +66,9 @@ class ValidationSession:
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
         rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
-        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name), live, glance_rates=rates)
+        return cls(
+            services, tasks, validator, Drafts(folder / "drafts", validator.name), live, glance_rates=rates
+        )
 
     def rows(self) -> list[QueueRow]:
         """Return the queue."""

@@ -46,7 +46,9 @@ class TestRow:
         return "\n".join(parts)
 
 
-def test_rows(dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, Trial]) -> list[TestRow]:
+def test_rows(
+    dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, Trial]
+) -> list[TestRow]:
     """Return the failing tests in the order of the brief, then the flaky ones; none without a baseline."""
     if steady is None:
         return []
@@ -64,7 +66,9 @@ def _failures(id: str, in_brief: Mapping[str, str], trials: Mapping[TrialSubject
         if result is not None and result.message:
             name = "your fix" if subject is TrialSubject.FIX else subject.value
             found[f"{name}, in your last run"] = result.message
-            if subject is TrialSubject.CORRUPTED and result.message.startswith(in_brief.get(id) or result.message):
+            if subject is TrialSubject.CORRUPTED and result.message.startswith(
+                in_brief.get(id) or result.message
+            ):
                 found.pop(_IN_BRIEF, None)
     return found
 

@@ -52,7 +52,9 @@ def asked_by_name(
             case ast.Subscript(value=ast.Attribute(attr="modules"), slice=index):
                 if flat_name(_text(index) or "") == "":
                     yield node, itself
-            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[first, *_]) if word in _PATCHERS:
+            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[first, *_]) if (
+                word in _PATCHERS
+            ):
                 found = flat_name(_text(first) or "")
                 if found:
                     yield first, f'__name__ + ".{found}"'

@@ -182,12 +182,16 @@ class Extractor:
                         return found
         return None
 
-    def imported(self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str) -> Entity | None:
+    def imported(
+        self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str
+    ) -> Entity | None:
         """Return the entity that an import statement binds to `name`."""
         for alias in statement.names:
             if isinstance(statement, ast.ImportFrom):
                 if name == (alias.asname or alias.name):
-                    return self._imported_from(module.absolute(statement.module, statement.level), alias, statement)
+                    return self._imported_from(
+                        module.absolute(statement.module, statement.level), alias, statement
+                    )
                 continue
             top = alias.name.partition(".")[0]
             if name == (alias.asname or top):

@@ -91,7 +91,9 @@ def flat_names(
     return names
 
 
-def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
+def _claims(
+    selection: UnitSelection, fixed: Collection[Use], boxed: set[str]
+) -> Mapping[str, Mapping[Entity, int]]:
     """Return how many uses speak for each entity that a name may have."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:

@@ -68,8 +68,8 @@ def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
 def _by_import(named: list[str], refused: list[str]) -> str:
     if named:
         return (
-            f"A module is named in a string ({named[0]}) and looked up by importing it, as by monkeypatch.setattr, "
-            "mock.patch, importlib and pickle: a gist may not import the codebase."
+            f"A module is named in a string ({named[0]}) and looked up by importing it, as by"
+            " monkeypatch.setattr, mock.patch, importlib and pickle: a gist may not import the codebase."
         )
     return f"{refused[0]} is imported by a name made at run time: a gist may not import the codebase."
 

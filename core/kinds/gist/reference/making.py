@@ -28,7 +28,9 @@ from gistpoint.core.kinds.gist.reference.reduction import Oracle, Reducer
 from gistpoint.core.kinds.gist.reference.rendering import Renderer
 from gistpoint.core.kinds.gist.trace import Trace
 
-_MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loader__", "__package__", "__builtins__"})
+_MODULE_NAMES = frozenset(
+    {"__name__", "__file__", "__doc__", "__spec__", "__loader__", "__package__", "__builtins__"}
+)
 
 
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
@@ -214,7 +216,9 @@ def _is_package(module: ModuleCode, codebase: Codebase) -> bool:
 
 def _test_units(home: ModuleCode, qualname: str, test: LineBlock | None) -> list[Unit]:
     if test is None:
-        raise NoReferenceError(f"{home.path} has no test {qualname!r}.", hint="Tests made at run time have none.")
+        raise NoReferenceError(
+            f"{home.path} has no test {qualname!r}.", hint="Tests made at run time have none."
+        )
     wanted = {test.name.partition(".")[0], qualname.partition(".")[0], "pytestmark", "pytest_plugins"}
     return [unit for unit in home.units if unit.binds & wanted]
 
@@ -226,7 +230,9 @@ def _roots(extractor: Extractor, home: ModuleCode, qualname: str, test: LineBloc
     called = extractor.ran_functions(hooks_of=hooks)
     if qualname:
         return called + _test_units(home, qualname, test)
-    return called + [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
+    return called + [
+        unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)
+    ]
 
 
 def _packages(modules: Mapping[str, ModuleCode], codebase: Codebase) -> list[str]:
@@ -242,7 +248,9 @@ def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
     return found
 
 
-def _other_tests(home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace) -> list[ast.stmt]:
+def _other_tests(
+    home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace
+) -> list[ast.stmt]:
     """Return the methods of test classes that did not run."""
     if test is None:
         return []

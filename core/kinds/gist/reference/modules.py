@@ -123,7 +123,9 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
 
 def _only_forgets(statement: ast.stmt) -> bool:
     """Whether a statement only unbinds names: in a flat file another module may still need them."""
-    return isinstance(statement, ast.Delete) and all(isinstance(target, ast.Name) for target in statement.targets)
+    return isinstance(statement, ast.Delete) and all(
+        isinstance(target, ast.Name) for target in statement.targets
+    )
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:

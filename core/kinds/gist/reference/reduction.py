@@ -81,7 +81,9 @@ class CutFinder:
     the test named `test` is left alone.
     """
 
-    def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
+    def __init__(
+        self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
+    ) -> None:
         self.lines = physical_lines(text)
         self.tree = parse(text)
         self.seen = sorted(executed)
@@ -115,7 +117,9 @@ class CutFinder:
         groups: dict[str, list[Span]] = {}
         for statement in self.tree.body:
             match statement:
-                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)) if self._whole(statement):
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)) if self._whole(
+                    statement
+                ):
                     kept = next((name for name in (target, value) if name.endswith(KEPT)), None)
                     if kept:
                         groups.setdefault(kept, []).append(self._span(statement))
@@ -249,7 +253,11 @@ class CutFinder:
                 return self._deletion(statement, prefix)
             case ast.AnnAssign(value=None) if not self._ran(statement):
                 return None
-            case ast.If(body=inside, orelse=[]) | ast.For(body=inside, orelse=[]) | ast.While(body=inside, orelse=[]):
+            case (
+                ast.If(body=inside, orelse=[])
+                | ast.For(body=inside, orelse=[])
+                | ast.While(body=inside, orelse=[])
+            ):
                 is_idle = self._separate(inside, statement) and not self._ran(*inside)
             case _:
                 is_idle = False

@@ -1,7 +1,8 @@
-"""Draws the plots of findings as SVG that is part of a page: no script, no link, no date, the same bytes every time.
+"""Draws the plots of findings as SVG that is part of a page: no script, no link, no date, the same bytes
+every time.
 
-Series differ by shape as well as by colour. The colours are those of Okabe and Ito (2008), which people with any common
-kind of colour blindness can distinguish.
+Series differ by shape as well as by colour. The colours are those of Okabe and Ito (2008), which people with
+any common kind of colour blindness can distinguish.
 """
 
 from __future__ import annotations
@@ -48,14 +49,18 @@ _SETTINGS: Any = {
 _WIDTH = 7.4
 """Of every figure, in inches."""
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
-"""Most characters in a line: of a label at the side, of a legend, and of the labels below an axis taken together."""
+"""Most characters in a line: of a label at the side, of a legend, and of the labels below an axis taken
+together.
+"""
 _MOST_LABELS = 12
 """Points beyond which their labels would cover each other."""
 _LONGEST_LABEL = 120
 
 
 def draw(plot: Plot, *, simulated: bool = False) -> str:
-    """Return a plot as an `<svg>` element with a title and a description; `simulated` writes the word across it."""
+    """Return a plot as an `<svg>` element with a title and a description; `simulated` writes the word across
+    it.
+    """
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(_WIDTH, _height(plot)), layout="constrained")
@@ -84,7 +89,9 @@ def draw(plot: Plot, *, simulated: bool = False) -> str:
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
     """Return the element alone, with ids that no other figure has, and its title and description."""
-    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text[text.index("<svg") :], count=1, flags=re.DOTALL)
+    body = re.sub(
+        r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text[text.index("<svg") :], count=1, flags=re.DOTALL
+    )
     prefix = re.sub(r"[^a-z0-9-]", "-", plot.id.lower())
     body = re.sub(r'\bid="', f'id="{prefix}-', body)
     body = body.replace('xlink:href="#', f'href="#{prefix}-').replace("url(#", f"url(#{prefix}-")
@@ -95,9 +102,9 @@ def _inline(text: str, plot: Plot, simulated: bool) -> str:
     title = html.escape(mark + visible_line(plot.title))
     words = html.escape(visible_line(description(plot)))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size.group() if size else ""} role="img" '
-        f'aria-labelledby="{prefix}-title {prefix}-words">'
-        f'<title id="{prefix}-title">{title}</title><desc id="{prefix}-words">{words}</desc>{body[start:].rstrip()}'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size.group() if size else ""} role="img"'
+        f' aria-labelledby="{prefix}-title {prefix}-words"><title id="{prefix}-title">{title}</title><desc'
+        f' id="{prefix}-words">{words}</desc>{body[start:].rstrip()}'
     )
 
 
@@ -109,7 +116,9 @@ def description(plot: Plot) -> str:
             case Bars():
                 pairs = zip(mark.labels, mark.values, strict=False)
                 parts.append(
-                    _named(mark.series) + ", ".join(f"{label} {value_words(value)}" for label, value in pairs) + "."
+                    _named(mark.series)
+                    + ", ".join(f"{label} {value_words(value)}" for label, value in pairs)
+                    + "."
                 )
             case Curve() | Points() if mark.y:
                 kind = "points" if isinstance(mark, Points) else "a line"
@@ -121,7 +130,8 @@ def description(plot: Plot) -> str:
                 parts.append(f"A matrix of {len(mark.rows)} rows and {len(mark.columns)} columns.")
             case Violins():
                 parts += [
-                    f"{label}: {len(values)} values." for label, values in zip(mark.labels, mark.values, strict=False)
+                    f"{label}: {len(values)} values."
+                    for label, values in zip(mark.labels, mark.values, strict=False)
                 ]
             case _:
                 pass
@@ -148,7 +158,8 @@ def _height(plot: Plot) -> float:
     entries = _entries(plot)
     across = _legend_columns(entries)
     lines = sum(
-        max(entry.count("\n") + 1 for entry in entries[at : at + across]) for at in range(0, len(entries), across)
+        max(entry.count("\n") + 1 for entry in entries[at : at + across])
+        for at in range(0, len(entries), across)
     )
     return min(height + 0.17 * max(0, lines - 1), 14.0)
 
@@ -218,7 +229,9 @@ class _Drawing:
 
     def __init__(self, figure: Figure, plot: Plot) -> None:
         self._figure, self._plot = figure, plot
-        series = [mark.series for mark in plot.marks if isinstance(mark, Bars | Curve | Points) and mark.series]
+        series = [
+            mark.series for mark in plot.marks if isinstance(mark, Bars | Curve | Points) and mark.series
+        ]
         self._numbers = {name: number for number, name in enumerate(dict.fromkeys(series))}
         self._solid = {mark.series for mark in plot.marks if isinstance(mark, Curve) and not mark.dashed}
         self._below: Any = None
@@ -275,7 +288,11 @@ class _Drawing:
     def _whole_numbers(self) -> None:
         """Put no ticks between whole numbers, where all places on the horizontal axis are such and few."""
         places = {x for mark in self._plot.marks if isinstance(mark, Curve | Points) for x in mark.x}
-        if self._plot.log_x or not places or any(isinstance(mark, Bars | Hexagons) for mark in self._plot.marks):
+        if (
+            self._plot.log_x
+            or not places
+            or any(isinstance(mark, Bars | Hexagons) for mark in self._plot.marks)
+        ):
             return
         if all(float(x).is_integer() for x in places) and max(places) - min(places) <= 20:
             self._axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -287,9 +304,13 @@ class _Drawing:
         return _COLOURS[self._number(series) % len(_COLOURS)]
 
     def _bars(self, bars: Sequence[Bars]) -> bool:
-        """Draw all bars, grouped by label, and return whether they lie; a group has room for those with data alone."""
+        """Draw all bars, grouped by label, and return whether they lie; a group has room for those with data
+        alone.
+        """
         axes, labels, lying = self._axes, _labels_of(bars), _sideways(bars)
-        groups = {label: [drawn for mark in bars if (drawn := _bar(mark, label)) is not None] for label in labels}
+        groups = {
+            label: [drawn for mark in bars if (drawn := _bar(mark, label)) is not None] for label in labels
+        }
         breadth = 0.8 / max(1, *(len(group) for group in groups.values()))
         named: set[str] = set()
         for place, group in enumerate(groups.values()):
@@ -369,7 +390,9 @@ class _Drawing:
         number, colour = self._number(mark.series), self._colour(mark.series)
         errors = None
         if mark.low and mark.high:
-            pairs = [_whiskers(y, low, high) for y, low, high in zip(mark.y, mark.low, mark.high, strict=False)]
+            pairs = [
+                _whiskers(y, low, high) for y, low, high in zip(mark.y, mark.low, mark.high, strict=False)
+            ]
             errors = np.concatenate([np.zeros((2, 1)) if pair is None else pair for pair in pairs], axis=1)
         crowded = len(mark.x) > 60
         self._axes.errorbar(
@@ -474,7 +497,9 @@ class _Drawing:
         else:
             width, style = 14, {"rotation": 0, "fontsize": 10, "ha": "center", "va": "top"}
         style["rotation_mode"] = "anchor" if style["rotation"] else None
-        self._axes.set_xticks(np.arange(len(columns)) + 0.5, [_wrapped(label, width) for label in columns], **style)
+        self._axes.set_xticks(
+            np.arange(len(columns)) + 0.5, [_wrapped(label, width) for label in columns], **style
+        )
 
     def _violins(self, mark: Violins) -> None:
         axes = self._axes
@@ -492,7 +517,13 @@ class _Drawing:
                     body.set(facecolor=colour, edgecolor="black", alpha=0.35)
             offsets = place + 0.12 * (np.arange(len(numbers)) % 5 - 2) / 2
             axes.plot(
-                offsets, numbers, linestyle="none", marker=marker, markersize=5, color=colour, markeredgecolor="white"
+                offsets,
+                numbers,
+                linestyle="none",
+                marker=marker,
+                markersize=5,
+                color=colour,
+                markeredgecolor="white",
             )
             if len(numbers):
                 low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))

@@ -142,7 +142,9 @@ class _ReportPage:
         report = self._report
 
         def listed(analyses: Iterable[RanAnalysis]) -> str:
-            items = "".join(f'<li><a href="#{_id(one)}">{_line(one.analysis.title)}</a></li>' for one in analyses)
+            items = "".join(
+                f'<li><a href="#{_id(one)}">{_line(one.analysis.title)}</a></li>' for one in analyses
+            )
             return f"<ol>{items}</ol>" if items else ""
 
         return (
@@ -167,14 +169,17 @@ class _ReportPage:
             if ran.printed:
                 yield from self._section(ran)
             else:
-                yield f'<p class="box" id="{_id(ran)}">No attempt that counts is there to estimate it from.</p>\n'
+                yield (
+                    f'<p class="box" id="{_id(ran)}">No attempt that counts is there to estimate it'
+                    " from.</p>\n"
+                )
         if not report.confirmatory:
             yield '<p class="box">The primary analysis is not part of this report.</p>\n'
 
     def _exploratory(self) -> Iterator[str]:
         yield (
-            '<h2 id="exploratory">Exploratory analyses</h2>\n<p>None of these was declared as primary. Their intervals '
-            "are not corrected for how many there are; read them as descriptions.</p>\n"
+            '<h2 id="exploratory">Exploratory analyses</h2>\n<p>None of these was declared as primary. Their'
+            " intervals are not corrected for how many there are; read them as descriptions.</p>\n"
         )
         for ran in self._report.exploratory:
             yield from self._section(ran)
@@ -210,7 +215,9 @@ class _ReportPage:
     def _caption(self, title: str, extent: Extent, *, numbered: bool = True) -> str:
         mark = f'<span class="mark">{SIMULATED}</span> ' if self._report.simulated else ""
         number = f"Table {next(self._tables)}. " if numbered else ""
-        return f'<caption>{mark}{number}{_line(title)} <span class="extent">({_extent(extent)})</span></caption>'
+        return (
+            f'<caption>{mark}{number}{_line(title)} <span class="extent">({_extent(extent)})</span></caption>'
+        )
 
     def _table(self, table: FindingsTable, findings: Findings) -> str:
         extent = extent_of_table(table, findings, self._report.whole)
@@ -251,8 +258,8 @@ class _ReportPage:
         report = self._report
         yield '<h2 id="checklist">Checklist</h2>\n'
         yield (
-            "<p>The reporting checklist for human baselines by Wei and others (2025), with short names of our own. "
-            "An answer that the program gives names its evidence; it is never better than that.</p>\n"
+            "<p>The reporting checklist for human baselines by Wei and others (2025), with short names of our"
+            " own. An answer that the program gives names its evidence; it is never better than that.</p>\n"
         )
         missing = [answer for answer in report.checklist if answer.open]
         if missing:
@@ -283,7 +290,10 @@ def _extent(extent: Extent) -> str:
 def _note(note: str) -> str:
     """Return a note; the settings of the groups are once on the page, below the methods."""
     if note.startswith(SETTINGS_BY_GROUP):
-        return 'Only attempts under the same settings are pooled: <a href="#settings">settings of the groups</a>.'
+        return (
+            'Only attempts under the same settings are pooled: <a href="#settings">settings of the'
+            " groups</a>."
+        )
     return _line(note)
 
 
@@ -293,7 +303,9 @@ def _of_numbers(findings: Findings) -> FindingsTable:
 
 
 class _Rows:
-    """The rows of a table. Notes of its numbers become footnotes, and each number shows what it alone rests on."""
+    """The rows of a table. Notes of its numbers become footnotes, and each number shows what it alone rests
+    on.
+    """
 
     def __init__(self, extent: Extent) -> None:
         """`extent` is what the caption says."""
@@ -301,7 +313,9 @@ class _Rows:
         self._notes: dict[str, str] = {}
 
     def row(self, row: Sequence[Number | Value]) -> str:
-        """Return a row. What most of its numbers rest on is below its first cell, if the caption says otherwise."""
+        """Return a row. What most of its numbers rest on is below its first cell, if the caption says
+        otherwise.
+        """
         extents = [_extent_of(cell) for cell in row if isinstance(cell, Number)]
         named = bool(extents) and not isinstance(row[0], Number)
         own = Counter(extents).most_common(1)[0][0] if named else self._extent

@@ -65,10 +65,14 @@ class StudyReport:
         """Which analyses came to numbers, and to intervals."""
         return Estimated(
             frozenset(
-                one.analysis.id for one in self.ran if any(n.value is not None for n in one.findings.numbers.values())
+                one.analysis.id
+                for one in self.ran
+                if any(n.value is not None for n in one.findings.numbers.values())
             ),
             frozenset(
-                one.analysis.id for one in self.ran if any(n.low is not None for n in one.findings.numbers.values())
+                one.analysis.id
+                for one in self.ran
+                if any(n.low is not None for n in one.findings.numbers.values())
             ),
             PRIMARY,
         )
@@ -83,7 +87,9 @@ class StudyReport:
         """The persons, tasks and attempts that count."""
         rows = self.data.counted
         return Extent(
-            len({row.participant for row in rows if row.participant}), len({row.task for row in rows}), len(rows)
+            len({row.participant for row in rows if row.participant}),
+            len({row.task for row in rows}),
+            len(rows),
         )
 
     @property
@@ -91,9 +97,14 @@ class StudyReport:
         """The sentence that says which analysis is confirmatory."""
         facts = self.facts
         contrast = f", comparing {facts['protocol/contrast']}" if facts["protocol/contrast"] else ""
-        opened = "before the study was opened" if facts["protocol/opened"] else "in a study that has not been opened"
+        opened = (
+            "before the study was opened"
+            if facts["protocol/opened"]
+            else "in a study that has not been opened"
+        )
         return (
-            f"Declared {opened}: {facts['protocol/primary']}{contrast}. Primary time: {facts['protocol/primary_time']}."
+            f"Declared {opened}: {facts['protocol/primary']}{contrast}. Primary time:"
+            f" {facts['protocol/primary_time']}."
         )
 
     @property
@@ -109,7 +120,10 @@ class StudyReport:
             ("People with counted attempts", int(facts["people/counted"])),
             ("People who withdrew", int(facts["people/withdrawn"])),
             ("Tasks", int(facts["tasks/number"])),
-            ("Attempts of people: counted, excluded", f"{facts['attempts/counted']}, {facts['attempts/excluded']}"),
+            (
+                "Attempts of people: counted, excluded",
+                f"{facts['attempts/counted']}, {facts['attempts/excluded']}",
+            ),
             ("Attempts of models that count", int(facts["attempts/models"])),
             ("Flags that exclude", str(facts["quality/exclude_on"])),
             ("Analysed by", f"gistpoint {facts['program/version']}"),

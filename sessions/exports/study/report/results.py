@@ -16,8 +16,8 @@ SCHEMA = "gistpoint.study-results/1"
 def results(report: StudyReport) -> dict[str, Any]:
     """Return the facts, the numbers of each analysis, its tables, plots and notes, and the checklist.
 
-    An estimate's key is the analysis's id and its own key, such as `bp-2/people/remove/all`. Values are in full
-    precision; what is infinite or not a number is null.
+    An estimate's key is the analysis's id and its own key, such as `bp-2/people/remove/all`. Values are in
+    full precision; what is infinite or not a number is null.
     """
     return {
         "study": report.data.study.id,

@@ -1,4 +1,5 @@
-"""One table of lines for attempts, annotations and studies; those of the first schema's tables are moved into it.
+"""One table of lines for attempts, annotations and studies; those of the first schema's tables are moved into
+it.
 
 Revision ID: 0002
 """
@@ -17,8 +18,9 @@ revision = "0002"
 down_revision = "0001"
 
 _JOURNAL = text(
-    "INSERT INTO lines (file, writer, number, line, sha256, machine, subject) SELECT :file, :writer, l.*, :machine, "
-    ":subject FROM unnest(CAST(:numbers AS integer[]), CAST(:lines AS bytea[]), CAST(:hashes AS text[])) l"
+    "INSERT INTO lines (file, writer, number, line, sha256, machine, subject) SELECT :file, :writer, l.*,"
+    " :machine, :subject FROM unnest(CAST(:numbers AS integer[]), CAST(:lines AS bytea[]), CAST(:hashes AS"
+    " text[])) l"
 )
 
 

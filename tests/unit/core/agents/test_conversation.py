@@ -1,4 +1,6 @@
-"""What a model is sent is folded from the journal: hostile replies are echoed soundly, and a person's work is told."""
+"""What a model is sent is folded from the journal: hostile replies are echoed soundly, and a person's work is
+told.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def at(url: str, **changes: Any) -> RetryingModel:
         with cancel.waiting():
             pass
 
-    model = OpenAICompatibleModel(EndpointSettings("m", url, ApiKey("sk-0123456789"), **{"timeout_s": 60.0, **changes}))
+    model = OpenAICompatibleModel(
+        EndpointSettings("m", url, ApiKey("sk-0123456789"), **{"timeout_s": 60.0, **changes})
+    )
     return RetryingModel(model, Backoff(), sleep)
 
 
@@ -68,7 +72,9 @@ HOSTILE = {
     "arguments as an object": completion(None, ("read_file", {})),
     "arguments that are no JSON": completion("", ("read_file", "{'file_path': 1")),
     "a name with spaces": completion("x", ("read file; rm -rf /", {}), ("", {})),
-    "half a surrogate pair": completion("\ud800", ("read_file", '{"file_path": "\\ud800"}'), ("\udc00", "\udfff")),
+    "half a surrogate pair": completion(
+        "\ud800", ("read_file", '{"file_path": "\\ud800"}'), ("\udc00", "\udfff")
+    ),
     "no content": completion(None, LOOK),
     "a hundred calls": completion("", *[("read_file", {"file_path": f"{n}.py"}) for n in range(100)]),
     "constants that are not JSON": completion("", ("read_file", '{"file_path": NaN}')),
@@ -112,7 +118,12 @@ def test_ids_that_repeat_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_server_that_dies_every_fifth_request_is_asked_again(tmp_path: Path) -> None:
     look, solve = completion("", LOOK, usage={}), completion("", SOLVE, usage={})
-    faults = (Answer("", 500), Answer("<html>", 200), Answer({"choices": []}), Answer({"choices": ["x" * 900]}, cut=50))
+    faults = (
+        Answer("", 500),
+        Answer("<html>", 200),
+        Answer({"choices": []}),
+        Answer({"choices": ["x" * 900]}, cut=50),
+    )
     work = repair_at_work(tmp_path)
     steps = [step for fault in faults for step in (*[look] * 2, fault)]
     with endpoint(*steps, Answer("", 429, {"Retry-After": "7"}), solve) as served:

@@ -46,7 +46,10 @@ def test_a_model_reads_what_a_person_reads_byte_for_byte(tmp_path: Path) -> None
     assert work.go(model) == Left(Leaving.ENDED)
     assert work.ended == ("solved", "")
     first, second = model.asked
-    assert first == [ChatMessage("system", prompt_text("agent-1")), ChatMessage("user", render_brief(work.task))]
+    assert first == [
+        ChatMessage("system", prompt_text("agent-1")),
+        ChatMessage("user", render_brief(work.task)),
+    ]
     assert second[:2] == first
     assert second[2].content == "Let me look."
     assert second[3:] == [ChatMessage("tool", work.state.calls[0].text or "", tool_call_id="id-0")]
@@ -68,7 +71,11 @@ def test_a_turn_is_journalled_before_its_calls_with_all_that_it_was(tmp_path: Pa
         usage=Usage(900, 30, 800, 12, 0.25),
     )
     said = replace(
-        said, retried=(ChatProblem.TIMED_OUT,), lost=Usage(7, 0, estimated=True), fingerprint="f", request_id="r"
+        said,
+        retried=(ChatProblem.TIMED_OUT,),
+        lost=Usage(7, 0, estimated=True),
+        fingerprint="f",
+        request_id="r",
     )
     said = replace(said, message=replace(said.message, reasoning="Where?"))
     work.go(ByTurn([said, reply(SOLVE, usage=Usage(1_000, 10))]))
@@ -91,7 +98,12 @@ def test_a_turn_is_journalled_before_its_calls_with_all_that_it_was(tmp_path: Pa
 def test_the_calls_of_a_reply_are_made_in_order_until_the_attempt_ends(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     work.go(ByTurn([reply(LOOK, MISS, LOOK, SOLVE, LOOK, LOOK)]))
-    assert [call.tool for call in work.state.calls] == ["read_file", "submit_attempt", "read_file", "submit_attempt"]
+    assert [call.tool for call in work.state.calls] == [
+        "read_file",
+        "submit_attempt",
+        "read_file",
+        "submit_attempt",
+    ]
     assert work.ended == ("solved", "")
     assert work.state.remaining.tool_uses == 12
 
@@ -167,7 +179,9 @@ def test_a_gist_of_who_gives_up_is_handed_in_as_it_was_saved(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_the_context_is_what_was_counted_and_what_is_new_and_room_for_a_reply(tmp_path: Path, over: int) -> None:
+def test_the_context_is_what_was_counted_and_what_is_new_and_room_for_a_reply(
+    tmp_path: Path, over: int
+) -> None:
     work = repair_at_work(tmp_path)
     model = ByTurn([reply(LOOK, usage=Usage(5_000, 70)), reply(SOLVE, usage=Usage(6_000, 1))])
     straight = repair_at_work(tmp_path / "straight")
@@ -207,7 +221,9 @@ def test_time_is_up_while_a_model_thinks(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path, budgets=Budgets(16, 4, time_limit_s=60))
 
     class Slow(ByTurn):
-        def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
+        def complete(
+            self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
+        ) -> ChatReply | ChatFailure:
             work.clock.advance(40_000)
             return super().complete(messages, tools, cancel=cancel)
 
@@ -289,7 +305,9 @@ def test_a_conversation_that_got_shorter_halts_before_it_is_believed(tmp_path: P
 
 def test_estimated_tokens_prove_no_cut(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
-    work.go(ByTurn([reply(LOOK, usage=Usage(4_000, 10)), reply(SOLVE, usage=Usage(2_048, 10, estimated=True))]))
+    work.go(
+        ByTurn([reply(LOOK, usage=Usage(4_000, 10)), reply(SOLVE, usage=Usage(2_048, 10, estimated=True))])
+    )
     assert work.ended == ("solved", "")
 
 
@@ -320,7 +338,9 @@ def test_a_reply_that_is_awaited_is_dropped_and_counted_as_lost(tmp_path: Path) 
     work, asked = repair_at_work(tmp_path), list[int]()
 
     class Silent(ByTurn):
-        def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
+        def complete(
+            self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
+        ) -> ChatReply | ChatFailure:
             asked.append(1)
             with pytest.raises(CancelledError) as raised:
                 cancel.sleep(600)
@@ -404,7 +424,9 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
         assert len(second.asked) == requests - asked_before
         assert second.asked == model.asked[asked_before:], "it is asked what it would have been asked"
         assert fold(again.memory.events).spent == straight.state.spent
-        calls = [event.data.written()["call_id"] for event in again.memory.events if event.type == "tool_call"]
+        calls = [
+            event.data.written()["call_id"] for event in again.memory.events if event.type == "tool_call"
+        ]
         assert len(calls) == len(set(calls))
 
 

@@ -70,9 +70,13 @@ def test_it_keeps_to_any_budgets(tmp_path: Path, budgets: Budgets) -> None:
 
 
 def test_a_function_that_a_failure_passes_through_is_looked_at_first(tmp_path: Path) -> None:
-    raised = "shop/prices.py:6: in discount\n    return price + price * percent // 100\nE   ValueError: too dear"
+    raised = (
+        "shop/prices.py:6: in discount\n    return price + price * percent // 100\nE   ValueError: too dear"
+    )
     task = build_task(tmp_path, Mode.DISCOVERY, extra_files=FILES, failure_text=raised)
-    search = _Search(render_brief(task), [_Made("read_file", {"file_path": path}, text) for path, text in seen(task)])
+    search = _Search(
+        render_brief(task), [_Made("read_file", {"file_path": path}, text) for path, text in seen(task)]
+    )
     suspicion = {definition.qualname: value for definition, value in search._suspicion().items()}
     assert suspicion["discount"] > 3 * suspicion["Basket.total"] > 0
 

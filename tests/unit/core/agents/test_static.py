@@ -1,4 +1,6 @@
-"""The static setting: one request with the files of the trace, one hand-in, and tasks that are too long are named."""
+"""The static setting: one request with the files of the trace, one hand-in, and tasks that are too long are
+named.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def test_one_request_holds_the_files_of_the_trace_and_one_hand_in_follows(tmp_pa
     assert (message.role, model.offered) == ("user", [[]])
     assert ENTRYPOINT in message.content
     places = [
-        message.content.index(f"{path}\n\n```\n{FILES[path]}") for path in ("tests/test_prices.py", "shop/prices.py")
+        message.content.index(f"{path}\n\n```\n{FILES[path]}")
+        for path in ("tests/test_prices.py", "shop/prices.py")
     ]
     assert places == sorted(places)
     assert "README" not in message.content
@@ -103,5 +106,8 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(tmp_path: Path) -> Non
     for events in range(2, len(straight.memory.events) + 1):
         again, model = straight.cut(events), ByTurn([reply(content=ANSWER)])
         assert again.go(model, STATIC).how is Leaving.ENDED
-        assert (again.ended, [(call.tool, call.text) for call in again.state.calls]) == (("solved", ""), wanted)
+        assert (again.ended, [(call.tool, call.text) for call in again.state.calls]) == (
+            ("solved", ""),
+            wanted,
+        )
         assert len(model.asked) == 1 - straight.types[:events].count("model_turn")

@@ -98,7 +98,9 @@ def test_the_effect_of_looking_is_found_within_tasks() -> None:
             count = max(1, round(8 + 3 * hard + draw.gauss(0, 2.5)))
             chance = 1 / (1 + exp(-(0.4 * (count - 8 - 3 * hard) - 2.0 * hard)))
             kinds = ["search" if draw.random() < 0.4 else "view" for _ in range(count)]
-            rows.append(attempt_row(f"P{person}", f"t{task}", draw.random() < chance, calls=calls(*kinds, "submit")))
+            rows.append(
+                attempt_row(f"P{person}", f"t{task}", draw.random() < chance, calls=calls(*kinds, "submit"))
+            )
     found = run("explore", study_data(rows))
     number = found.numbers["people/remove/calls"]
     assert number.low is not None

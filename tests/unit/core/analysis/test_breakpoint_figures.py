@@ -46,16 +46,22 @@ def number(value: object) -> Number:
 
 
 def test_the_hard_tasks_of_twenty_made_by_hand() -> None:
-    """The library's functions have the metrics 1 to 100: the 90th percentile is 90.1, so 91 is hard and 90 is not."""
+    """The library's functions have the metrics 1 to 100: the 90th percentile is 90.1, so 91 is hard and 90 is
+    not.
+    """
     functions = tuple({"cyclomatic": float(n), "degree": float(n)} for n in range(1, 101))
     tasks = [
-        StudyTask(id=f"t{n}", mode="remove", source="railway", metrics={"cyclomatic": 80.0 + n, "degree": 109.0 - n})
+        StudyTask(
+            id=f"t{n}", mode="remove", source="railway", metrics={"cyclomatic": 80.0 + n, "degree": 109.0 - n}
+        )
         for n in range(20)
     ]
     made = hard_set(tasks, {"railway": functions}, ("cyclomatic", "degree"))
     assert made.hard == {f"t{n}" for n in range(11, 19)}
     assert len(made.rest) == 12
-    elsewhere = [StudyTask(id="e", mode="remove", source="bridge", metrics={"cyclomatic": 99.0, "degree": 99.0})]
+    elsewhere = [
+        StudyTask(id="e", mode="remove", source="bridge", metrics={"cyclomatic": 99.0, "degree": 99.0})
+    ]
     assert hard_set(elsewhere, {"railway": functions}, ("cyclomatic", "degree")).hard == frozenset()
 
 
@@ -110,7 +116,9 @@ def test_resamples_are_fitted_as_one_by_one_and_those_that_do_not_settle_are_cou
     drawn, failed = resampled(z, y, seed=3)
     assert len(drawn) + failed == 1000
     counts = np.random.default_rng(3).multinomial(40, np.full(40, 1 / 40), size=1000)[0]
-    single = fit_logit(np.column_stack([np.ones(40), np.repeat(z, 1)]).repeat(counts, axis=0), y.repeat(counts))
+    single = fit_logit(
+        np.column_stack([np.ones(40), np.repeat(z, 1)]).repeat(counts, axis=0), y.repeat(counts)
+    )
     assert single is not None
     assert single.converged
     assert drawn[0][12] == pytest.approx(single.coefficients[0], abs=1e-6)
@@ -141,7 +149,11 @@ def with_budget(condition: str, budget: tuple[int, int], solved: int, tasks: int
 
 def test_success_by_budget_is_set_against_16_and_4_within_tasks() -> None:
     study = budgeted(few=(8, 2), standard=(16, 4), many=(32, 8))
-    rows = with_budget("few", (8, 2), 6) + with_budget("standard", (16, 4), 10) + with_budget("many", (32, 8), 14)
+    rows = (
+        with_budget("few", (8, 2), 6)
+        + with_budget("standard", (16, 4), 10)
+        + with_budget("many", (32, 8), 14)
+    )
     found = run("bp-7", study_data(rows, study=study))
     assert [row[2] for row in found.tables[0].rows] == ["8/2", "16/4", "32/8"]
     assert found.numbers["model-x/remove/8/2 less 16/4"].value == pytest.approx(-0.2)
@@ -190,7 +202,9 @@ def test_finding_and_repairing_by_hand() -> None:
     ]
     made = run("bp-6", study_data(rows))
     values = {key.rpartition("/")[2]: value.value for key, value in made.numbers.items()}
-    assert values == pytest.approx({"found": 5 / 6, "changed": 4 / 6, "solved": 3 / 6, "solved of found": 3 / 5})
+    assert values == pytest.approx(
+        {"found": 5 / 6, "changed": 4 / 6, "solved": 3 / 6, "solved of found": 3 / 5}
+    )
     view = made.tables[1].rows[0]
     assert view[:4] == ("people, discovery", "first view", 2, 6)
     assert number(view[4]).value == pytest.approx(2.0)
@@ -198,11 +212,15 @@ def test_finding_and_repairing_by_hand() -> None:
 
 
 def calls(*at: float, kind: str = "view") -> tuple[CallRow, ...]:
-    return tuple(CallRow(number=n, tool="read_file", kind=kind, at_s=when) for n, when in enumerate(at, start=1))
+    return tuple(
+        CallRow(number=n, tool="read_file", kind=kind, at_s=when) for n, when in enumerate(at, start=1)
+    )
 
 
 def test_calls_until_a_moment_leave_out_those_that_the_program_made() -> None:
-    row = attempt_row("A", calls=(*calls(1, 2, 3), CallRow(number=4, tool="read_file", at_s=1.5, automatic=True)))
+    row = attempt_row(
+        "A", calls=(*calls(1, 2, 3), CallRow(number=4, tool="read_file", at_s=1.5, automatic=True))
+    )
     assert calls_until(row, 2.0) == 2
 
 
@@ -213,7 +231,9 @@ def handed_in(task: str, solves: int | None, count: int, person: str = "A", free
     """`count` submissions that count, of which number `solves` solves, after `free` that don't count."""
     made = [SubmissionRow(number=n, counts=False) for n in range(1, free + 1)]
     made += [SubmissionRow(number=free + n, solved=n == solves) for n in range(1, count + 1)]
-    return attempt_row(person, task, solves is not None, submitted=tuple(made), submissions=count, minutes=10.0 * count)
+    return attempt_row(
+        person, task, solves is not None, submitted=tuple(made), submissions=count, minutes=10.0 * count
+    )
 
 
 def test_solved_by_the_nth_submission_by_hand() -> None:
@@ -225,8 +245,12 @@ def test_solved_by_the_nth_submission_by_hand() -> None:
         handed_in("t2", None, 0, "C"),
     ]
     found = run("bp-8", study_data(rows))
-    assert [found.numbers[f"people/remove/{n}"].value for n in (1, 2, 3, 4)] == pytest.approx([0.2, 0.6, 0.6, 0.6])
-    assert [plot.id for plot in found.plots] == ["bp-8-remove"], "three solved are too few for a curve over time"
+    assert [found.numbers[f"people/remove/{n}"].value for n in (1, 2, 3, 4)] == pytest.approx(
+        [0.2, 0.6, 0.6, 0.6]
+    )
+    assert [plot.id for plot in found.plots] == ["bp-8-remove"], (
+        "three solved are too few for a curve over time"
+    )
     more = [*rows, *(handed_in(f"t{n}", 1, 1, person) for n, person in ((4, "A"), (5, "B"), (6, "C")))]
     over_time = run("bp-8", study_data(more)).plots[1].marks[0]
     assert isinstance(over_time, Curve)
@@ -315,7 +339,8 @@ def test_gistifys_correlation_of_ten_means() -> None:
 def test_metrics_correlate_with_success_and_time_over_tasks() -> None:
     rows, metrics = graded(40, slope=-3.0)
     people = [
-        attempt_row(f"P{n % 4}", f"t{n}", True, minutes=exp(1 + metrics[f"t{n}"]["code_lines"] / 10)) for n in range(40)
+        attempt_row(f"P{n % 4}", f"t{n}", True, minutes=exp(1 + metrics[f"t{n}"]["code_lines"] / 10))
+        for n in range(40)
     ]
     found = run("bp-12", study_data(rows + people, metrics=metrics))
     success = found.numbers["models/remove/solved/code_lines"]
@@ -373,7 +398,9 @@ def test_the_solved_tasks_of_two_solvers_are_compared_in_every_way() -> None:
     tasks = [f"t{n:02}" for n in range(24)]
     metrics = {task: {"code_lines": float(n), "harmonic_out": float(n % 5)} for n, task in enumerate(tasks)}
     rows = [attempt_row(task=task, solved=n % 3 != 0, solver="model-x") for n, task in enumerate(tasks)]
-    rows += [attempt_row(task=task, solved=n < 12 and n % 4 != 3, solver="model-y") for n, task in enumerate(tasks)]
+    rows += [
+        attempt_row(task=task, solved=n < 12 and n % 4 != 3, solver="model-y") for n, task in enumerate(tasks)
+    ]
     found = run("bp-14", study_data(rows, metrics=metrics))
     lines = found.tables[0].rows[0]
     assert lines[:5] == ("code_lines", "remove", "model-x", "model-y", "16 and 9")
@@ -402,7 +429,11 @@ def test_four_solved_tasks_are_too_few_to_compare() -> None:
 
 def test_the_greatest_budget_is_compared_with_the_least() -> None:
     study = budgeted(few=(8, 2), standard=(16, 4), many=(32, 8))
-    rows = with_budget("few", (8, 2), 6) + with_budget("standard", (16, 4), 10) + with_budget("many", (32, 8), 14)
+    rows = (
+        with_budget("few", (8, 2), 6)
+        + with_budget("standard", (16, 4), 10)
+        + with_budget("many", (32, 8), 14)
+    )
     metrics = {f"t{n:02}": {"code_lines": log(2 + n), "harmonic_out": float(n)} for n in range(20)}
     (table,) = run("bp-13", study_data(rows, study=study, metrics=metrics)).tables
     assert {row[2:4] for row in table.rows} == {("model-x, 32/8", "model-x, 8/2")}

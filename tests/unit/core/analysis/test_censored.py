@@ -54,7 +54,9 @@ def test_it_is_lifelines_accelerated_failure_time() -> None:
         theirs = LogNormalAFTFitter().fit(
             pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "t": np.exp(y), "e": solved}), "t", event_col="e"
         )
-    assert theirs.params_["mu_"][["a", "b", "Intercept"]].to_numpy() == pytest.approx(ours.coefficients, abs=1e-5)
+    assert theirs.params_["mu_"][["a", "b", "Intercept"]].to_numpy() == pytest.approx(
+        ours.coefficients, abs=1e-5
+    )
     assert exp(theirs.params_["sigma_"]["Intercept"]) == pytest.approx(ours.sigma, abs=1e-5)
     errors = theirs.standard_errors_["mu_"][["a", "b", "Intercept"]].to_numpy()
     assert np.sqrt(np.diag(ours.covariance)) == pytest.approx(errors, rel=1e-3)
@@ -70,7 +72,9 @@ def test_an_infinite_effect_is_no_fit() -> None:
 
 
 def test_the_middle_of_censored_times_is_found_where_that_of_solved_ones_is_too_short() -> None:
-    """Median 30, sigma .9, cap 40: share .625, geometric mean of the solved 17.4, fitted median 30 (closed form)."""
+    """Median 30, sigma .9, cap 40: share .625, geometric mean of the solved 17.4, fitted median 30 (closed
+    form).
+    """
     median, sigma, cap = 30.0, 0.9, 40.0
     a = (log(cap) - log(median)) / sigma
     assert norm.cdf(a) == pytest.approx(0.625, abs=5e-4)
@@ -162,7 +166,13 @@ def test_the_interaction_with_the_mode_is_recovered() -> None:
 
 def test_a_mode_with_few_tasks_does_not_spoil_the_others() -> None:
     rows, _ = World(people=40, tasks=24, per_person=8, assisted=True).rows(5)
-    modes = {"t001": "gist", "t002": "discovery", "t003": "discovery", "t004": "discovery", "t005": "discovery"}
+    modes = {
+        "t001": "gist",
+        "t002": "discovery",
+        "t003": "discovery",
+        "t004": "discovery",
+        "t005": "discovery",
+    }
     told = [structs.replace(row, mode=modes.get(row.task, "remove")) for row in rows]
     found = run("time-mode", study_data(told, study=TWO))
     assert found.numbers["assisted to alone/remove over discovery"].low is not None
@@ -175,7 +185,9 @@ def test_a_mode_with_few_tasks_does_not_spoil_the_others() -> None:
 
 def test_too_few_solved_and_conditions_that_share_no_task_are_told() -> None:
     names = ("alone", "assisted")
-    few = [attempt_row(f"P{n}", f"t{n % 3}", n < 9, minutes=10 + n, condition=names[n % 2]) for n in range(12)]
+    few = [
+        attempt_row(f"P{n}", f"t{n % 3}", n < 9, minutes=10 + n, condition=names[n % 2]) for n in range(12)
+    ]
     short = condition_ratio(few, "assisted", "alone")
     assert "10 solved attempts, and there are 9" in short.words  # type: ignore[union-attr]
     apart = [attempt_row(f"P{n}", f"t{n % 4}", minutes=10 + n, condition=names[n % 2]) for n in range(20)]

@@ -167,7 +167,9 @@ def test_one_number_of_corruptions_is_no_figure() -> None:
 def test_the_trend_is_that_of_statsmodels() -> None:
     counts = [(1, 18, 20), (2, 11, 20), (3, 9, 20), (4, 1, 15)]
     table = sm.stats.Table(np.array([[s, n - s] for _, s, n in counts]))
-    theirs: Any = table.test_ordinal_association(row_scores=np.array([1, 2, 3, 4]), col_scores=np.array([1, 0]))
+    theirs: Any = table.test_ordinal_association(
+        row_scores=np.array([1, 2, 3, 4]), col_scores=np.array([1, 0])
+    )
     # statsmodels holds both margins fixed: its variance has N - 1 where Armitage's has N.
     scale = (75 / 74) ** 0.5
     assert cochran_armitage(counts) == pytest.approx(theirs.zscore * scale, rel=1e-9)
@@ -185,7 +187,11 @@ def test_the_slope_on_corruptions_is_recovered() -> None:
 
 
 def test_people_are_pooled_with_people_of_the_same_condition_alone() -> None:
-    rows = [attempt_row("A", "t1"), attempt_row("A", "t2", condition="assisted"), attempt_row(task="t1", solver="x")]
+    rows = [
+        attempt_row("A", "t1"),
+        attempt_row("A", "t2", condition="assisted"),
+        attempt_row(task="t1", solver="x"),
+    ]
     rows += [attempt_row(task="t1", solver="y")]
     data = study_data(rows, study=declared())
     assert [(pool.label, len(pool.rows)) for pool in pools(measuring(data, FOUND))] == [
@@ -197,4 +203,7 @@ def test_people_are_pooled_with_people_of_the_same_condition_alone() -> None:
 
 def test_discovery_of_several_corruptions_is_a_mode_of_its_own() -> None:
     data = corrupted(2, {1: 0.5, 3: 0.5})
-    assert [(group.mode, len(group.tasks)) for group in measuring(data, FOUND)] == [("discovery", 5), ("several", 5)]
+    assert [(group.mode, len(group.tasks)) for group in measuring(data, FOUND)] == [
+        ("discovery", 5),
+        ("several", 5),
+    ]

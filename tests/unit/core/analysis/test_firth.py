@@ -1,4 +1,6 @@
-"""Logistic regression, plain and with Firth's penalty, against closed forms, statsmodels and the Breakpoint paper."""
+"""Logistic regression, plain and with Firth's penalty, against closed forms, statsmodels and the Breakpoint
+paper.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_columns_that_depend_on_each_other_have_no_estimate() -> None:
 def test_the_penalty_takes_bias_away() -> None:
     """With 40 tasks and the true slope -0.67 the plain estimate is too steep by a few hundredths."""
     fits = [drawn(seed, 40, -0.67) for seed in range(150)]
-    plain = [made.coefficients[1] for x, y in fits if (made := fit_logit(x, y)) is not None and made.converged]
+    plain = [
+        made.coefficients[1] for x, y in fits if (made := fit_logit(x, y)) is not None and made.converged
+    ]
     firth = [made.coefficients[1] for x, y in fits if (made := fit_logit(x, y, firth=True)) is not None]
     assert len(firth) == 150
     assert abs(np.mean(firth) + 0.67) < abs(np.mean(plain) + 0.67)

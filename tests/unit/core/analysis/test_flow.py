@@ -55,7 +55,11 @@ def test_who_is_still_to_be_erased_is_told_and_both_counts_of_people_agree() -> 
     value = {key: number.value for key, number in run("flow", data).numbers.items()}
     assert value["withdrew, data still to be erased"] == 1
     facts = study_facts(data)
-    assert (value["enrolled"], value["consented"]) == (facts["people/enrolled"], facts["people/consented"]) == (1, 0)
+    assert (
+        (value["enrolled"], value["consented"])
+        == (facts["people/enrolled"], facts["people/consented"])
+        == (1, 0)
+    )
 
 
 def test_everybody_is_told_once() -> None:
@@ -90,7 +94,11 @@ def test_the_evaluation_by_people() -> None:
     minutes = [4, 8, 12, 30, 5, 9, 10, 20]
     rows = [
         attempt_row(
-            f"P{n % 4}", f"t{n}", minutes=m, mode="remove" if n < 4 else "discovery", answers={"task.ease": 1 + n % 4}
+            f"P{n % 4}",
+            f"t{n}",
+            minutes=m,
+            mode="remove" if n < 4 else "discovery",
+            answers={"task.ease": 1 + n % 4},
         )
         for n, m in enumerate(minutes)
     ]

@@ -48,7 +48,9 @@ def test_errors_of_failed_gists_sum_to_100_percent() -> None:
     found = run("gi-2", study_data(rows))
     errors, flags = found.tables
     told = {row[1]: (row[2], row[3]) for row in errors.rows}
-    assert told == dict.fromkeys(("file creation", "missing test", "import error", "pytest runtime", "mocked"), (1, 5))
+    assert told == dict.fromkeys(
+        ("file creation", "missing test", "import error", "pytest runtime", "mocked"), (1, 5)
+    )
     assert sum(number(row[4]).value or 0 for row in errors.rows) == pytest.approx(100)
     assert {row[1]: round(number(row[2]).value or 0, 1) for row in flags.rows} == {
         "mocked": 16.7,
@@ -81,7 +83,9 @@ def made(*kinds: str) -> tuple[CallRow, ...]:
 
 def test_kinds_of_calls_sum_to_100_and_both_settings_are_averaged() -> None:
     study = declared(condition=(Condition(id="wo", execution=False), Condition(id="w", execution=True)))
-    rows = [gist(f"t{n}", True, condition="wo", calls=made("view", "view", "search", "submit")) for n in range(3)]
+    rows = [
+        gist(f"t{n}", True, condition="wo", calls=made("view", "view", "search", "submit")) for n in range(3)
+    ]
     rows += [gist(f"t{n}", True, condition="w", calls=made("view", "execute")) for n in range(3)]
     (table,) = run("gi-7", study_data(rows, study=study)).tables
     by_setting = {row[1]: row[3:] for row in table.rows}
@@ -150,9 +154,13 @@ def test_the_hard_subset_is_set_against_its_own_repositories() -> None:
     assert baseline.value is not None
     assert hard.value < baseline.value
     assert found.numbers["model-x/difference"].value == pytest.approx(hard.value - baseline.value)
-    one, other = hard_subset({t: m["calls"] for t, m in metrics.items()}, {t: m["files"] for t, m in metrics.items()})
+    one, other = hard_subset(
+        {t: m["calls"] for t, m in metrics.items()}, {t: m["files"] for t, m in metrics.items()}
+    )
     subset = one | other
-    assert found.notes[0].startswith(f"{len(subset)} tasks of 90: 30 by calls and 30 by files, {len(one & other)} of")
+    assert found.notes[0].startswith(
+        f"{len(subset)} tasks of 90: 30 by calls and 30 by files, {len(one & other)} of"
+    )
     sources = {row.source for row in rows}
     by_hand = sum(
         sum(row.task in subset for row in rows if row.source == source)

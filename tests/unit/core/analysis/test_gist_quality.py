@@ -68,7 +68,10 @@ def test_a_table_by_solver_and_execution_by_hand() -> None:
 
 
 def test_tasks_weigh_the_same_however_often_they_were_attempted() -> None:
-    rows = [gist("t1", True, solver="", participant=p) for p in "ABCD"] + [gist("t2", False), gist("t1", True)]
+    rows = [gist("t1", True, solver="", participant=p) for p in "ABCD"] + [
+        gist("t2", False),
+        gist("t1", True),
+    ]
     people = [attempt_row(p, "t1", True, mode="gist") for p in "ABCD"]
     people += [attempt_row(p, t, False, mode="gist") for p, t in (("A", "t2"), ("B", "t3"))]
     found = run("gi-1", study_data(people + rows[4:]))
@@ -80,7 +83,8 @@ def test_conditions_are_set_against_the_first_declared_one_within_tasks() -> Non
     study = declared(condition=(Condition(id="base"), Condition(id="tracing", strategy="tracing")))
     rows = [gist(f"t{n}", n < 2, condition="base") for n in range(6)]
     rows += [
-        gist(f"t{n}", n < 3, condition="tracing", end="steps_exhausted" if n == 5 else "final_wrong") for n in range(4)
+        gist(f"t{n}", n < 3, condition="tracing", end="steps_exhausted" if n == 5 else "final_wrong")
+        for n in range(4)
     ]
     (table,) = run("gi-3", study_data(rows, study=study)).tables
     base, tracing = table.rows
@@ -93,7 +97,10 @@ def test_conditions_are_set_against_the_first_declared_one_within_tasks() -> Non
 
 def test_too_few_shared_tasks_have_no_difference() -> None:
     study = declared(condition=(Condition(id="base"), Condition(id="other")))
-    rows = [gist(t, True, condition=c) for t, c in (("t1", "base"), ("t2", "base"), ("t1", "other"), ("t2", "other"))]
+    rows = [
+        gist(t, True, condition=c)
+        for t, c in (("t1", "base"), ("t2", "base"), ("t1", "other"), ("t2", "other"))
+    ]
     (table,) = run("gi-3", study_data(rows, study=study)).tables
     assert number(table.rows[1][-1]).value is None
     assert number(table.rows[1][-1]).note == "fewer than 3 shared tasks"

@@ -29,11 +29,15 @@ PUBLISHED = [
     (-0.753789, 4.342522, 54.23, 15.16),
     (-0.558145, 3.801144, 112.23, 20.06),
 ]
-"""Slope, intercept, p50 and p80 that METR published of Claude 3 Opus, Claude 3.5 Sonnet (new), 3.7 Sonnet, and o3."""
+"""Slope, intercept, p50 and p80 that METR published of Claude 3 Opus, Claude 3.5 Sonnet (new), 3.7 Sonnet,
+and o3.
+"""
 
 
 @pytest.mark.parametrize(("slope", "intercept", "p50", "p80"), PUBLISHED)
-def test_horizons_follow_from_published_coefficients(slope: float, intercept: float, p50: float, p80: float) -> None:
+def test_horizons_follow_from_published_coefficients(
+    slope: float, intercept: float, p50: float, p80: float
+) -> None:
     fit = HorizonFit(slope, intercept)
     assert (fit.at(0.5), fit.at(0.8)) == (pytest.approx(p50, rel=2e-4), pytest.approx(p80, rel=1e-3))
 
@@ -56,7 +60,10 @@ def test_the_fit_is_the_minimum_of_the_stated_sum() -> None:
     found = minimize(objective, np.zeros(2), tol=1e-12)
     fit = fit_horizon(minutes, scores, weights)
     assert fit is not None
-    assert (fit.slope, fit.intercept) == (pytest.approx(found.x[0], abs=1e-5), pytest.approx(found.x[1], abs=1e-5))
+    assert (fit.slope, fit.intercept) == (
+        pytest.approx(found.x[0], abs=1e-5),
+        pytest.approx(found.x[1], abs=1e-5),
+    )
 
 
 def test_the_penalty_flattens_the_slope() -> None:
@@ -76,7 +83,9 @@ def test_a_fractional_score_is_two_weighted_rows() -> None:
     scores = np.linspace(1, 0, 12)[np.argsort(np.argsort(minutes))]
     one = fit_horizon(minutes, scores, weights)
     doubled = np.concatenate([minutes, minutes])
-    two = fit_horizon(doubled, np.repeat([1.0, 0.0], 12), np.concatenate([weights * scores, weights * (1 - scores)]))
+    two = fit_horizon(
+        doubled, np.repeat([1.0, 0.0], 12), np.concatenate([weights * scores, weights * (1 - scores)])
+    )
     assert one is not None
     assert two is not None
     assert one.slope == pytest.approx(two.slope, abs=1e-9)
@@ -122,7 +131,10 @@ def test_times_of_tasks_tell_lower_bounds_and_conditions() -> None:
     world = World(people=12, per_person=8, tasks=12, cap=25, assisted=True)
     data = world.data(3, study=declared(condition=(Condition(id="alone"), Condition(id="assisted"))))
     found = run("time-tasks", data)
-    assert [table.title for table in found.tables] == ["Minutes of each task, alone", "Minutes of each task, assisted"]
+    assert [table.title for table in found.tables] == [
+        "Minutes of each task, alone",
+        "Minutes of each task, assisted",
+    ]
     bounds = [row for row in found.tables[0].rows if row[2] == 0]
     assert all(str(row[-1]).startswith("more than ") for row in bounds)
     assert all(number.low is None for number in found.numbers.values())
@@ -154,7 +166,10 @@ def test_a_model_that_solves_nothing_or_has_few_tasks_has_no_horizon() -> None:
 
 
 def test_the_bootstrap_is_the_same_twice_and_wider_than_nothing() -> None:
-    rows = [attempt_row(task=f"t{n}", solver="m", solved=n % 3 > 0 or n < 9, source=f"lib{n % 5}") for n in range(30)]
+    rows = [
+        attempt_row(task=f"t{n}", solver="m", solved=n % 3 > 0 or n < 9, source=f"lib{n % 5}")
+        for n in range(30)
+    ]
     timed = Timed.of(rows, {f"t{n}": 2.0 + 3 * n for n in range(30)})
     first, second = bootstrap(timed, 7, 100), bootstrap(timed, 7, 100)
     assert first == second

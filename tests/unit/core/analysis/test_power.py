@@ -20,9 +20,12 @@ def _of(design: PowerDesign, draws: int = 60, **assumed: float) -> PowerFigure:
 
 
 @pytest.mark.parametrize(
-    ("people", "each", "tasks", "half_width"), [(6, 4, 8, 0.34), (8, 6, 16, 0.23), (16, 6, 24, 0.15), (30, 8, 40, 0.11)]
+    ("people", "each", "tasks", "half_width"),
+    [(6, 4, 8, 0.34), (8, 6, 16, 0.23), (16, 6, 24, 0.15), (30, 8, 40, 0.11)],
 )
-def test_half_widths_of_a_rate_are_those_to_expect(people: int, each: int, tasks: int, half_width: float) -> None:
+def test_half_widths_of_a_rate_are_those_to_expect(
+    people: int, each: int, tasks: int, half_width: float
+) -> None:
     found = _of(PowerDesign(people=people, each=each, tasks=tasks), draws=150)
     assert found.half_width == pytest.approx(half_width, abs=0.02)
     assert (found.attempts, found.estimated, found.power) == (people * each, 1, None)
@@ -78,7 +81,10 @@ def test_effects_that_can_not_be_are_refused() -> None:
     with pytest.raises(StudyError, match="no rate"):
         _of(PowerDesign(people=8, each=4, tasks=8, contrast=True), effect=0.7)
     with pytest.raises(StudyError, match="above 0"):
-        _of(PowerDesign(people=8, each=4, tasks=8, outcome=PrimaryOutcome.TIME_RATIO, contrast=True), effect=-0.2)
+        _of(
+            PowerDesign(people=8, each=4, tasks=8, outcome=PrimaryOutcome.TIME_RATIO, contrast=True),
+            effect=-0.2,
+        )
 
 
 def test_it_tells_its_progress_and_can_be_stopped() -> None:

@@ -42,7 +42,15 @@ def test_twenty_one_of_24_fidelities_are_parts_of_150() -> None:
     cells = [value for one in TABLE_1.values() for value in one[:2]]
     assert len(cells) == 24
     assert sorted({value for value in cells if part_of(value, 150) is None}) == [17.1, 30.9, 51.0]
-    assert [part_of(value, 150) for value in (24.0, 54.0, 38.7, 55.3, 58.7, 60.7, 61.3)] == [36, 81, 58, 83, 88, 91, 92]
+    assert [part_of(value, 150) for value in (24.0, 54.0, 38.7, 55.3, 58.7, 60.7, 61.3)] == [
+        36,
+        81,
+        58,
+        83,
+        88,
+        91,
+        92,
+    ]
     assert wholes(14.6, 50)[0] == 48
 
 
@@ -52,7 +60,11 @@ def test_the_public_data_set_is_read_where_it_is(tmp_path: Path) -> None:
     assert all(one.ours == NOT_HERE for one in breakpoint_data(tmp_path))
     made = []
     for n in range(1, 9):
-        source = b"def f(a):\n" + b"".join(b"    a = a + %d if a else a\n" % k for k in range(n)) + b"    return a\n"
+        source = (
+            b"def f(a):\n"
+            + b"".join(b"    a = a + %d if a else a\n" % k for k in range(n))
+            + b"    return a\n"
+        )
         one = record_of(source, "shop/f.py", "f", url="https://github.com/some/shop", commit=f"{n:040x}")
         centrality = one["complexity_info"]["centrality"]
         centrality |= {"harmonic": n / 10, "distance_discount": -n, "degree": 1 + n, "in_degree": n}

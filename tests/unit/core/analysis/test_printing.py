@@ -59,7 +59,8 @@ def test_a_table_tells_how_many_persons_and_tasks_it_rests_on() -> None:
         "t", ("a",), ((Number(0.5, persons=3, tasks=4, rows=5),), (Number(0.1, persons=1, tasks=1, rows=1),))
     )
     assert (
-        extent_of_table(own, Findings(numbers), whole).words == "a number rests on up to 3 persons, 4 tasks, 5 attempts"
+        extent_of_table(own, Findings(numbers), whole).words
+        == "a number rests on up to 3 persons, 4 tasks, 5 attempts"
     )
     assert extent_of_table(table, Findings(numbers), whole).words == "8 persons, 16 tasks, 64 attempts"
     assert extent_of_table(table, Findings(), whole) == whole

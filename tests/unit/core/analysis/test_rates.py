@@ -37,7 +37,9 @@ def test_conditions_modes_and_settings_are_told_apart() -> None:
         attempt_row("A", "t1"),
         attempt_row("A", "t2", condition="assisted"),
         attempt_row("A", "t3", mode="discovery"),
-        attempt_row("A", "t4", mode="discovery", condition_key="32/8", tool_use_budget=32, submission_budget=8),
+        attempt_row(
+            "A", "t4", mode="discovery", condition_key="32/8", tool_use_budget=32, submission_budget=8
+        ),
     ]
     assert [(g.label, g.mode) for g in groups(study_data(rows))] == [
         ("people, alone (16/4, settings 1)", "discovery"),
@@ -66,7 +68,9 @@ def test_rates_on_the_tasks_that_all_attempted_and_on_all() -> None:
     assert found.numbers["model-x/remove/all"].value == 1 / 6
     assert found.numbers["model-x/remove/same"].value == 0.25
     assert found.numbers["model-x/remove/same"].tasks == 4
-    assert found.numbers["people/remove/all"].iid == pytest.approx((0.2903, 0.7097), abs=5e-5), "Wilson, 9 of 18"
+    assert found.numbers["people/remove/all"].iid == pytest.approx((0.2903, 0.7097), abs=5e-5), (
+        "Wilson, 9 of 18"
+    )
     assert [plot.id for plot in found.plots] == ["bp-2-same", "bp-2-all"]
     bars = found.plots[1].marks[0]
     assert isinstance(bars, Bars)
@@ -93,7 +97,9 @@ def test_settings_that_differ_from_task_to_task_leave_the_common_tasks_common() 
 def test_without_a_common_task_nothing_is_on_the_same_tasks() -> None:
     rows = [attempt_row("A", "t1"), attempt_row(task="t2", solver="model-x")]
     found = run("bp-2", study_data(rows))
-    assert set(found.numbers) == {f"{who}/remove/{what}" for who in ("people", "model-x") for what in ("all", "tests")}
+    assert set(found.numbers) == {
+        f"{who}/remove/{what}" for who in ("people", "model-x") for what in ("all", "tests")
+    }
     assert "no task was attempted by all" in found.notes[1]
     assert shared_tasks(groups(study_data(rows))) == frozenset()
 
@@ -101,7 +107,9 @@ def test_without_a_common_task_nothing_is_on_the_same_tasks() -> None:
 def test_the_rate_by_the_tests_alone_stands_beside_the_one_that_counts() -> None:
     standings = ["confirmed", "contradicted", "unconfirmed", "not asked", "not asked", ""]
     rows = [
-        attempt_row("A", f"t{number}", solved=said not in ("contradicted", ""), by_tests=bool(said), confirmation=said)
+        attempt_row(
+            "A", f"t{number}", solved=said not in ("contradicted", ""), by_tests=bool(said), confirmation=said
+        )
         for number, said in enumerate(standings)
     ]
     found = run("bp-2", study_data(rows))

@@ -43,7 +43,9 @@ def quick(acted: Acted) -> None:
 
 
 def slow(acted: Acted) -> None:
-    """List the folder, look at the right function after four minutes, fail once, solve with the second submission."""
+    """List the folder, look at the right function after four minutes, fail once, solve with the second
+    submission.
+    """
     acted.clock.advance(30_000)
     acted.attempt.call("list_directory", {"path": ""})
     acted.clock.advance(90_000)
@@ -60,7 +62,9 @@ def lost(acted: Acted) -> None:
     """Change a function that was sound, and give up."""
     acted.clock.advance(60_000)
     acted.attempt.call("read_function", {"function_name": "capacity", "file_path": "shop/stock/shelf.py"})
-    hand_in(acted, "def capacity(width, depth=2):\n    return width + depth", "capacity", "shop/stock/shelf.py")
+    hand_in(
+        acted, "def capacity(width, depth=2):\n    return width + depth", "capacity", "shop/stock/shelf.py"
+    )
     acted.attempt.end(EndReason.GAVE_UP)
 
 
@@ -101,7 +105,9 @@ def test_solved_by_the_nth_submission_is_what_the_journals_say(tmp_path: Path) -
 
 def test_calls_for_information_are_what_the_journals_say(tmp_path: Path) -> None:
     data = recorded(tmp_path)
-    assert values(run("bp-10", data)) == pytest.approx({"information": (1 + 3 + 1) / 3, "submissions": (1 + 2 + 1) / 3})
+    assert values(run("bp-10", data)) == pytest.approx(
+        {"information": (1 + 3 + 1) / 3, "submissions": (1 + 2 + 1) / 3}
+    )
     by_tool = values(run("bp-11", data))
     assert by_tool == pytest.approx(
         {"list_directory": 1 / 3, "read_function": 1.0, "replace_function": 4 / 3, "search_code": 1 / 3}
@@ -114,5 +120,7 @@ def test_the_demos_playthrough_has_eleven_uses_and_two_submissions() -> None:
     tools = [step["tool"] for step in steps if step["kind"] == "tool_call"]
     assert len(tools) == 11
     calls = tuple(CallRow(number=n, tool=tool, kind=call_kind(tool)) for n, tool in enumerate(tools, start=1))
-    row = attempt_row("A", "dear-tickets", mode="discovery", calls=calls, submissions=tools.count("replace_function"))
+    row = attempt_row(
+        "A", "dear-tickets", mode="discovery", calls=calls, submissions=tools.count("replace_function")
+    )
     assert values(run("bp-10", study_data([row]))) == {"information": 9, "submissions": 2}

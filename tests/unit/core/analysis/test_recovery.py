@@ -1,4 +1,6 @@
-"""Estimates find the parameters that a study was simulated with; `studies/study_recovery.py` prints all of it."""
+"""Estimates find the parameters that a study was simulated with; `studies/study_recovery.py` prints all of
+it.
+"""
 
 from __future__ import annotations
 

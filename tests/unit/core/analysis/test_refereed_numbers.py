@@ -68,7 +68,9 @@ def test_values_that_do_not_vary_have_no_interval() -> None:
 def test_no_mean_of_calls_is_below_nothing() -> None:
     called = CallRow(number=1, tool="search_code", kind="search")
     rows = [
-        attempt_row(f"P{n % 4}", f"t{n:02}", calls=(called, called) if not n else (replace(called, tool="read_file"),))
+        attempt_row(
+            f"P{n % 4}", f"t{n:02}", calls=(called, called) if not n else (replace(called, tool="read_file"),)
+        )
         for n in range(12)
     ]
     number = calls_by_tool(study_data(rows)).numbers["people/remove/search_code"]
@@ -98,7 +100,9 @@ def test_a_pass_that_is_still_to_be_read_is_solved_by_no_submission() -> None:
 
 
 def test_runs_that_do_not_tell_which_submission_solved_are_left_out() -> None:
-    people = [attempt_row(f"P{n % 4}", f"t{n}", submitted=(SubmissionRow(number=1, solved=True),)) for n in range(8)]
+    people = [
+        attempt_row(f"P{n % 4}", f"t{n}", submitted=(SubmissionRow(number=1, solved=True),)) for n in range(8)
+    ]
     foreign = [attempt_row(task=f"t{n}", solver="m", submitted=(SubmissionRow(number=1),)) for n in range(8)]
     found = success_by_submission(study_data(people + foreign))
     assert list(found.numbers) == ["people/remove/1"]
@@ -107,7 +111,10 @@ def test_runs_that_do_not_tell_which_submission_solved_are_left_out() -> None:
 
 def test_training_tasks_named_by_their_beginning_are_not_to_be_covered() -> None:
     study = declared(training=Training(tasks=("aaaa",)))
-    rows = [attempt_row("P0", "aaaa1111", counted=False, exclusion="role_training"), attempt_row("P0", "bbbb2222")]
+    rows = [
+        attempt_row("P0", "aaaa1111", counted=False, exclusion="role_training"),
+        attempt_row("P0", "bbbb2222"),
+    ]
     coverage = participant_flow(study_data(rows, study=study)).tables[-1].rows
     assert coverage == (("alone", 1, 1, 1.0, 1, 0),)
 
@@ -119,7 +126,8 @@ def discovery(key: str, limit: float | None = None) -> list[AttemptRow]:
 
 def of_discovery(rows: list[AttemptRow]) -> StudyData:
     tasks = {
-        f"t{n}": StudyTask(id=f"t{n}", mode="discovery", source="railway", corruptions=1 + n // 4) for n in range(8)
+        f"t{n}": StudyTask(id=f"t{n}", mode="discovery", source="railway", corruptions=1 + n // 4)
+        for n in range(8)
     }
     return study_data(rows, tasks=tasks)
 
@@ -171,7 +179,9 @@ def test_a_condition_can_be_called_like_a_column() -> None:
     rows, _ = World(people=12, tasks=12, assisted=True, effect=-0.5, sigma=0.3).rows(2)
 
     def ratio(name: str) -> float | None:
-        renamed = [replace(row, condition=name if row.condition == "assisted" else row.condition) for row in rows]
+        renamed = [
+            replace(row, condition=name if row.condition == "assisted" else row.condition) for row in rows
+        ]
         study = declared(condition=(Condition(id="alone"), Condition(id=name)))
         return time_ratios(study_data(renamed, study=study)).numbers[f"{name} to alone"].value
 

@@ -22,7 +22,9 @@ def drawn(tasks: int = 30, people: int = 5) -> tuple[list[AttemptRow], list[floa
     rows, metric = [], []
     for person in range(people):
         for task in draw.sample(range(tasks), tasks // 2):
-            rows.append(attempt_row(f"P{person}", f"t{task}", draw.random() < 1 / (1 + exp(-(0.3 - 0.8 * z[task])))))
+            rows.append(
+                attempt_row(f"P{person}", f"t{task}", draw.random() < 1 / (1 + exp(-(0.3 - 0.8 * z[task]))))
+            )
             metric.append(z[task])
     return rows, metric
 

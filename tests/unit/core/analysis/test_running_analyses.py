@@ -36,7 +36,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Analysis]:
     functions = (works, fails, lacks_a_package)
     module.__dict__.update({function.__name__: function for function in functions})
     monkeypatch.setitem(sys.modules, "analyses_of_a_test", module)
-    return {f.__name__: Analysis(f.__name__, f.__name__, "", f"analyses_of_a_test:{f.__name__}") for f in functions}
+    return {
+        f.__name__: Analysis(f.__name__, f.__name__, "", f"analyses_of_a_test:{f.__name__}")
+        for f in functions
+    }
 
 
 def test_one_that_fails_leaves_the_others_alone(made: dict[str, Analysis]) -> None:

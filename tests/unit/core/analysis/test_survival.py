@@ -73,7 +73,9 @@ def test_kaplan_meier_greenwood_and_aalen_johansen_are_those_of_lifelines_and_st
 
 
 def test_who_gives_up_makes_two_bounds() -> None:
-    """Log-normal times, cap 40, half of those who would not be in time give up: (b) finds the share that solves."""
+    """Log-normal times, cap 40, half of those who would not be in time give up: (b) finds the share that
+    solves.
+    """
     draw = np.random.default_rng(5)
     true = draw.lognormal(log(30), 0.9, 20_000)
     quits = (true > 40) & (draw.random(20_000) < 0.5)
@@ -88,7 +90,9 @@ def test_who_gives_up_makes_two_bounds() -> None:
 
 def test_nobody_giving_up_makes_the_bounds_one() -> None:
     found = run(World().data(2))
-    assert found.numbers["people/remove/end_a"].value == pytest.approx(found.numbers["people/remove/end_b"].value)
+    assert found.numbers["people/remove/end_a"].value == pytest.approx(
+        found.numbers["people/remove/end_b"].value
+    )
     assert len(found.plots[0].marks) == 1
     given_up = run(World(give_up=0.7, cap=25).data(2))
     a, b = (given_up.numbers[f"people/remove/end_{name}"] for name in "ab")
@@ -125,12 +129,15 @@ def test_fewer_than_five_solved_draw_no_curve() -> None:
     (short,) = found.not_estimated
     assert (
         short.words
-        == "The curve of people, remove, is not estimated: it needs at least 5 solved attempts, and there are 4."
+        == "The curve of people, remove, is not estimated: it needs at least 5 solved attempts, and there"
+        " are 4."
     )
 
 
 def test_a_median_that_is_not_reached_is_said_so() -> None:
-    rows = [attempt_row(f"P{p}", f"t{t}", t == 0 and p < 6, minutes=10 + p) for p in range(8) for t in range(4)]
+    rows = [
+        attempt_row(f"P{p}", f"t{t}", t == 0 and p < 6, minutes=10 + p) for p in range(8) for t in range(4)
+    ]
     median = run(study_data(rows)).numbers["people/remove/median"]
     assert median.value is None
     assert median.note.startswith("not reached")

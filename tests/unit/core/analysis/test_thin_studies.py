@@ -91,7 +91,9 @@ def odd_study(seed: int) -> StudyData:
             rows.append(attempt(f"P{person}", "", draw.choice(conditions), tasks[name]))
     for solver in range(draw.randint(0, 3)):
         for condition in conditions:
-            rows += [attempt("", f"m{solver}", condition, task) for task in tasks.values() if draw.random() < 0.7]
+            rows += [
+                attempt("", f"m{solver}", condition, task) for task in tasks.values() if draw.random() < 0.7
+            ]
     functions = tuple({name: float((n * 7) % 50) for name in NAMES} for n in range(50))
     return study_data(
         rows,
@@ -102,7 +104,9 @@ def odd_study(seed: int) -> StudyData:
 
 
 def check(identity: str, found: Findings) -> None:
-    """Numbers are finite and lie in their intervals, which need three persons and tasks; tables have their columns."""
+    """Numbers are finite and lie in their intervals, which need three persons and tasks; tables have their
+    columns.
+    """
     for key, one in found.numbers.items():
         values = [value for value in (one.value, one.low, one.high) if value is not None]
         assert all(isfinite(value) for value in values), (identity, key, one)
@@ -137,7 +141,9 @@ def test_eight_people_and_sixteen_tasks() -> None:
         for n in range(16)
     }
     given = [(p, (p * 4 + n) % 16, (p + n) % 10 != 0) for p in range(8) for n in range(6)]
-    rows = [attempt_row(f"P{p}", f"t{task}", solved, mode=modes[task % 2], found=1.0) for p, task, solved in given]
+    rows = [
+        attempt_row(f"P{p}", f"t{task}", solved, mode=modes[task % 2], found=1.0) for p, task, solved in given
+    ]
     data = study_data(rows, tasks=tasks)
     found = {one.id: one.run(data) for one in OF_PAPERS}
     for identity, findings in found.items():

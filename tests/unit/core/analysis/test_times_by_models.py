@@ -46,7 +46,9 @@ def test_cox_and_log_rank_are_those_of_statsmodels() -> None:
     found = hazard_ratio(rows, "assisted", "alone")
     assert isinstance(found, tuple)
     assert found[0].value == pytest.approx(exp(theirs.params[0]), rel=1e-6)
-    assert PartialLikelihood.of(rows).fit(x, solved | ~solved)[1] == pytest.approx(theirs.bse[0] ** 2, rel=1e-5)  # type: ignore[index]
+    assert PartialLikelihood.of(rows).fit(x, solved | ~solved)[1] == pytest.approx(
+        theirs.bse[0] ** 2, rel=1e-5
+    )  # type: ignore[index]
     both = logrank_test(minutes[x == 1], minutes[x == 0], solved[x == 1], solved[x == 0])
     assert both.test_statistic == pytest.approx(survdiff(minutes, solved.astype(int), x)[0], rel=1e-6)
 
@@ -82,7 +84,10 @@ def test_too_few_solved_have_no_ratio_of_rates() -> None:
     apart = [attempt_row(f"P{n}", f"t{n % 2}", minutes=5 + n, condition=names[n % 2]) for n in range(12)]
     (short,) = run("time-cox", study_data(apart, study=TWO)).not_estimated
     assert short.has == 0
-    never = [attempt_row(f"P{n}", f"t{n // 4}", n % 2 == 0, minutes=5 + n, condition=names[n % 2]) for n in range(40)]
+    never = [
+        attempt_row(f"P{n}", f"t{n // 4}", n % 2 == 0, minutes=5 + n, condition=names[n % 2])
+        for n in range(40)
+    ]
     assert "more than one of the ways" in run("time-cox", study_data(never, study=TWO)).not_estimated[0].words
 
 

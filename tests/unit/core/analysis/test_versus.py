@@ -63,7 +63,12 @@ def test_no_interval_leaves_what_differences_can_be() -> None:
 
 def test_each_shared_task_has_the_same_weight() -> None:
     """t1: 1 of 2 less 0; t2: 1 of 1 less 1 of 2; t3 and t4 are not shared."""
-    people = [attempt_row("A", "t1"), attempt_row("B", "t1", False), attempt_row("C", "t2"), attempt_row("C", "t3")]
+    people = [
+        attempt_row("A", "t1"),
+        attempt_row("B", "t1", False),
+        attempt_row("C", "t2"),
+        attempt_row("C", "t3"),
+    ]
     model = [
         attempt_row(task=task, solver="m", solved=done, attempt=f"{n}")
         for n, (task, done) in enumerate((("t1", False), ("t2", True), ("t2", False), ("t4", True)))
@@ -85,7 +90,8 @@ def test_people_minus_model_with_interval_and_terciles() -> None:
     assert number.iid is not None
     assert (number.persons, number.tasks) == (16, 24)
     thirds = [
-        found.numbers[f"people minus model-x/remove/code_lines/{part}"] for part in ("lowest", "middle", "highest")
+        found.numbers[f"people minus model-x/remove/code_lines/{part}"]
+        for part in ("lowest", "middle", "highest")
     ]
     assert sum(third.tasks for third in thirds) == 24
     assert [third.tasks for third in thirds] == [8, 8, 8]
@@ -108,8 +114,10 @@ def test_a_model_is_put_beside_people_under_the_same_budgets() -> None:
 
 def test_no_shared_task_is_told() -> None:
     found = run("versus", study_data([attempt_row("A", "t1"), attempt_row(task="t2", solver="m")]))
-    assert found.not_estimated[0].words == (
-        "people minus m, remove, is not estimated: it needs at least 1 task attempted by both, and there are 0."
+    assert (
+        found.not_estimated[0].words
+        == "people minus m, remove, is not estimated: it needs at least 1 task attempted by both, and there"
+        " are 0."
     )
 
 
@@ -121,7 +129,9 @@ def test_the_primary_estimate_is_what_was_declared() -> None:
     both = ("alone", "assisted")
     rate = primary(world.data(1, study=of_primary(PrimaryOutcome.SOLVE_RATE, conditions=both)))
     versus_model = primary(world.data(1, study=of_primary(PrimaryOutcome.SOLVE_RATE, "people", "model-x")))
-    helped = primary(world.data(1, study=of_primary(PrimaryOutcome.SOLVE_RATE, "assisted", "alone", conditions=both)))
+    helped = primary(
+        world.data(1, study=of_primary(PrimaryOutcome.SOLVE_RATE, "assisted", "alone", conditions=both))
+    )
     ratio = primary(world.data(1, study=of_primary(PrimaryOutcome.TIME_RATIO, conditions=both)))
     median = primary(world.data(1, study=of_primary(PrimaryOutcome.TIME_TO_SOLVE, conditions=both)))
     for number in (rate, versus_model, helped, ratio, median):
@@ -137,7 +147,9 @@ def test_the_primary_estimate_is_what_was_declared() -> None:
 
 
 def test_fidelity_leaves_mocked_gists_out() -> None:
-    rows = [attempt_row(p, f"t{n}", n > 1, mode="gist", fidelity=float(n > 1)) for p in "ABC" for n in range(4)]
+    rows = [
+        attempt_row(p, f"t{n}", n > 1, mode="gist", fidelity=float(n > 1)) for p in "ABC" for n in range(4)
+    ]
     rows += [attempt_row("D", f"t{n}", False, mode="gist", fidelity=1.0, mocked=True) for n in range(4)]
     found = primary(study_data(rows, study=of_primary(PrimaryOutcome.FIDELITY)))
     assert isinstance(found, Number)
@@ -253,7 +265,11 @@ def test_nothing_varies_gives_no_interval_of_the_width_zero() -> None:
     model = [attempt_row(task=f"t{n}", solver="m") for n in range(4)]
     found = difference_by_task("x", people, model)
     assert isinstance(found, TaskDifference)
-    assert (found.number.value, found.number.low, found.number.note) == (0.0, None, "no interval: nothing varies")
+    assert (found.number.value, found.number.low, found.number.note) == (
+        0.0,
+        None,
+        "no interval: nothing varies",
+    )
 
 
 def test_the_median_time_is_on_the_scale_of_minutes() -> None:

@@ -1,4 +1,6 @@
-"""The assistant: its context is what the person was shown, its limits hold, and an audit builds every context again."""
+"""The assistant: its context is what the person was shown, its limits hold, and an audit builds every context
+again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from fakes import FakeClock, FakeRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gistpoint.core.assist.context import MOST_CHARACTERS, context_of, template_text, templates, wrong_contexts
+from gistpoint.core.assist.context import (
+    MOST_CHARACTERS,
+    context_of,
+    template_text,
+    templates,
+    wrong_contexts,
+)
 from gistpoint.core.assist.exchange import CANCELLED, Assistant
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
@@ -30,7 +38,9 @@ def begin(folder: Path, extra: dict[str, str] | None = None) -> tuple[Attempt, F
     clock = FakeClock()
     task = build_task(folder, Mode.REMOVE, extra_files=extra)
     journal = JournalWriter(folder / "attempt", clock)
-    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), journal, clock, version="1")
+    attempt = Attempt(
+        task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), journal, clock, version="1"
+    )
     attempt.start(Enrolment(participant="P01", assistance="chat"), attempt_id="attempt")
     return attempt, clock, journal
 
@@ -116,7 +126,9 @@ def test_old_answers_are_named_when_there_is_no_room(tmp_path: Path) -> None:
 CALLS = st.one_of(
     st.sampled_from([*CANARIES]).map(lambda path: ("read_file", {"file_path": path})),
     st.sampled_from(["", "shop"]).map(lambda path: ("list_directory", {"path": path})),
-    st.sampled_from(["def total", "percent", "nothing"]).map(lambda pattern: ("search_code", {"pattern": pattern})),
+    st.sampled_from(["def total", "percent", "nothing"]).map(
+        lambda pattern: ("search_code", {"pattern": pattern})
+    ),
 )
 
 

@@ -44,7 +44,12 @@ class Tape:
 
 
 def test_time_belongs_to_what_had_the_focus() -> None:
-    tape = Tape().add("view", 1_000, pane="code").add("view", 2_000, pane="editor").add("view", 4_000, pane="brief")
+    tape = (
+        Tape()
+        .add("view", 1_000, pane="code")
+        .add("view", 2_000, pane="editor")
+        .add("view", 4_000, pane="brief")
+    )
     tape.add("heartbeat", 8_000)
     assert tape.times() == {"reading": 9_000, "exploring": 2_000, "editing": 4_000}
     assert tape.state.clock.active == 15_000
@@ -59,7 +64,9 @@ def test_every_pane_has_an_active_clock(pane: Pane) -> None:
 
 def test_tools_and_tests_are_waiting_and_no_time_of_the_solver() -> None:
     tape = Tape().add("tool_call", 500, call_id="call-1", tool="read_file").add("heartbeat", 5_000)
-    tape.add("view", 100, pane="editor").add("tool_result", 900, call_id="call-1", text="x").add("heartbeat", 30)
+    tape.add("view", 100, pane="editor").add("tool_result", 900, call_id="call-1", text="x").add(
+        "heartbeat", 30
+    )
     assert tape.times() == {"reading": 500, "waiting": 6_000, "editing": 30}
     assert tape.state.calls[0].at_ms == 500
 
@@ -166,9 +173,13 @@ def test_who_answers_that_it_was_work_gets_the_time_back_also_later() -> None:
 
 
 def test_several_spans_are_answered_for_together_each_as_what_had_the_focus() -> None:
-    tape = thinking().add("idle_prompt", 0, stage="input").add("view", 0, pane="editor").add("heartbeat", 4_000)
+    tape = (
+        thinking().add("idle_prompt", 0, stage="input").add("view", 0, pane="editor").add("heartbeat", 4_000)
+    )
     since = tape.time.mono_ms()
-    tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add("idle_prompt", 6_000, stage="input")
+    tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add(
+        "idle_prompt", 6_000, stage="input"
+    )
     assert tape.state.doubt.total_ms(tape.state.clock) == 426_000
     assert tape.times() == {"reading": 1_000, "exploring": 10_000, "editing": 4_000, "idle": 426_000}
     tape.add("idle_prompt", 0, answer="worked")
@@ -189,7 +200,9 @@ def test_who_was_away_stays_idle_and_works_from_the_answer_on() -> None:
 
 @pytest.mark.parametrize("since", [-(10**9), 10**12])
 def test_the_question_never_takes_more_than_the_pane_has(since: int) -> None:
-    tape = Tape().add("view", 1_000, pane="code").add("idle_prompt", 2_000, stage="asked", since_mono_ms=since)
+    tape = (
+        Tape().add("view", 1_000, pane="code").add("idle_prompt", 2_000, stage="asked", since_mono_ms=since)
+    )
     tape.add("idle_prompt", 500, answer="worked")
     assert sum(tape.times().values()) == 3_500
     assert tape.times()["reading"] == 1_000
@@ -215,14 +228,18 @@ def test_process_that_dies_loses_at_most_the_time_since_the_last_heartbeat() -> 
 @given(
     steps=st.lists(
         st.tuples(
-            st.sampled_from(["view", "pause", "resume", "tool_call", "tool_result", "heartbeat", "restart", "note"]),
+            st.sampled_from(
+                ["view", "pause", "resume", "tool_call", "tool_result", "heartbeat", "restart", "note"]
+            ),
             st.integers(0, 100_000),
             st.sampled_from(list(Pane)),
         ),
         max_size=25,
     )
 )
-def test_every_millisecond_of_a_process_belongs_to_exactly_one_activity(steps: list[tuple[str, int, Pane]]) -> None:
+def test_every_millisecond_of_a_process_belongs_to_exactly_one_activity(
+    steps: list[tuple[str, int, Pane]],
+) -> None:
     tape, lived, calls = Tape(), 0, 0
     for type, ms, pane in steps:
         if type == "restart":

@@ -20,7 +20,21 @@ from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.studies.writers import checked_code
 
 CODES = ["7", "P01", "p.1_b-c", "x" * 64]
-NO_CODES = ["=1+1", "+1", "-1", "@a", ".p", "_p", "x" * 65, "An na", "a\n", "é", "a/b", "\u0661", '=cmd|"/c calc"!A0']
+NO_CODES = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@a",
+    ".p",
+    "_p",
+    "x" * 65,
+    "An na",
+    "a\n",
+    "é",
+    "a/b",
+    "\u0661",
+    '=cmd|"/c calc"!A0',
+]
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -1,4 +1,6 @@
-"""Budgets and settings belong to the attempt: given at its start, recorded, told in its brief, kept when it goes on."""
+"""Budgets and settings belong to the attempt: given at its start, recorded, told in its brief, kept when it
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -204,7 +206,9 @@ def test_recorded_settings_that_can_t_be_read_are_named(gist: Task) -> None:
         score_budget=st.just(UNSET) | st.integers(-1, 5),
     )
 )
-def test_what_a_task_lacks_of_settings_is_the_file_that_gives_them(gist: Task, overrides: GistOverrides) -> None:
+def test_what_a_task_lacks_of_settings_is_the_file_that_gives_them(
+    gist: Task, overrides: GistOverrides
+) -> None:
     if "edit_and_execute" in (overrides.tools or ()) and not overrides.execution:
         with pytest.raises(GistSettingsError, match="edit_and_execute"):
             overrides.on(gist, TEST)
@@ -279,7 +283,9 @@ def test_no_settings_are_the_task_s_own(gist: Task) -> None:
     assert parse_overrides(b"", "f") == parse_overrides(b"{}", "f") == GistOverrides()
 
 
-def test_a_brief_keeps_the_version_that_its_task_was_made_with(gist: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_brief_keeps_the_version_that_its_task_was_made_with(
+    gist: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for part in ("gist", "reading"):
         monkeypatch.setitem(TEMPLATES, part, TEMPLATES[part].rpartition("-")[0] + "-9")
     met = GistOverrides(strategy="reading").on(gist, TEST)

@@ -87,7 +87,9 @@ def test_the_last_of_several_confirmations_holds() -> None:
 @pytest.mark.parametrize("marks", [(), ("pytest",)])
 @pytest.mark.parametrize("confirmation", ALL)
 @pytest.mark.parametrize("accepted", [None, True, False])
-def test_what_counts(marks: tuple[str, ...], confirmation: Confirmation | None, accepted: bool | None) -> None:
+def test_what_counts(
+    marks: tuple[str, ...], confirmation: Confirmation | None, accepted: bool | None
+) -> None:
     result = result_of(True, doubts(marks, confirmation), accepted)
     if accepted is not None:
         expected = AttemptResult.SOLVED if accepted else AttemptResult.NOT_SOLVED
@@ -120,7 +122,9 @@ def test_the_pass_that_counts_is_the_one_whose_confirmation_is_told() -> None:
     assert attempt_result(state) is AttemptResult.SOLVED
 
 
-@pytest.mark.parametrize(("name", "expected"), [("repair", Standing.NOT_ASKED), ("discovery", None), ("gist", None)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("repair", Standing.NOT_ASKED), ("discovery", None), ("gist", None)]
+)
 def test_how_attempts_from_before_stand(name: str, expected: Standing | None) -> None:
     state = fold(events_of(name))
     assert standing(state) is expected
@@ -135,4 +139,6 @@ def test_figures_by_the_tests_alone_keep_the_standings_apart() -> None:
 
 
 def passed(marks: tuple[str, ...], confirmation: Confirmation | None) -> Submission:
-    return Submission(1, "call-1", solved=True, status="finished", suspicious=marks, confirmation=confirmation)
+    return Submission(
+        1, "call-1", solved=True, status="finished", suspicious=marks, confirmation=confirmation
+    )

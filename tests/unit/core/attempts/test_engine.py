@@ -1,4 +1,6 @@
-"""The engine: what a call costs, when an attempt ends, what persists, and how it goes on after a process died."""
+"""The engine: what a call costs, when an attempt ends, what persists, and how it goes on after a process
+died.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +219,9 @@ def test_one_call_runs_at_a_time_and_the_rest_stays_alive(tmp_path: Path) -> Non
     b = bench(tmp_path)
     b.runner.gate = threading.Event()
     begun = threading.Event()
-    thread = threading.Thread(target=lambda: b.submit(REPAIR, run=RunContext(progress=lambda progress: begun.set())))
+    thread = threading.Thread(
+        target=lambda: b.submit(REPAIR, run=RunContext(progress=lambda progress: begun.set()))
+    )
     thread.start()
     assert begun.wait(10)
     with pytest.raises(AttemptError, match="A tool call is running"):
@@ -295,7 +299,11 @@ def test_gave_up_and_skipped_with_reasons(tmp_path: Path, code: GiveUpCode) -> N
     b.attempt.give_up(code, "too [odd]\x1b")
     other.attempt.skip(code)
     assert b.attempt.state.ending is not None
-    assert (b.ended, b.attempt.state.ending.code, b.attempt.state.ending.text) == ("gave_up", code, "too [odd]\x1b")
+    assert (b.ended, b.attempt.state.ending.code, b.attempt.state.ending.text) == (
+        "gave_up",
+        code,
+        "too [odd]\x1b",
+    )
     assert other.ended == "skipped"
     b.attempt.give_up(code)
     b.attempt.heartbeat()
@@ -324,7 +332,9 @@ def test_paused_attempt_takes_no_call(tmp_path: Path) -> None:
 # Discovery and remove
 
 
-def test_passing_without_changing_the_corrupted_function_goes_on_and_says_nothing_of_targets(tmp_path: Path) -> None:
+def test_passing_without_changing_the_corrupted_function_goes_on_and_says_nothing_of_targets(
+    tmp_path: Path,
+) -> None:
     b = bench(tmp_path, Mode.DISCOVERY)
     around = (
         "def total(self, percent=0):\n    whole = sum(p * c for _, p, c in self.items)\n"
@@ -365,7 +375,8 @@ def test_change_is_judged_in_the_submission_that_is_scored(tmp_path: Path) -> No
 def test_replacement_persists_in_discovery(tmp_path: Path) -> None:
     b = bench(tmp_path, Mode.DISCOVERY)
     b.submit(
-        "def add(self, name, price, count=1):\n    self.items.append((name, price, count))\n    self.seen = True\n",
+        "def add(self, name, price, count=1):\n    self.items.append((name, price, count))\n    self.seen ="
+        " True\n",
         name="Basket.add",
     )
     assert "self.seen = True" in b.look()
@@ -388,7 +399,11 @@ def test_tests_cannot_be_replaced_and_the_other_mode_has_no_such_tool(tmp_path: 
     b = bench(tmp_path / "a", Mode.DISCOVERY)
     result = b.attempt.call(
         "replace_function",
-        {"func_code": "def test_total(): pass", "func_name": "test_total", "file_path": "tests/test_prices.py"},
+        {
+            "func_code": "def test_total(): pass",
+            "func_name": "test_total",
+            "file_path": "tests/test_prices.py",
+        },
     )
     assert "belongs to the tests" in result.text
     assert b.left == Remaining(15, 4)
@@ -400,7 +415,9 @@ def test_deleted_target_counts_as_changed(tmp_path: Path) -> None:
     b = bench(tmp_path, Mode.DISCOVERY)
     targets = b.attempt.judge.answer.targets
     assert changed_targets(b.attempt.tree, targets) == ()
-    assert changed_targets(b.attempt.tree.with_files({"shop/prices.py": b"x = 1\n"}), targets) == (targets[0].name,)
+    assert changed_targets(b.attempt.tree.with_files({"shop/prices.py": b"x = 1\n"}), targets) == (
+        targets[0].name,
+    )
 
 
 def test_last_submission_is_primary_and_every_one_is_kept(tmp_path: Path) -> None:
@@ -418,7 +435,9 @@ def test_last_submission_is_primary_and_every_one_is_kept(tmp_path: Path) -> Non
 def test_answer_shows_counts_and_the_first_failing_test_that_counts(tmp_path: Path) -> None:
     b = bench(tmp_path)
     text = b.submit(HALF)
-    assert text.startswith("Score 0.200: 2 of 6 tests pass, 4 fail.\n\ntests/test_prices.py::test_tenth (failed)\n")
+    assert text.startswith(
+        "Score 0.200: 2 of 6 tests pass, 4 fail.\n\ntests/test_prices.py::test_tenth (failed)\n"
+    )
 
 
 # What is recorded
@@ -433,7 +452,12 @@ def test_events_of_a_call_stand_in_order_and_carry_turn_and_call(tmp_path: Path)
         "tool_call", "submit", "test_run", "score", "tool_result", "attempt_ended",
     ]  # fmt: skip
     call = b.memory.events[2].data.written()
-    assert (call["turn"], call["call_id"], call["thought"], call["tokens"]) == (1, "call-1", "where am I?", 12)
+    assert (call["turn"], call["call_id"], call["thought"], call["tokens"]) == (
+        1,
+        "call-1",
+        "where am I?",
+        12,
+    )
     assert b.memory.events[3].data.written()["text"] == b.attempt.state.calls[0].text
     assert b.memory.events[3].data.written()["budget"] == {"tool_uses": 15, "submissions": 4}
 

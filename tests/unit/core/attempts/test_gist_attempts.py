@@ -41,7 +41,13 @@ def names(case: GistCase) -> list[str]:
 def test_settings_decide_what_is_offered(tmp_path: Path, tools: tuple[str, ...], execution: bool) -> None:
     case = gist_case(tmp_path, GistSettings(OWNED, execution=execution, tools=tools))
     offered = names(case)
-    assert offered[:5] == ["list_directory", "search_code", "read_file", "list_file_functions", "read_function"]
+    assert offered[:5] == [
+        "list_directory",
+        "search_code",
+        "read_file",
+        "list_file_functions",
+        "read_function",
+    ]
     assert {"write_gist", "edit_gist"} <= set(offered)
     assert offered[-1] == "submit_gist"
     wanted = {tool for tool in tools if execution or tool != "edit_and_execute"}
@@ -54,7 +60,9 @@ def test_every_tool_has_its_two_groups(tmp_path: Path) -> None:
     case = gist_case(tmp_path, EVERYTHING, role=Role.DEMO)
     groups = {tool.name: (tool.group, tool.activity) for tool in case.attempt.tools}
     assert [name for name, (group, _) in groups.items() if group is Group.SUBMIT] == ["submit_gist"]
-    assert {name: activity for name, (_, activity) in groups.items() if name not in names(gist_case(tmp_path))} == {
+    assert {
+        name: activity for name, (_, activity) in groups.items() if name not in names(gist_case(tmp_path))
+    } == {
         "trace": ToolActivity.VIEW,
         "repo_graph": ToolActivity.SEARCH,
         "bash": ToolActivity.EXECUTE,
@@ -68,7 +76,9 @@ def test_trace_and_graph_tell_places(tmp_path: Path) -> None:
     trace = case.call("trace")
     assert "  shop/prices.py:4  discount" in trace
     assert case.runner.runs == 0
-    assert case.call("trace", command="python -m pytest tests/test_prices.py::test_total") == trace.replace("49", "48")
+    assert case.call("trace", command="python -m pytest tests/test_prices.py::test_total") == trace.replace(
+        "49", "48"
+    )
     assert "files and 3 functions" in case.call("trace", command="pytest tests/test_prices.py::test_other")
     assert case.runner.runs == 1
     assert case.attempt.call("trace", {"command": "rm -rf /"}).refused
@@ -149,7 +159,10 @@ def test_writing_tools_replace_what_was_typed_before_and_keep_what_is_typed_mean
     case.attempt.edit(GIST_BUFFER, FAITHFUL + "# more\n")
     case.runner.gate.set()
     running.join()
-    assert (gist_of(case.attempt.state).text, gist_of(case.attempt.state).now) == (FAITHFUL, FAITHFUL + "# more\n")
+    assert (gist_of(case.attempt.state).text, gist_of(case.attempt.state).now) == (
+        FAITHFUL,
+        FAITHFUL + "# more\n",
+    )
 
 
 def test_the_last_step_is_not_spent_on_a_save_that_leaves_none_for_the_call(tmp_path: Path) -> None:
@@ -202,7 +215,9 @@ def test_one_hand_in_ends_the_attempt(tmp_path: Path, gist: str, ended: str, err
 
 
 @pytest.mark.parametrize(("gist", "solved"), [(FAITHFUL, True), (WRONG, False), ("", False)])
-def test_at_the_step_limit_the_gist_as_last_saved_is_handed_in(tmp_path: Path, gist: str, solved: bool) -> None:
+def test_at_the_step_limit_the_gist_as_last_saved_is_handed_in(
+    tmp_path: Path, gist: str, solved: bool
+) -> None:
     case = gist_case(tmp_path, budgets=Budgets.of_steps(3))
     case.attempt.edit(GIST_BUFFER, gist)
     while not case.attempt.state.ended:
@@ -293,7 +308,9 @@ def test_only_attempts_that_do_not_count_may_always_score(tmp_path: Path, role: 
 
 
 def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> None:
-    """Events, answers and state of attempts that hand in a faithful and a wrong gist are the same up to the hand-in."""
+    """Events, answers and state of attempts that hand in a faithful and a wrong gist are the same up to the
+    hand-in.
+    """
 
     def seen(folder: Path, gist: str) -> tuple[str, list[RunProgress]]:
         case, progress = gist_case(folder, GistSettings(OWNED, tools=OPTIONAL_TOOLS)), list[RunProgress]()
@@ -306,7 +323,17 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
         assert case.runner.runs == 1  # the shell's alone
         assert (state.submissions, gist_of(state).trials, case.attempt.found) == ((), (), {})
         events = [[event.type, event.data.written()] for event in case.memory.events]
-        for word in ("fidelity", "executed", "existence", "line_", "passed", "failed", '"score"', "solved", "outcome"):
+        for word in (
+            "fidelity",
+            "executed",
+            "existence",
+            "line_",
+            "passed",
+            "failed",
+            '"score"',
+            "solved",
+            "outcome",
+        ):
             assert word not in json.dumps([said, events]), word
         case.attempt.call("submit_gist", {}, run=RunContext(progress=progress.append))
         return "\n".join(said), progress
@@ -332,7 +359,9 @@ def run_through(case: GistCase) -> None:
 
 
 @pytest.mark.parametrize("steps", [3, 50])
-def test_a_process_that_dies_at_any_event_is_taken_up_and_comes_to_its_end(tmp_path: Path, steps: int) -> None:
+def test_a_process_that_dies_at_any_event_is_taken_up_and_comes_to_its_end(
+    tmp_path: Path, steps: int
+) -> None:
     whole = gist_case(tmp_path / "whole", budgets=Budgets.of_steps(steps))
     run_through(whole)
     for dies_at in range(3, len(whole.memory.events) + 1):
@@ -378,7 +407,9 @@ def test_a_tool_says_of_itself_whether_its_calls_run_code(tmp_path: Path) -> Non
     case = gist_case(tmp_path, settings, role=Role.TRAINING)
     for tool in sorted(case.attempt.tools, key=lambda tool: tool.submits):
         before = case.runner.runs
-        case.attempt.call(tool.name, {a.name: arguments[a.name] for a in tool.arguments if a.name in arguments})
+        case.attempt.call(
+            tool.name, {a.name: arguments[a.name] for a in tool.arguments if a.name in arguments}
+        )
         assert (case.runner.runs > before) == tool.runs_code, tool.name
 
 

@@ -1,4 +1,6 @@
-"""A rate of solved runs in words has that of the tests alone beside it, and tells apart what nobody asked about."""
+"""A rate of solved runs in words has that of the tests alone beside it, and tells apart what nobody asked
+about.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def test_runs_without_words_have_no_pass_or_one_that_is_not_confirmed() -> None:
 
 
 def test_both_rates_are_told() -> None:
-    results, words = [SOLVED, SOLVED, READ, NOT, NOT], ["confirmed", "not asked", "contradicted", "unconfirmed", ""]
+    results, words = (
+        [SOLVED, SOLVED, READ, NOT, NOT],
+        ["confirmed", "not asked", "contradicted", "unconfirmed", ""],
+    )
     assert solved_and_by_tests(results, words) == (
         "2 of 5 solved, 1 more to be read; "
         "4 of 5 by the tests alone: 1 confirmed, 1 contradicted, 1 unconfirmed, 1 not asked"

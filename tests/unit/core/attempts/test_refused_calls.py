@@ -1,4 +1,6 @@
-"""Calls that can't be carried out: each is an event, costs what the brief says, and never keeps an attempt alive."""
+"""Calls that can't be carried out: each is an event, costs what the brief says, and never keeps an attempt
+alive.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return build_task(tmp_path_factory.mktemp("task"), Mode.REMOVE)
 
 
-def attempt_of(task: Task, budgets: Budgets | None = None, *, tool_semantics: int = 2) -> tuple[Attempt, Memory]:
+def attempt_of(
+    task: Task, budgets: Budgets | None = None, *, tool_semantics: int = 2
+) -> tuple[Attempt, Memory]:
     clock = FakeClock()
     memory = Memory(clock)
     attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), memory, clock)
@@ -152,7 +156,11 @@ def test_what_is_journalled_of_it_is_bounded_and_json(
     assert len(text) < 1_000
     assert (tmp_path / "journal.jsonl").stat().st_size - before < RAW_CHARACTERS + 20_000
     (call,) = fold(read_journal(tmp_path / "journal.jsonl").events).calls
-    assert (call.text, call.malformed, call.remaining.tool_uses) == (text, attempt.state.calls[0].malformed, 15)
+    assert (call.text, call.malformed, call.remaining.tool_uses) == (
+        text,
+        attempt.state.calls[0].malformed,
+        15,
+    )
     # What was journalled is answered as what came.
     again, _ = attempt_of(task)
     json_arguments = dict(call.arguments) if arguments is not None else None
@@ -184,7 +192,12 @@ def test_a_malformed_submission_never_costs_a_submission(task: Task, costs: bool
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [("nonsense", {}), ("read_file", {"file_path": "README.md"}), ("read_file", {}), ("submit_attempt", {"x": "y"})],
+    [
+        ("nonsense", {}),
+        ("read_file", {"file_path": "README.md"}),
+        ("read_file", {}),
+        ("submit_attempt", {"x": "y"}),
+    ],
 )
 def test_where_only_a_submission_can_follow_the_third_in_a_row_ends_the_attempt(
     task: Task, tool: str, arguments: dict[str, Any]

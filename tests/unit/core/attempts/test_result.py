@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.attempts.events import JournalEvent, event_data
-from gistpoint.core.attempts.state import AttemptResult, attempt_result, fold, result_of, solved_words, suspicions
+from gistpoint.core.attempts.state import (
+    AttemptResult,
+    attempt_result,
+    fold,
+    result_of,
+    solved_words,
+    suspicions,
+)
 
 SOLVED, READ, NOT = AttemptResult.SOLVED, AttemptResult.TO_BE_READ, AttemptResult.NOT_SOLVED
 

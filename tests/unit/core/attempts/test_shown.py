@@ -13,7 +13,10 @@ from gistpoint.core.attempts.revealed import source_text, traced_functions
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.tools.declaration import Revealed
 
-LAST = "This was the last tool use before the final one, and nothing was submitted yet: only a submission can follow."
+LAST = (
+    "This was the last tool use before the final one, and nothing was submitted yet: only a submission can"
+    " follow."
+)
 
 
 def test_functions_are_read_off_the_answer_of_trace() -> None:
@@ -60,4 +63,7 @@ def test_events_hold_what_the_text_of_an_answer_shows(tmp_path: Path) -> None:
     for call in sources:
         assert call.revealed.span
         assert source_text(call.text or "", call.revealed) == source_text(call.text or "", Revealed())
-    assert source_text(sources[0].text or "", sources[0].revealed) == case.attempt.tree.read("shop/prices.py").decode()
+    assert (
+        source_text(sources[0].text or "", sources[0].revealed)
+        == case.attempt.tree.read("shop/prices.py").decode()
+    )

@@ -123,7 +123,13 @@ def test_last_and_best_submissions_are_told_apart() -> None:
         call = f"call-{number}"
         tape += [
             (("tool_call", {"call_id": call, "tool": "submit_attempt"}), 10),
-            (("submit", {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}}), 0),
+            (
+                (
+                    "submit",
+                    {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}},
+                ),
+                0,
+            ),
             (("test_run", {"call_id": call, "status": "finished", "counts": counts}), 0),
             (("score", {"call_id": call, "score": score}), 0),
             (("tool_result", {"call_id": call}), 0),
@@ -143,7 +149,13 @@ def test_a_submission_that_solved_is_better_than_one_with_the_same_score() -> No
         call = f"call-{number}"
         tape += [
             (("tool_call", {"call_id": call, "tool": "replace_function"}), 10),
-            (("submit", {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}}), 0),
+            (
+                (
+                    "submit",
+                    {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}},
+                ),
+                0,
+            ),
             (("test_run", {"call_id": call, "status": "finished", "counts": True}), 0),
             (("score", {"call_id": call, "score": 1.0, "solved": solved}), 0),
             (("tool_result", {"call_id": call}), 0),
@@ -158,7 +170,13 @@ def test_a_submission_whose_run_is_not_over_is_no_result_yet() -> None:
         events_of(
             [
                 (("tool_call", {"call_id": "call-1", "tool": "submit_attempt"}), 10),
-                (("submit", {"call_id": "call-1", "replacement": {"path": "a", "qualname": "f", "code": "1"}}), 0),
+                (
+                    (
+                        "submit",
+                        {"call_id": "call-1", "replacement": {"path": "a", "qualname": "f", "code": "1"}},
+                    ),
+                    0,
+                ),
             ]
         )
     )
@@ -203,9 +221,18 @@ def turn(number: int, seq: int, **members: Any) -> JournalEvent:
 
 def test_what_a_model_spent_is_the_sum_of_its_turns_with_the_tries_that_were_lost() -> None:
     events = [
-        turn(1, 1, usage={"prompt": 100, "completion": 7, "cached": 50, "cost_usd": 0.5}, retried=["timed_out"]),
-        turn(2, 2, usage={"prompt": 200, "completion": 3, "reasoning": 2}, lost={"prompt": 40, "estimated": True}),
-        JournalEvent(3, "tool_call", 0, 0, event_data("tool_call", {"call_id": "c", "tool": "x", "malformed": "y"})),
+        turn(
+            1, 1, usage={"prompt": 100, "completion": 7, "cached": 50, "cost_usd": 0.5}, retried=["timed_out"]
+        ),
+        turn(
+            2,
+            2,
+            usage={"prompt": 200, "completion": 3, "reasoning": 2},
+            lost={"prompt": 40, "estimated": True},
+        ),
+        JournalEvent(
+            3, "tool_call", 0, 0, event_data("tool_call", {"call_id": "c", "tool": "x", "malformed": "y"})
+        ),
     ]
     spent = fold(events).spent
     assert (spent.turns, spent.retried, spent.malformed) == (2, 1, 1)

@@ -250,13 +250,19 @@ IMPORTS = {
     "star of a package": "from pkg import *\ndef f(): t()",
     "inside a function": "def f():\n    from pkg.tool import t\n    t()",
     "guarded": "try:\n    from pkg.tool import t\nexcept ImportError:\n    t = None\ndef f(): t()",
-    "for types": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.tool import t\ndef f(): t()",
+    "for types": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.tool import t\ndef f(): t()"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", IMPORTS)
 def test_an_import(name: str) -> None:
-    files = {"pkg/__init__.py": "from .tool import t", "pkg/tool.py": "def t(): ...", "user.py": IMPORTS[name]}
+    files = {
+        "pkg/__init__.py": "from .tool import t",
+        "pkg/tool.py": "def t(): ...",
+        "user.py": IMPORTS[name],
+    }
     assert edges_of(files) == {("user.py::f", "pkg/tool.py::t")}
 
 

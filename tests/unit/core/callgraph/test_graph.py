@@ -67,7 +67,10 @@ def test_nodes_carry_kind_and_lines() -> None:
 
 
 def test_names_are_those_of_the_index() -> None:
-    sources = {"a.py": SOURCE, "b.py": b"class A: ...\ndef A():\n    def x(): ...\n    def x(): ...\nx = lambda: 0\n"}
+    sources = {
+        "a.py": SOURCE,
+        "b.py": b"class A: ...\ndef A():\n    def x(): ...\n    def x(): ...\nx = lambda: 0\n",
+    }
     for path in (Path(corpus_file), Path(__file__)):
         sources[path.name] = path.read_bytes()
     ours = {node.id for node in build_call_graph(sources).functions()}
@@ -90,8 +93,13 @@ def test_an_edge_says_how_it_was_found_and_how_sure_it_is() -> None:
 
 
 def test_weak_calls_can_be_dropped() -> None:
-    weak = build_call_graph({"m.py": b"class C:\n    def odd(self): ...\ndef f(x): x.odd()\ndef g(x): f(x)\n"})
-    assert {(edge.caller, edge.callee) for edge in weak.edges} == {("m.py::f", "m.py::C.odd"), ("m.py::g", "m.py::f")}
+    weak = build_call_graph(
+        {"m.py": b"class C:\n    def odd(self): ...\ndef f(x): x.odd()\ndef g(x): f(x)\n"}
+    )
+    assert {(edge.caller, edge.callee) for edge in weak.edges} == {
+        ("m.py::f", "m.py::C.odd"),
+        ("m.py::g", "m.py::f"),
+    }
     assert [edge.callee for edge in weak.at_least(SURENESS[CallEvidence.DIRECT]).edges] == ["m.py::f"]
 
 
@@ -114,7 +122,13 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [b"def f(:\n", b"\xff\xfe\x00", b"x = '\x00'", b"# coding: nonsense\nx = 1\n", b"def f():\n\tx\n        y\n"],
+    [
+        b"def f(:\n",
+        b"\xff\xfe\x00",
+        b"x = '\x00'",
+        b"# coding: nonsense\nx = 1\n",
+        b"def f():\n\tx\n        y\n",
+    ],
 )
 def test_a_file_that_does_not_parse_is_named(source: bytes) -> None:
     made = build_call_graph({"bad.py": source, "good.py": b"def f(): g()\ndef g(): ...\n"})
@@ -176,8 +190,12 @@ def test_observed_calls_join_the_static_ones() -> None:
     inner = CodeLocation("pkg/stack.py", 18, "use.<locals>.<lambda>")
     calls = [
         ObservedCall(inner, CodeLocation("pkg/stack.py", 11, "Stack.push"), 3),
-        ObservedCall(CodeLocation("pkg/stack.py", 20, "use"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1),
-        ObservedCall(CodeLocation("elsewhere.py", 1, "f"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1),
+        ObservedCall(
+            CodeLocation("pkg/stack.py", 20, "use"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1
+        ),
+        ObservedCall(
+            CodeLocation("elsewhere.py", 1, "f"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1
+        ),
         ObservedCall(CodeLocation("pkg/stack.py", 17, "use"), inner, 9),
     ]
     static = graph()

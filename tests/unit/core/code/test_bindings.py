@@ -24,7 +24,10 @@ from gistpoint.core.code.bindings import bound_names, names_bound_in
         ("from a import *", set()),
         ("for a in b:\n    pass\nwith c as d, e as (f, g): pass", {"a", "d", "f", "g"}),
         ("try: pass\nexcept A as b: pass\nexcept C: pass", {"b"}),
-        ("match a:\n    case {'b': c, **d}: pass\n    case [e, *f] | E(g=[e, *f]): pass\n    case _: pass", {*"cdef"}),
+        (
+            "match a:\n    case {'b': c, **d}: pass\n    case [e, *f] | E(g=[e, *f]): pass\n    case _: pass",
+            {*"cdef"},
+        ),
         ("[a := b for c in d if (e := c)]", {"a", "c", "e"}),
         ("lambda a, /, *b, c=d, **e: f", {"a", "b", "c", "e"}),
         ("global a\nnonlocal_ = 1", {"nonlocal_"}),
@@ -38,7 +41,8 @@ def test_each_form_binds_what_the_reference_says(code: str, bound: set[str]) -> 
 
 def test_of_a_definition_only_the_name_is_taken_where_it_is_not_entered() -> None:
     tree = ast.parse(
-        "@(x := 1)\ndef f(a, b=(y := 2)):\n    c = 1\nclass K(z := 3):\n    d = 1\ne = lambda g: [h for h in g]"
+        "@(x := 1)\ndef f(a, b=(y := 2)):\n    c = 1\nclass K(z := 3):\n    d = 1\ne = lambda g: [h for h"
+        " in g]"
     )
     assert names_bound_in(tree.body, into_definitions=False) == {"f", "K", "e", "g", "h"}
     assert names_bound_in(tree.body) == {*"xfabyczKdegh"}

@@ -118,7 +118,9 @@ NAMES = ("v0", "v1", "v2")
 terms = st.sampled_from([*NAMES, "p", "q", "1", "2", "K"])
 simple = st.one_of(
     st.builds("{} = {} + {}".format, st.sampled_from(NAMES), terms, terms),
-    st.builds("{} = [{} * {} for {} in (p, q, 3)]".format, st.sampled_from(NAMES), *[st.sampled_from(NAMES)] * 3),
+    st.builds(
+        "{} = [{} * {} for {} in (p, q, 3)]".format, st.sampled_from(NAMES), *[st.sampled_from(NAMES)] * 3
+    ),
     st.builds("{} = (lambda p: p - {})({})".format, st.sampled_from(NAMES), terms, terms),
     st.builds("{} += {}".format, st.sampled_from(NAMES), terms),
     st.builds("seen.append({})".format, terms),

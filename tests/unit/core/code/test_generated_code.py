@@ -81,7 +81,9 @@ def functions(draw: st.DrawFn, margin: str, unit: str) -> str:
     header = indented(draw(st.sampled_from(HEADERS)), margin)
     if draw(st.integers(0, 4)) == 0:
         one_line = header.partition("  #")[0] if header.endswith("# c") else header
-        lines.append(one_line + draw(st.sampled_from((" pass", " 'doc'; x = '''\n'''; ", " return (1,\n2)  # c"))))
+        lines.append(
+            one_line + draw(st.sampled_from((" pass", " 'doc'; x = '''\n'''; ", " return (1,\n2)  # c")))
+        )
         return "\n".join(lines)
     lines.append(header)
     docstring = draw(st.sampled_from(DOCSTRINGS))
@@ -101,15 +103,21 @@ def sources(draw: st.DrawFn) -> bytes:
     parts += [unit * level + ("class K:", "if 1:")[level] for level in range(depth)]
     margin = unit * depth
     parts += [margin + "before = '''\n'''  # c", draw(functions(margin, unit))]
-    parts += draw(st.lists(st.sampled_from((margin + "# after", "", margin + "after = 1", "# left")), max_size=3))
+    parts += draw(
+        st.lists(st.sampled_from((margin + "# after", "", margin + "after = 1", "# left")), max_size=3)
+    )
     text = "\n".join(parts) + draw(st.sampled_from(("", "\n")))
     newline = draw(st.sampled_from(("\n", "\r\n", "\r", "mixed")))
     if newline == "mixed":
         pieces = text.split("\n")
-        ends = draw(st.lists(st.sampled_from(("\n", "\r\n", "\r")), min_size=len(pieces), max_size=len(pieces)))
+        ends = draw(
+            st.lists(st.sampled_from(("\n", "\r\n", "\r")), min_size=len(pieces), max_size=len(pieces))
+        )
         text = "".join(piece + end for piece, end in zip(pieces[:-1], ends, strict=False)) + pieces[-1]
         # A CR before an empty line that ends in LF would be one line end.
-        assume("\r\n" not in text.replace("\r\n", "") and len(pieces) - 1 == sum(1 for _ in text_lines(text)) - 1)
+        assume(
+            "\r\n" not in text.replace("\r\n", "") and len(pieces) - 1 == sum(1 for _ in text_lines(text)) - 1
+        )
     else:
         text = text.replace("\n", newline)
     return draw(st.sampled_from((b"", b"\xef\xbb\xbf"))) + text.encode()

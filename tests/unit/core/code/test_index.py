@@ -95,7 +95,11 @@ def test_what_a_definition_is(index: FileIndex) -> None:
     assert kinds["Shape.fetch.<locals>.inner"] is DefinitionKind.FUNCTION
     assert kinds["Shape.fetch.<locals>.inner.<locals>.Local.deep"] is DefinitionKind.METHOD
     assert kinds["chosen#3"] is DefinitionKind.ASYNC_FUNCTION
-    assert [item.qualname for item in index.definitions if item.is_conditional] == ["chosen", "chosen#2", "chosen#3"]
+    assert [item.qualname for item in index.definitions if item.is_conditional] == [
+        "chosen",
+        "chosen#2",
+        "chosen#3",
+    ]
     assert {item.qualname: item.duplicates for item in index.definitions}["chosen#2"] == 3
     assert index.get("Shape.value#2").parent == "Shape"
     assert index.get("area").parent is None
@@ -182,7 +186,9 @@ def test_a_name_of_several_is_refused_with_the_candidates(index: FileIndex) -> N
     assert index.find(FunctionRef("pkg/mod.py", "chosen")) is index.get("chosen")
 
 
-@pytest.mark.parametrize("name", ["", "hape", "Shape.", ".area", "locals", "x" * 10000, "chosen#4", "chosen#0", "a\0"])
+@pytest.mark.parametrize(
+    "name", ["", "hape", "Shape.", ".area", "locals", "x" * 10000, "chosen#4", "chosen#0", "a\0"]
+)
 def test_an_unknown_name_is_refused(index: FileIndex, name: str) -> None:
     with pytest.raises(CodeError, match="defines no"):
         index.find(name)
@@ -196,13 +202,18 @@ def test_a_near_miss_is_suggested(index: FileIndex) -> None:
 
 
 def test_the_same_method_of_two_classes() -> None:
-    index = index_source("a.py", b"class A:\n  def f(self): 0\nclass A:\n  def f(self): 1\n  def g(self): 1\n")
+    index = index_source(
+        "a.py", b"class A:\n  def f(self): 0\nclass A:\n  def f(self): 1\n  def g(self): 1\n"
+    )
     assert [item.qualname for item in index.definitions] == ["A", "A.f", "A#2", "A.f#2", "A.g"]
     assert index.get("A.f#2").parent == "A#2"
 
 
 def test_names_are_those_of_the_running_program() -> None:
-    source = "class A:\n class B:\n  def f(self):\n   def g(): return g.__qualname__\n   return g()\nname = A.B().f()\n"
+    source = (
+        "class A:\n class B:\n  def f(self):\n   def g(): return g.__qualname__\n   return g()\nname ="
+        " A.B().f()\n"
+    )
     space: dict[str, object] = {}
     exec(source, space)
     assert index_source("a.py", source.encode()).find("g").qualname == space["name"]
@@ -269,7 +280,13 @@ def test_deep_and_long_files_are_walked_without_recursion() -> None:
 
 @pytest.mark.parametrize(
     ("bases", "expected"),
-    [("Protocol", True), ("typing.Protocol", True), ("A, Protocol[T]", True), ("MyProtocol", False), ("", False)],
+    [
+        ("Protocol", True),
+        ("typing.Protocol", True),
+        ("A, Protocol[T]", True),
+        ("MyProtocol", False),
+        ("", False),
+    ],
 )
 def test_protocols_are_told(bases: str, expected: bool) -> None:
     assert index_source("a.py", f"class P({bases}): pass".encode()).get("P").is_protocol is expected

@@ -7,7 +7,14 @@ from gistpoint.core.errors import UserError
 
 @pytest.mark.parametrize(
     "text",
-    ["src/a.py::f", "a.py::C.method", "a.py::outer.<locals>.inner", "a.py::C.value#2", "a b/ü.py::größe", "C:x.py::f"],
+    [
+        "src/a.py::f",
+        "a.py::C.method",
+        "a.py::outer.<locals>.inner",
+        "a.py::C.value#2",
+        "a b/ü.py::größe",
+        "C:x.py::f",
+    ],
 )
 def test_a_name_comes_back_as_it_was(text: str) -> None:
     assert str(FunctionRef.parse(text)) == text

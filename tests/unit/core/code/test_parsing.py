@@ -16,7 +16,9 @@ MARKED = " or ".join(f"extra == 'name{number}'" for number in range(40))
 
 @pytest.fixture
 def interrupted():
-    """Have every thread that builds objects be put aside often, as a finalizer or a callback of the collector does."""
+    """Have every thread that builds objects be put aside often, as a finalizer or a callback of the collector
+    does.
+    """
 
     def elsewhere(phase, info):
         time.sleep(0)

@@ -17,7 +17,10 @@ def stub(source: str, name: str = "f", path: str = "a.py") -> str:
         ("def f(): 'doc'; return 1", "def f():\n    'doc'\n    pass"),
         ("def f():  # secret\n  # secret\n\n  return 1  # secret\n  # secret\n", "def f():\n  pass"),
         ("def f():  # secret\n  # secret\n  'doc'  # secret\n  return 1", "def f():\n  'doc'\n  pass"),
-        ("def f():\n  ('doc'  # kept\n   'more'); secret()\n", "def f():\n  ('doc'  # kept\n   'more')\n  pass"),
+        (
+            "def f():\n  ('doc'  # kept\n   'more'); secret()\n",
+            "def f():\n  ('doc'  # kept\n   'more')\n  pass",
+        ),
         ("class A:\n\tdef f(self):\n\t\t'''a\n\tb'''\n\t\tx", "def f(self):\n\t'''a\n\tb'''\n\tpass"),
         ("class A:\n\tdef f(self): return 1", "def f(self):\n\tpass"),
         (

@@ -49,7 +49,9 @@ def test_decorators_and_comments_around_stay() -> None:
 
 @pytest.mark.parametrize("decorators", ["@d1\n@d2(1)\n", "@ d1\n# other\n@d2( 1 , )\n", "@(d1)\n@d2(\n1)\n"])
 def test_the_same_decorators_may_be_sent_and_keep_their_text(decorators: str) -> None:
-    assert replaced(CLASS, "f", f"{decorators}def f(self): return 3") == replaced(CLASS, "f", "def f(self): return 3")
+    assert replaced(CLASS, "f", f"{decorators}def f(self): return 3") == replaced(
+        CLASS, "f", "def f(self): return 3"
+    )
 
 
 @pytest.mark.parametrize("decorators", ["@d1\n", "@d2(1)\n@d1\n", "@d1\n@d2(2)\n", "@d1\n@d2(1)\n@d3\n"])
@@ -70,7 +72,9 @@ def test_a_definition_may_stand_at_any_margin() -> None:
     wanted = replaced(CLASS, "f", code)
     assert '"""doc\n  text\n    """\n' in wanted
     assert 'return f"""\n{x}\n  """' in wanted
-    moved = '\tdef f(self):\n\t    """doc\n  text\n    """\n\t    x = (1,\n\t2)\n\t    return f"""\n{x}\n  """'
+    moved = (
+        '\tdef f(self):\n\t    """doc\n  text\n    """\n\t    x = (1,\n\t2)\n\t    return f"""\n{x}\n  """'
+    )
     assert replaced(CLASS, "f", moved) == wanted
 
 
@@ -100,9 +104,12 @@ def test_lines_that_stay_keep_their_bytes_in_a_file_of_mixed_line_ends() -> None
 
 def test_tabs_and_spaces_follow_the_file() -> None:
     tabs = "class A:\n\tdef f(self):\n\t\tif 1:\n\t\t\treturn 1\n"
-    spaces = "def f(self):\n    # c\n    if 1:\n        return (1,\n                2)\n    return '''\n    x'''"
+    spaces = (
+        "def f(self):\n    # c\n    if 1:\n        return (1,\n                2)\n    return '''\n    x'''"
+    )
     wanted = (
-        "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n    x'''\n"
+        "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n  "
+        "  x'''\n"
     )
     assert replaced(tabs, "f", spaces) == wanted
     two = "class A:\n  def f(self): return 1\n  def g(self):\n    return 1\n"
@@ -123,7 +130,12 @@ def test_tabs_and_spaces_follow_the_file() -> None:
         ("def f(): pass\n", "f", "async def f(): await x", "async def f(): await x\n"),
         ("def o():\n  def i(): 1\n  return i\n", "i", "def i(): 2", "def o():\n  def i(): 2\n  return i\n"),
         ("class A: pass", "A", "class A:\n  x = 1\n", "class A:\n  x = 1"),
-        ("if 1:\n def f(): 1\nelse:\n def f(): 2\n", "f#2", "def f(): 3", "if 1:\n def f(): 1\nelse:\n def f(): 3\n"),
+        (
+            "if 1:\n def f(): 1\nelse:\n def f(): 2\n",
+            "f#2",
+            "def f(): 3",
+            "if 1:\n def f(): 1\nelse:\n def f(): 3\n",
+        ),
         ("def ﬁ(): 1\n", "fi", "def fi(): 2", "def fi(): 2\n"),
         ("def f(): 1\n", "f", "\ufeffdef f(): 2", "def f(): 2\n"),
     ],
@@ -218,7 +230,9 @@ def test_a_definition_behind_a_line_continuation_is_refused() -> None:
 
 
 def test_a_cookie_in_the_new_code_changes_nothing() -> None:
-    assert replaced("\ndef f(): pass\n", "f", "def f():  # coding: latin-1\n  'é'").startswith("\ndef f():  # coding")
+    assert replaced("\ndef f(): pass\n", "f", "def f():  # coding: latin-1\n  'é'").startswith(
+        "\ndef f():  # coding"
+    )
 
 
 @pytest.mark.parametrize(

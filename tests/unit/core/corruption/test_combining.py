@@ -166,7 +166,9 @@ def test_a_rewrite_keeps_the_meaning(name: str) -> None:
         assert rewritten, text
         for other in rewritten:
             assert other != text
-            assert [value_of(other, list(given)) for given in GIVEN] == [value_of(text, list(given)) for given in GIVEN]
+            assert [value_of(other, list(given)) for given in GIVEN] == [
+                value_of(text, list(given)) for given in GIVEN
+            ]
 
 
 def families_of(source: str) -> dict[tuple[str, ...], list[str]]:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gistpoint.core.corruption.evidence import WEIGHTS, Evidence, band, is_good, is_own_test, ochiai_rank, subtlety
+from gistpoint.core.corruption.evidence import (
+    WEIGHTS,
+    Evidence,
+    band,
+    is_good,
+    is_own_test,
+    ochiai_rank,
+    subtlety,
+)
 
 GOOD = Evidence(
     failing=4, by_assertion=4, through_target=0, entering=20, distances=(4, 5, None, 3), rank=12.0, messages=3,
@@ -21,7 +29,14 @@ class Map:
 
 @pytest.mark.parametrize(
     ("failing", "assertions", "through", "good"),
-    [(1, 1, 0, False), (2, 1, 1, True), (15, 8, 7, True), (16, 16, 0, False), (4, 1, 0, False), (4, 4, 3, False)],
+    [
+        (1, 1, 0, False),
+        (2, 1, 1, True),
+        (15, 8, 7, True),
+        (16, 16, 0, False),
+        (4, 1, 0, False),
+        (4, 4, 3, False),
+    ],
 )
 def test_good_has_few_failures_by_assertion_outside_of_the_function(
     failing: int, assertions: int, through: int, good: bool

@@ -55,7 +55,11 @@ CASES = [
     (GateRefusal.UNKNOWN_NAME, "self.size + 1", "self.size + SIZE"),
     (GateRefusal.NEW_STRING, "self.size + 1", "self.size + 'a'"),
     (GateRefusal.LONG_LINE, "self.size + 1", "self.size" + " + self.size" * 10),
-    (GateRefusal.UNBOUND, "found = re.match(text, old) or once(old)", "found = re.match(text, old) or once(found)"),
+    (
+        GateRefusal.UNBOUND,
+        "found = re.match(text, old) or once(old)",
+        "found = re.match(text, old) or once(found)",
+    ),
     (GateRefusal.UNUSED, "(text, old)", "(other, old)"),
     (GateRefusal.ORPHANED, " or once(old)", ""),
     (GateRefusal.UNREACHABLE, "if self.count:\n        return found", "return found"),
@@ -138,7 +142,10 @@ def test_variables_bound_on_every_way_are_no_reason(before: str, after: str) -> 
     ],
 )  # fmt: skip
 def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a):\n    {before}", f"def f(a):\n    {after}")) is GateRefusal.UNBOUND
+    assert (
+        gate(Target("m.py", "f", f"def f(a):\n    {before}", f"def f(a):\n    {after}"))
+        is GateRefusal.UNBOUND
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +153,10 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
     [
         ("return a is None or a.b", "return a is not None or a.b"),
         ("return a and a.b", "return a or a.b"),
-        ("if a is None:\n        return 0\n    return a.b", "if a is not None:\n        return 0\n    return a.b"),
+        (
+            "if a is None:\n        return 0\n    return a.b",
+            "if a is not None:\n        return 0\n    return a.b",
+        ),
         ("return a[0] if a else 0", "return a[0] if not a else 0"),
         ("while a:\n        b.c(a.d)", "while not a:\n        b.c(a.d)"),
         ("if a:\n        b(a)", "if not a:\n        b(a)"),
@@ -160,8 +170,14 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
             "if getattr(a, 'c', None) is None:\n        return a.c",
         ),
         ("if b in a:\n        return a[b]", "if b not in a:\n        return a[b]"),
-        ("if b not in a:\n        return 1\n    return a[b]", "if b in a:\n        return 1\n    return a[b]"),
-        ("while a is not None:\n        b(a.c)\n        a = a.d", "while a is None:\n        b(a.c)\n        a = a.d"),
+        (
+            "if b not in a:\n        return 1\n    return a[b]",
+            "if b in a:\n        return 1\n    return a[b]",
+        ),
+        (
+            "while a is not None:\n        b(a.c)\n        a = a.d",
+            "while a is None:\n        b(a.c)\n        a = a.d",
+        ),
         (
             "if a:\n        b()\n    elif a.c:\n        b(a.c)\n    else:\n        a.c = b",
             "if a:\n        b()\n    elif not a.c:\n        b(a.c)\n    else:\n        a.c = b",
@@ -180,7 +196,10 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
     ],
 )
 def test_guards_turned_against_what_they_guard_show(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.ODD
+    assert (
+        gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}"))
+        is GateRefusal.ODD
+    )
 
 
 def test_a_parameter_whose_marker_is_no_longer_asked_for_shows() -> None:
@@ -190,14 +209,17 @@ def test_a_parameter_whose_marker_is_no_longer_asked_for_shows() -> None:
 
 def test_a_parameter_that_may_be_none_is_asked_for_more_than_its_type() -> None:
     asked = "    if a is None:\n        return []\n"
-    original = f"def f(a: Optional[int]):\n{asked}    if isinstance(a, int):\n        return [1]\n    return [a]\n"
+    original = (
+        f"def f(a: Optional[int]):\n{asked}    if isinstance(a, int):\n        return [1]\n    return [a]\n"
+    )
     changed = original.replace(asked, "")
     assert gate(Target("m.py", "f", original, changed)) is GateRefusal.ODD
 
 
 def test_a_variable_that_keeps_the_value_that_it_starts_with_shows() -> None:
     original = (
-        "def f(a):\n    b = -1\n    for c in a:\n        if c.d:\n            b = c\n        c.e()\n    return b\n"
+        "def f(a):\n    b = -1\n    for c in a:\n        if c.d:\n            b = c\n        c.e()\n   "
+        " return b\n"
     )
     changed = original.replace("        if c.d:\n            b = c\n", "")
     assert gate(Target("m.py", "f", original, changed)) is GateRefusal.ODD
@@ -249,7 +271,10 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     ],
 )  # fmt: skip
 def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.ODD
+    assert (
+        gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}"))
+        is GateRefusal.ODD
+    )
 
 
 @pytest.mark.parametrize(
@@ -264,7 +289,8 @@ def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
 )  # fmt: skip
 def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
     assert (
-        gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.UNUSED
+        gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}"))
+        is GateRefusal.UNUSED
     )
 
 
@@ -293,7 +319,10 @@ def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
     ],
 )  # fmt: skip
 def test_name_of_the_function_tells_what_was_meant(name: str, before: str, after: str) -> None:
-    head = f"def {name}(self, val=1):\n    self.left_edge, self.right_edge, self._right_edge, self.bounds = val\n    "
+    head = (
+        f"def {name}(self, val=1):\n    self.left_edge, self.right_edge, self._right_edge, self.bounds ="
+        " val\n    "
+    )
     head = head if name == "left_edge" and "return" in before else f"def {name}(self, val=1):\n    "
     assert gate(Target("m.py", f"C.{name}", head + before, head + after)) is GateRefusal.NAMED
 
@@ -305,13 +334,16 @@ def test_calling_itself_is_not_what_a_function_is_called_after() -> None:
 
 def test_docstring_tells_what_was_meant() -> None:
     original = (
-        'def f(a):\n    """Look for a Literal."""\n    if isinstance(a, Literal):\n        return a.b\n    return a.c'
+        'def f(a):\n    """Look for a Literal."""\n    if isinstance(a, Literal):\n        return a.b\n   '
+        " return a.c"
     )
     lost = original.replace("    if isinstance(a, Literal):\n        return a.b\n", "")
     assert gate(Target("m.py", "f", original, lost)) is GateRefusal.NAMED
     silent = [text.replace("Look for a Literal.", "Look.") for text in (original, lost)]
     assert gate(Target("m.py", "f", *silent)) is None
-    case = 'def f(a):\n    """One of `low` and `high`."""\n    if a == "low":\n        return 1\n    return a.c'
+    case = (
+        'def f(a):\n    """One of `low` and `high`."""\n    if a == "low":\n        return 1\n    return a.c'
+    )
     other = case.replace('    if a == "low":\n        return 1\n', "")
     assert gate(Target("m.py", "f", case, other)) is GateRefusal.NAMED
 
@@ -336,7 +368,9 @@ def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> N
 
 
 def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
-    original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d if b.x else 1)\n    return b"
+    original = (
+        "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d if b.x else 1)\n    return b"
+    )
     assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
 
 
@@ -434,7 +468,10 @@ def test_words_of_the_docstring_tell_what_was_left_out() -> None:
 
 def test_a_message_that_lists_the_texts_tells_which_is_gone() -> None:
     original = "def f(a, b):\n    if a.b in ('rw', 'ro'):\n        return b\n    return a.c('rw or ro', b)"
-    assert gate(Target("m.py", "f", original, original.replace("in ('rw', 'ro')", "== 'rw'"))) is GateRefusal.NAMED
+    assert (
+        gate(Target("m.py", "f", original, original.replace("in ('rw', 'ro')", "== 'rw'")))
+        is GateRefusal.NAMED
+    )
 
 
 def test_a_comparison_of_its_own_name_is_not_another_one() -> None:

@@ -11,7 +11,13 @@ import pytest
 from small_trees import tree_of
 
 from gistpoint.core.corruption.appearance import GlanceScorer, GlanceWeights, Weight, glance_weights
-from gistpoint.core.corruption.appearance.naturalness import CodeModel, StandardCounts, mean_bits, pruned, tokens_of
+from gistpoint.core.corruption.appearance.naturalness import (
+    CodeModel,
+    StandardCounts,
+    mean_bits,
+    pruned,
+    tokens_of,
+)
 from gistpoint.core.tasks.model import Target
 
 MODULE = '''\
@@ -52,7 +58,9 @@ class Eager:
 
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory: pytest.TempPathFactory) -> GlanceScorer:
-    tree = tree_of({"shelf.py": MODULE, "tests/test_shelf.py": "junk = junk\n"}, tmp_path_factory.mktemp("tree"))
+    tree = tree_of(
+        {"shelf.py": MODULE, "tests/test_shelf.py": "junk = junk\n"}, tmp_path_factory.mktemp("tree")
+    )
     return GlanceScorer(tree, frozenset(), Eager())
 
 
@@ -88,18 +96,34 @@ def feature(scorer: GlanceScorer, name: str, old: str, new: str) -> float:
         ("in_test", "box.width > width", "box.width >= width"),
     ],
 )
-def test_a_feature_sees_the_change_that_it_is_for(scorer: GlanceScorer, name: str, old: str, new: str) -> None:
+def test_a_feature_sees_the_change_that_it_is_for(
+    scorer: GlanceScorer, name: str, old: str, new: str
+) -> None:
     assert feature(scorer, name, old, new) > 0
 
 
 def test_a_boundary_shows_in_no_feature_of_what_is_said(scorer: GlanceScorer) -> None:
     found = scorer.features([changed("box.width > width", "box.width >= width")])[0]
-    silent = ("lint", "docstring", "comments", "names", "message", "disagreement", "idle", "swap", "constant", "logic")
+    silent = (
+        "lint",
+        "docstring",
+        "comments",
+        "names",
+        "message",
+        "disagreement",
+        "idle",
+        "swap",
+        "constant",
+        "logic",
+    )
     assert {name: found[name] for name in silent} == dict.fromkeys(silent, 0.0)
 
 
 def test_code_that_is_like_nothing_around_it_is_less_natural(scorer: GlanceScorer) -> None:
-    odd, usual = ("if box.height < self.limit", "for x in {found: []}"), ("box.width < least", "box.width <= least")
+    odd, usual = (
+        ("if box.height < self.limit", "for x in {found: []}"),
+        ("box.width < least", "box.width <= least"),
+    )
     assert feature(scorer, "surprise", "if box.width < least", odd[1]) > feature(scorer, "surprise", *usual)
 
 

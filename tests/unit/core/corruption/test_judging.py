@@ -1,4 +1,6 @@
-"""A model reads functions blind: balanced versions, answers found in any reply, and an end when it is of no use."""
+"""A model reads functions blind: balanced versions, answers found in any reply, and an end when it is of no
+use.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from gistpoint.core.running import CancelToken
 from gistpoint.core.tasks.model import Target
 
 CODE = "def f(x):\n    y = x + 1\n    return y\n"
-ITEMS = [BlindItem(f"{n:064}", "shop", Target("f.py", f"f{n}", CODE, CODE.replace("+", "-"))) for n in range(3)]
+ITEMS = [
+    BlindItem(f"{n:064}", "shop", Target("f.py", f"f{n}", CODE, CODE.replace("+", "-"))) for n in range(3)
+]
 GOOD = '{"answer": "fault", "line": 2, "words": "minus"}'
 FAILED = ChatFailure(ChatProblem.SERVER_ERROR, "The endpoint is down.")
 
@@ -51,9 +55,15 @@ def test_a_model_is_told_the_function_alone_with_its_lines_numbered() -> None:
     ("text", "expected"),
     [
         (GOOD, ModelSaid(BlindAnswer.FAULT, 2, "minus")),
-        (f"Hm {{a}} or {{'b': 1}}:\n```json\n{GOOD}\n```\nThat is all.", ModelSaid(BlindAnswer.FAULT, 2, "minus")),
+        (
+            f"Hm {{a}} or {{'b': 1}}:\n```json\n{GOOD}\n```\nThat is all.",
+            ModelSaid(BlindAnswer.FAULT, 2, "minus"),
+        ),
         ('{"answer": "nothing", "line": null}', ModelSaid(BlindAnswer.NOTHING, None)),
-        ('{"answer": "doubtful", "line": "3", "words": "if {x}"}', ModelSaid(BlindAnswer.DOUBTFUL, 3, "if {x}")),
+        (
+            '{"answer": "doubtful", "line": "3", "words": "if {x}"}',
+            ModelSaid(BlindAnswer.DOUBTFUL, 3, "if {x}"),
+        ),
         (f'{{"answer": "nothing"}} no: {GOOD}', ModelSaid(BlindAnswer.FAULT, 2, "minus")),
         ('{"answer": "bug", "line": 2}', None),
         ('{"answer": "fault", "line": -1}', None),
@@ -65,7 +75,9 @@ def test_an_answer_is_found_in_whatever_stands_around_it(text: str, expected: Mo
     assert read_answer_of(text)[0] == expected
 
 
-def asked_of(model: ScriptedModel, max_cost_usd: float | None = None) -> tuple[list[ModelSaid], JudgeEnd, int, str]:
+def asked_of(
+    model: ScriptedModel, max_cost_usd: float | None = None
+) -> tuple[list[ModelSaid], JudgeEnd, int, str]:
     kept: list[ModelSaid] = []
 
     def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:

@@ -49,13 +49,20 @@ GOOD = f"{FIRST}{DOC}    return price - price * percent // 101\n"
 BETTER = f"{FIRST}{DOC}    return price - (price * percent + 1) // 100\n"
 WEAK = f"{FIRST}{DOC}    return price - price * percent // 100 + 0\n"
 OTHERS = [GOOD.replace("101", f"10{n}") for n in range(2, 5)]
-FAILING = {**{f"// 10{n}": (4, 0.4) for n in range(2, 5)}, "// 101": (4, 0.4), "+ 1)": (3, 0.9), "+ 0": (1, 0.95)}
+FAILING = {
+    **{f"// 10{n}": (4, 0.4) for n in range(2, 5)},
+    "// 101": (4, 0.4),
+    "+ 1)": (3, 0.9),
+    "+ 0": (1, 0.95),
+}
 
 
 def tried(target: Target) -> ModelTrial:
     failing, subtlety = next(value for mark, value in FAILING.items() if mark in target.corrupted)
     failures = (Failure("tests/test_shop.py::test_total", "E   assert 1 == 2"),)
-    return ModelTrial(SubmissionVerdict.ACCEPTED, failing, 40, failing, 0, failures=failures, subtlety=subtlety)
+    return ModelTrial(
+        SubmissionVerdict.ACCEPTED, failing, 40, failing, 0, failures=failures, subtlety=subtlety
+    )
 
 
 def submit(code: object) -> tuple[str, object]:
@@ -70,7 +77,9 @@ def loop_of(
     cancel: CancelToken = NEVER,
     read: Reader = unread,
 ) -> tuple[LoopResult, ScriptedModel]:
-    tree = tree_of({"shop/prices.py": MODULE, "tests/test_shop.py": "def test_total():\n    assert True\n"}, tmp_path)
+    tree = tree_of(
+        {"shop/prices.py": MODULE, "tests/test_shop.py": "def test_total():\n    assert True\n"}, tmp_path
+    )
     model = ScriptedModel(script)
     function = FunctionRef("shop/prices.py", "discount")
     context = ToolContext(tree, ToolLimits(), str(function), frozenset({"tests/test_shop.py"}))
@@ -131,7 +140,9 @@ def test_a_text_sent_again_is_told_so_with_its_result_and_ends_it_after_three(tm
         return tried(target)
 
     clue = GOOD.replace("# whole cents", "# BUG here")
-    script = [reply(submit(code)) for code in (GOOD, clue, GOOD + "\n", "nonsense(", "nonsense(", clue, BETTER)]
+    script = [
+        reply(submit(code)) for code in (GOOD, clue, GOOD + "\n", "nonsense(", "nonsense(", clue, BETTER)
+    ]
     result, model = loop_of(tmp_path, *script, try_out=once)
     assert result.end is End.SENT_AGAIN
     assert (len(ran), result.requests) == (1, 6)
@@ -149,7 +160,9 @@ def test_a_text_sent_again_is_told_so_with_its_result_and_ends_it_after_three(tm
 
 def test_the_final_submission_may_be_one_that_was_tried(tmp_path: Path) -> None:
     settings = LoopSettings(feedback_rounds=2, keep=Keep.FINAL)
-    result, _ = loop_of(tmp_path, *(reply(submit(code)) for code in (BETTER, WEAK, BETTER)), settings=settings)
+    result, _ = loop_of(
+        tmp_path, *(reply(submit(code)) for code in (BETTER, WEAK, BETTER)), settings=settings
+    )
     assert result.end is End.FINAL_SUBMISSION
     assert result.kept is not None
     assert (result.kept.number, result.kept.again) == (3, 1)
@@ -256,7 +269,9 @@ def test_refused_code_costs_a_tool_call_and_no_feedback(tmp_path: Path) -> None:
         (("replace_function", {"func_code": GOOD}), "there is no tool 'replace_function'"),
     ],
 )
-def test_malformed_calls_are_answered_and_the_loop_goes_on(tmp_path: Path, call: tuple[str, object], said: str) -> None:
+def test_malformed_calls_are_answered_and_the_loop_goes_on(
+    tmp_path: Path, call: tuple[str, object], said: str
+) -> None:
     result, model = loop_of(tmp_path, reply(call), reply(submit(GOOD)), reply(content="Done."))
     assert said in answers(model, 1)[0]
     assert result.end is End.STOPPED_BY_MODEL
@@ -276,7 +291,9 @@ def test_every_call_of_a_reply_is_answered_under_its_own_id(tmp_path: Path) -> N
     _, model = loop_of(tmp_path, first, reply(content="Done."), settings=LoopSettings(tool_calls=9))
     asked = model.asked[1][1].tool_calls
     assert len({call.id for call in asked}) == 3
-    assert [message.tool_call_id for message in model.asked[1] if message.role == "tool"] == [c.id for c in asked]
+    assert [message.tool_call_id for message in model.asked[1] if message.role == "tool"] == [
+        c.id for c in asked
+    ]
 
 
 def test_at_the_last_call_without_a_submission_only_submitting_is_offered(tmp_path: Path) -> None:
@@ -372,7 +389,9 @@ def test_the_template_is_the_papers_with_its_five_fields_filled_in_once() -> Non
         function_path="a/b.py", func_code="def f(): return '{test_examples}'", test_examples="{func_code}",
         test_budget=5, max_iterations=30,
     )  # fmt: skip
-    assert text.startswith("You are an expert Python programmer tasked with introducing a bug in a function located")
+    assert text.startswith(
+        "You are an expert Python programmer tasked with introducing a bug in a function located"
+    )
     assert "located in a/b.py." in text
     assert text.count("def f(): return '{test_examples}'") == 1
     assert "test feedback (max 5 times)" in text

@@ -141,7 +141,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("family", "source", "line"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("family", "source", "line"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)]
+)
 def test_family_finds_its_fault(family: str, source: str, line: str) -> None:
     assert line in changed(source, family)
 
@@ -183,11 +185,15 @@ def test_a_handler_that_says_what_went_wrong_is_left_alone() -> None:
     assert "widened exception" not in results(source.format("raise ValueError('no such key')"))
 
 
-def test_an_operator_that_cannot_be_loaded_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_cannot_be_loaded_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install_package(tmp_path, monkeypatch, "[gistpoint.operators]\ncart = cart_operators:SWAP\n")
     all_operators.cache_clear()
     try:
-        with pytest.raises(PluginError, match=r"'cart' \(gistpoint\.operators, from cart 1\.0\) can't be loaded"):
+        with pytest.raises(
+            PluginError, match=r"'cart' \(gistpoint\.operators, from cart 1\.0\) can't be loaded"
+        ):
             all_operators()
     finally:
         all_operators.cache_clear()

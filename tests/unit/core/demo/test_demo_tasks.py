@@ -54,7 +54,9 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
         answer, tree = read_answer(task), SourceTree.open(task.tree_path)
         assert answer.targets == targets_of(demo, library)
         repaired = repaired_tree(tree, answer.targets)
-        assert {p: repaired.read(p) for p in repaired.files()} == {p: library.read(p) for p in library.files()}
+        assert {p: repaired.read(p) for p in repaired.files()} == {
+            p: library.read(p) for p in library.files()
+        }
         assert list(leaks_of(tree, answer.targets)) == []
         assert len(answer.baselines[0].failing) >= 5
         entering = frozenset[str]().union(*(answer.entered[target.name] for target in answer.targets))
@@ -62,7 +64,9 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
         assert {failure.id for failure in task.brief.failing} == answer.baselines[0].failing
 
 
-@pytest.mark.parametrize("name", ["remove", "discovery", "two", "gist", *[demo.name for demo in demo_tasks()]])
+@pytest.mark.parametrize(
+    "name", ["remove", "discovery", "two", "gist", *[demo.name for demo in demo_tasks()]]
+)
 def test_task_is_found_by_its_names(unpacked: Path, name: str) -> None:
     task = demo_task(name, unpacked)
     assert demo_task(task.id[:8], unpacked) == task
@@ -78,7 +82,9 @@ def test_unknown_task_is_told_with_the_names_of_the_others(unpacked: Path, name:
 def begun(unpacked: Path) -> Attempt:
     task = demo_task(playthrough()[0], unpacked)
     answer = read_answer(task)
-    attempt = Attempt(task, RepairJudge(task, answer, RecordedRunner(answer)), Memory(SystemTime()), SystemTime())
+    attempt = Attempt(
+        task, RepairJudge(task, answer, RecordedRunner(answer)), Memory(SystemTime()), SystemTime()
+    )
     attempt.start(Enrolment())
     return attempt
 
@@ -91,7 +97,9 @@ def test_recorded_attempt_is_played_through_the_engine_to_its_end(unpacked: Path
     assert attempt.state.solved
     assert attempt.state.notes.count("\n") + 1 == sum(step["kind"] == "note" for step in steps)
     assert max(waits) <= LONGEST_WAIT_S
-    assert [c.tool for c in attempt.state.calls] == [step["tool"] for step in steps if step["kind"] == "tool_call"]
+    assert [c.tool for c in attempt.state.calls] == [
+        step["tool"] for step in steps if step["kind"] == "tool_call"
+    ]
 
 
 def test_a_recorded_attempt_is_found_by_the_names_of_its_task() -> None:

@@ -1,4 +1,6 @@
-"""Records of the public data set: sound ones are read past damaged ones, and find their function or say why not."""
+"""Records of the public data set: sound ones are read past damaged ones, and find their function or say why
+not.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +60,19 @@ class Pass:
     def refund(self):
         return 0
 '''
-FILES = {"src/rail/fares.py": MODULE, "tests/test_fares.py": "def test_a():\n    assert True\n", "setup.py": "x = ("}
+FILES = {
+    "src/rail/fares.py": MODULE,
+    "tests/test_fares.py": "def test_a():\n    assert True\n",
+    "setup.py": "x = (",
+}
 URL, COMMIT = "https://github.com/someone/rail", "0123456789abcdef0123456789abcdef01234567"
 CHANGE = ("5 * zones", "4 * zones")
 
 
 def made(function: str = "tariff", change: tuple[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    return record_of(MODULE.encode(), "src/rail/fares.py", function, url=URL, commit=COMMIT, change=change, **more)
+    return record_of(
+        MODULE.encode(), "src/rail/fares.py", function, url=URL, commit=COMMIT, change=change, **more
+    )
 
 
 def with_(record: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -94,7 +102,10 @@ def test_both_forms_of_a_file_hold_the_same_records() -> None:
     assert [item.id for item in listed if isinstance(item, BreakpointRecord)] == [
         item.id for item in lines if isinstance(item, BreakpointRecord)
     ]
-    assert [item.mode for item in listed if isinstance(item, BreakpointRecord)] == [Mode.REMOVE, Mode.DISCOVERY]
+    assert [item.mode for item in listed if isinstance(item, BreakpointRecord)] == [
+        Mode.REMOVE,
+        Mode.DISCOVERY,
+    ]
     assert [item.line for item in lines] == [1, 3]
     assert [item.line for item in listed] == [2, 2 + len(json.dumps(rows[0], indent=2).splitlines())]
     assert json.loads(one(rows[1]).text) == rows[1]
@@ -260,7 +271,10 @@ def test_decorators_that_the_data_lost_are_kept_and_the_loss_is_marked(tmp_path:
         ({"corruption.code": "def tariff(zones, free=0):\n    return 1"}, Refusal.SIGNATURE),
         ({"corruption.code": "async def tariff(zones):\n    return 1"}, Refusal.SIGNATURE),
         ({"corruption.code": "def tariff(zones):\n    return 1  # wrong"}, Refusal.COMMENT),
-        ({"corruption.code": "  def tariff(zones):\n    total = 20 + 5 * zones\n    return total"}, Refusal.UNCHANGED),
+        (
+            {"corruption.code": "  def tariff(zones):\n    total = 20 + 5 * zones\n    return total"},
+            Refusal.UNCHANGED,
+        ),
     ],
 )
 def test_records_that_mean_no_function_are_refused(
@@ -277,7 +291,7 @@ def test_records_that_mean_no_function_are_refused(
     assert raised.value.reason is reason
 
 
-SOURCES = f'''
+SOURCES = f"""
 [[source]]
 repository = "{URL}.git"
 source = "rail==1.0"
@@ -289,7 +303,7 @@ commit = "0123456"
 source = "here/rail"
 extra_requirements = ["freezegun"]
 exclude_newer = "2026-01-01"
-'''
+"""
 
 
 def test_sources_are_named_by_address_or_name_and_the_one_that_names_the_commit_wins() -> None:
@@ -302,7 +316,9 @@ def test_sources_are_named_by_address_or_name_and_the_one_that_names_the_commit_
     assert RecordSources().spec_of(one(made())).source == f"{URL}@{COMMIT}"
 
 
-@pytest.mark.parametrize("url", ["ext::sh -c id", "file:///etc", "http://x/y", "/srv/repo", "git@github.com:a/b"])
+@pytest.mark.parametrize(
+    "url", ["ext::sh -c id", "file:///etc", "http://x/y", "/srv/repo", "git@github.com:a/b"]
+)
 def test_no_address_but_https_is_fetched_unasked(url: str) -> None:
     with pytest.raises(SourceError, match="fetches from without being asked"):
         RecordSources().spec_of(one(with_(made(), "repo.url", url)))

@@ -29,7 +29,9 @@ def line(library: str, n: int, *verdicts: str) -> str:
         "schema": 1, "function": f"m.py::f{n}", "families": [f"family {n % 2}"], "edits": [[start, start + 3, "a -"]],
         "original_sha256": sha256_of_text(original), "corrupted_sha256": sha256_of_text(corrupted),
     }  # fmt: skip
-    readings = [{"reader": "A", "blind": "fault", "verdict": verdict, "words": f"sees {n}"} for verdict in verdicts]
+    readings = [
+        {"reader": "A", "blind": "fault", "verdict": verdict, "words": f"sees {n}"} for verdict in verdicts
+    ]
     return json.dumps({"source": f"{library}==1.0", "record": record, "readings": readings})
 
 

@@ -23,7 +23,9 @@ from gistpoint.core.tasks.repository import Repository
 
 
 def candidate(name: str, calls: int, files: int) -> EntrypointCandidate:
-    return EntrypointCandidate(parse_entrypoint(f"pytest t.py::{name}"), Difficulty(calls, calls, files, 1, files / 10))
+    return EntrypointCandidate(
+        parse_entrypoint(f"pytest t.py::{name}"), Difficulty(calls, calls, files, 1, files / 10)
+    )
 
 
 def test_every_part_of_the_ranking_gives_one_before_any_gives_two() -> None:
@@ -56,7 +58,9 @@ def examination(tmp_path: Path) -> Examination:
     return Examination(repository, LongSuite())
 
 
-def test_a_draw_is_the_same_for_the_same_seed_and_goes_on_until_no_test_is_left(examination: Examination) -> None:
+def test_a_draw_is_the_same_for_the_same_seed_and_goes_on_until_no_test_is_left(
+    examination: Examination,
+) -> None:
     drawn = {
         (seed, once): [one.entrypoint.qualname for one in candidates(examination, 2, seed)]
         for seed in (3, 4)
@@ -92,7 +96,9 @@ class UnevenSuite(LongSuite):
         if number == 7:
             return replace(run, trace=None)
         paths = [f"shop/{n}.py" for n in range(30 - number)]
-        return replace(run, trace={**TRACE, "calls": number, "files": paths, "lines": {path: [1] for path in paths}})
+        return replace(
+            run, trace={**TRACE, "calls": number, "files": paths, "lines": {path: [1] for path in paths}}
+        )
 
 
 def test_the_hardest_are_the_first_by_calls_and_by_files_and_a_refused_one_is_replaced(

@@ -46,7 +46,9 @@ def test_ordinary_tree_is_clean(tmp_path: Path) -> None:
         ("notes.ipynb", '"' + ORIGINAL + '"', "holds the original lines"),
     ],
 )
-def test_way_back_to_the_original_is_found(tmp_path: Path, path: str, content: str | bytes | Link, said: str) -> None:
+def test_way_back_to_the_original_is_found(
+    tmp_path: Path, path: str, content: str | bytes | Link, said: str
+) -> None:
     (found,) = leaks_of(tree_of({**CLEAN, path: content}, tmp_path), (TARGET,))
     assert found.startswith(path)
     assert said in found

@@ -72,7 +72,9 @@ def written(intake: Intake, into: Path) -> Task:
     return write_proven(intake, proof, Mode.REMOVE, runner.backend.name, into)
 
 
-def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(intake: Intake, tmp_path: Path) -> None:
+def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(
+    intake: Intake, tmp_path: Path
+) -> None:
     into = tmp_path / "tasks"
     for name, age in ((".making-killed", 7200), (".making-another", 5)):
         (into / name / "workspace").mkdir(parents=True)

@@ -53,7 +53,9 @@ def test_sources_get_the_needs_of_the_suite_and_are_taken_once() -> None:
 
 def test_a_batch_brings_the_needs_of_its_sources(tmp_path: Path) -> None:
     (tmp_path / "set.toml").write_text(f'min_stars = 5\n[[source]]\nsource = "{SHOP}"\nstars = 4\n')
-    asked = GenerateTasks(batch=str(tmp_path / "set.toml"), groups=GroupFunctions(size="2:3"), mode=CampaignMode.MULTI)
+    asked = GenerateTasks(
+        batch=str(tmp_path / "set.toml"), groups=GroupFunctions(size="2:3"), mode=CampaignMode.MULTI
+    )
     batch, _, count = asked.planned(scripted)
     assert (batch.taken, [spec.source for spec in batch.left_out], count) == ((), [SHOP], 3)
     with pytest.raises(UserError, match="arguments of each source are in the file"):
@@ -65,7 +67,9 @@ def test_a_batch_brings_the_needs_of_its_sources(tmp_path: Path) -> None:
 def test_a_list_of_functions_is_of_one_source(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("a.py::f\n")
     choice = ChooseFunctions(functions=str(tmp_path / "mine.txt"))
-    assert GenerateTasks(sources=(SHOP,), choice=choice).planned(scripted)[1].choice.functions == {"a.py::f": 1}
+    assert GenerateTasks(sources=(SHOP,), choice=choice).planned(scripted)[1].choice.functions == {
+        "a.py::f": 1
+    }
     with pytest.raises(UserError, match="functions of one source"):
         GenerateTasks(sources=(SHOP, "cart==2"), choice=choice).planned(scripted)
 

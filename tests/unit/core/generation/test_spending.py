@@ -49,7 +49,9 @@ def test_a_cap_on_the_cost_needs_a_price_and_survives_resuming(tmp_path: Path) -
     assert meter.before(Usage(10, 0)) == ""
     meter.after(Usage(10, 10, cost_usd=0.3))
     mine.begin()
-    assert "0.3000 of at most 0.5 US dollars" in spending(tmp_path, max_cost_usd=0.5).conversation().before(Usage(1, 0))
+    assert "0.3000 of at most 0.5 US dollars" in spending(tmp_path, max_cost_usd=0.5).conversation().before(
+        Usage(1, 0)
+    )
     more = replace(mine, max_cost_usd=9.0).conversation()
     assert more.before(Usage(1, 0)) == ""
     more.after(Usage(10, 10))

@@ -23,13 +23,22 @@ def test_a_map_comes_back_from_json_as_it_was() -> None:
 
 
 def test_json_is_the_same_whatever_the_order_of_sets() -> None:
-    other = TestMap(dict(reversed(MAP.entered.items())), MAP.at_import, 2.5, MAP.tests, MAP.collecting, MAP.opaque)
+    other = TestMap(
+        dict(reversed(MAP.entered.items())), MAP.at_import, 2.5, MAP.tests, MAP.collecting, MAP.opaque
+    )
     assert json.dumps(other.to_json()) == json.dumps(MAP.to_json())
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"version": 2}, {"format": "other"}, {"entered": {"f": [99]}}, {"entered": []}, {"times": None}, {"opaque": [-9]}],
+    [
+        {"version": 2},
+        {"format": "other"},
+        {"entered": {"f": [99]}},
+        {"entered": []},
+        {"times": None},
+        {"opaque": [-9]},
+    ],
 )
 def test_a_damaged_map_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(TestMapError):

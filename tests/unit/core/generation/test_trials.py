@@ -76,7 +76,9 @@ def test_tests_that_do_not_say_the_same_each_time_are_counted(tmp_path: Path) ->
 def test_a_dossier_holds_both_sides(tmp_path: Path) -> None:
     dossier = open_dossier(build_task(tmp_path, Mode.DISCOVERY).folder)
     assert dossier.changed_lines == 2
-    lines = [line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not DiffLineKind.CONTEXT]
+    lines = [
+        line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not DiffLineKind.CONTEXT
+    ]
     assert [line.text.strip() for line in lines] == [
         "return price - price * percent // 100",
         "return price + price * percent // 100",

@@ -61,7 +61,11 @@ def test_a_docstring_takes_the_place_of_the_gists_own(name: str, gist: str, firs
 
 def test_a_hash_does_not_depend_on_the_indentation() -> None:
     inner, outer = parse('def f():\n    """A.\n\n    >>> 1\n    """\n'), parse('"""A.\n\n>>> 1\n"""\n')
-    assert docstring_sha256(documented(inner, "f")) == docstring_sha256(outer) != docstring_sha256(parse("x = 1\n"))
+    assert (
+        docstring_sha256(documented(inner, "f"))
+        == docstring_sha256(outer)
+        != docstring_sha256(parse("x = 1\n"))
+    )
 
 
 def test_what_is_not_there_is_told() -> None:

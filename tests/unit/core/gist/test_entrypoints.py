@@ -42,10 +42,18 @@ def test_a_test_loses_its_parameters(command: str, text: str, node: str) -> None
 
 def test_programs_keep_their_arguments() -> None:
     module = parse_entrypoint("python -m pkg.tool --flag 'a b'")
-    assert (module.kind, module.target, module.arguments) == (EntrypointKind.MODULE, "pkg.tool", ("--flag", "a b"))
+    assert (module.kind, module.target, module.arguments) == (
+        EntrypointKind.MODULE,
+        "pkg.tool",
+        ("--flag", "a b"),
+    )
     assert module.text == "python -m pkg.tool --flag 'a b'"
     script = parse_entrypoint("python3 tools/run.py 1")
-    assert (script.kind, script.target, script.gist_file) == (EntrypointKind.SCRIPT, "tools/run.py", "gist.py")
+    assert (script.kind, script.target, script.gist_file) == (
+        EntrypointKind.SCRIPT,
+        "tools/run.py",
+        "gist.py",
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,12 +73,19 @@ def test_anything_else_is_no_entrypoint(command: str) -> None:
     [
         ("pytest tests", "pytest tests", (), False),
         ("python -m pytest ./tests/ a.py", "pytest tests a.py", ("a.py",), False),
-        ("pytest a.py::b[1] c.py::D::e -k 'not x'", "pytest a.py::b c.py::D::e -k 'not x'", ("a.py", "c.py"), False),
+        (
+            "pytest a.py::b[1] c.py::D::e -k 'not x'",
+            "pytest a.py::b c.py::D::e -k 'not x'",
+            ("a.py", "c.py"),
+            False,
+        ),
         ("pytest -m slow.py a.py", "pytest -m slow.py a.py", ("a.py",), False),
         ("pytest --doctest-modules pk/m.py", "pytest --doctest-modules pk/m.py", ("pk/m.py",), True),
     ],
 )
-def test_several_tests_are_an_entrypoint(command: str, text: str, files: tuple[str, ...], doctests: bool) -> None:
+def test_several_tests_are_an_entrypoint(
+    command: str, text: str, files: tuple[str, ...], doctests: bool
+) -> None:
     found = parse_entrypoint(command)
     assert (found.kind, found.is_test, found.gist_file) == (EntrypointKind.TESTS, True, "test_gist.py")
     assert (found.text, found.files, found.doctests) == (text, files, doctests)
@@ -80,7 +95,13 @@ def test_several_tests_are_an_entrypoint(command: str, text: str, files: tuple[s
 @pytest.mark.parametrize(
     ("command", "kind", "own", "arguments", "called_as"),
     [
-        ("python -c 'import shop; print(1)' a", EntrypointKind.CODE, ("import shop; print(1)",), ("a",), "-c"),
+        (
+            "python -c 'import shop; print(1)' a",
+            EntrypointKind.CODE,
+            ("import shop; print(1)",),
+            ("a",),
+            "-c",
+        ),
         ("pk-cli --flag 'a b'", EntrypointKind.CONSOLE, ("pk-cli",), ("--flag", "a b"), "pk-cli"),
     ],
 )
@@ -94,7 +115,9 @@ def test_commands_without_a_file_are_entrypoints(
     assert found.text == command
 
 
-POINTS = {"entry_points": "[console_scripts]\npk-cli = pk.cli:App.main [extra]\nbad = os; x\n[other]\nx = y:z\n"}
+POINTS = {
+    "entry_points": "[console_scripts]\npk-cli = pk.cli:App.main [extra]\nbad = os; x\n[other]\nx = y:z\n"
+}
 
 
 def test_a_console_script_is_started_as_an_installer_starts_it() -> None:
@@ -102,7 +125,11 @@ def test_a_console_script_is_started_as_an_installer_starts_it() -> None:
     text = program_text(parse_entrypoint("pk-cli --flag"), POINTS)
     assert text == "import sys\n\nfrom pk.cli import App\n\nsys.exit(App.main())\n"
     assert program_text(parse_entrypoint("python -c 'x = 1'"), {}) == "x = 1\n"
-    assert program_text(parse_entrypoint("bad"), POINTS) == program_text(parse_entrypoint("python -m pk"), POINTS) == ""
+    assert (
+        program_text(parse_entrypoint("bad"), POINTS)
+        == program_text(parse_entrypoint("python -m pk"), POINTS)
+        == ""
+    )
     assert console_scripts({"entry_points": "no section\n"}) == console_scripts({}) == {}
 
 
@@ -124,13 +151,18 @@ def test_input_is_part_of_a_command() -> None:
         ("pytest a.py::b", "x", {}),
         ("pk-cli", "x" * 200_000, {}),
         ("pk-cli", "\ud800", {}),
-        *[("pk-cli", "", {name: "x"}) for name in ("PATH", "PYTHONPATH", "LD_PRELOAD", "GISTPOINT_ROOT", "A B", "")],
+        *[
+            ("pk-cli", "", {name: "x"})
+            for name in ("PATH", "PYTHONPATH", "LD_PRELOAD", "GISTPOINT_ROOT", "A B", "")
+        ],
         ("pk-cli", "", {"PK": "\0"}),
         ("pk-cli", "", {"PK": "x" * 20_000}),
         ("pk-cli", "", {f"PK{n}": "" for n in range(60)}),
     ],
 )
-def test_input_that_no_command_can_have_is_refused(command: str, stdin: str, variables: dict[str, str]) -> None:
+def test_input_that_no_command_can_have_is_refused(
+    command: str, stdin: str, variables: dict[str, str]
+) -> None:
     with pytest.raises(EntrypointError):
         with_input(parse_entrypoint(command), stdin, variables)
 
@@ -140,10 +172,15 @@ def test_modules_and_files_stand_for_one_another() -> None:
     original = "<pkg.core.Bad> tests.test_a.Own at tests/test_a.py, pkg itself"
     gist = "<test_gist.Bad> test_gist.Own at test_gist.py, pkg itself"
     assert normalise_output(original, masks) == normalise_output(gist, masks)
-    run = TestsRun(RunStatus.FINISHED, {"x::t": TestRun(Outcome.FAILED, "/w/a", "", Raised("E", "in /w"), "call")})
+    run = TestsRun(
+        RunStatus.FINISHED, {"x::t": TestRun(Outcome.FAILED, "/w/a", "", Raised("E", "in /w"), "call")}
+    )
     told = normalised(run, {"/w": "<folder>"})
     assert isinstance(told, TestsRun)
-    assert (told.tests["x::t"].stdout, told.tests["x::t"].raised) == ("<folder>/a", Raised("E", "in <folder>"))
+    assert (told.tests["x::t"].stdout, told.tests["x::t"].raised) == (
+        "<folder>/a",
+        Raised("E", "in <folder>"),
+    )
     command = normalised(CommandRun(RunStatus.FINISHED, 0, "/w\n", "/w"), {"/w": "<folder>"})
     assert isinstance(command, CommandRun)
     assert (command.stdout, command.stderr) == ("<folder>\n", "<folder>")
@@ -151,7 +188,8 @@ def test_modules_and_files_stand_for_one_another() -> None:
 
 def test_the_guard_knows_the_test_and_what_comes_from_pytest() -> None:
     source = (
-        "import pytest\nfrom pytest import raises as r, mark\nfrom x import deco\n\n\n@deco\ndef test_a():\n    pass\n"
+        "import pytest\nfrom pytest import raises as r, mark\nfrom x import deco\n\n\n@deco\ndef test_a():\n "
+        "   pass\n"
     )
     guard = guard_of(source, source, "test_a")
     assert guard is not None
@@ -165,18 +203,24 @@ def test_the_guard_knows_the_test_and_what_comes_from_pytest() -> None:
 
 def test_the_original_test_comes_with_its_class_and_decorators() -> None:
     source = (
-        'class TestA(Base):\n    x = 1\n\n    @mark\n    def test_b(self):\n        """a\n  b"""\n        return 1\n'
+        'class TestA(Base):\n    x = 1\n\n    @mark\n    def test_b(self):\n        """a\n  b"""\n       '
+        " return 1\n"
     )
-    assert original_test(source, "TestA.test_b") == (
-        'class TestA(Base):\n    @mark\n    def test_b(self):\n        """a\n  b"""\n        return 1\n'
+    assert (
+        original_test(source, "TestA.test_b")
+        == 'class TestA(Base):\n    @mark\n    def test_b(self):\n        """a\n  b"""\n        return 1\n'
     )
 
 
 def test_a_paste_has_every_module_that_ran_without_its_own_imports() -> None:
     sources = {
-        "pkg/__init__.py": "from __future__ import annotations\nfrom .core import area\nimport os, pkg.core\n",
-        "pkg/core.py": "from __future__ import annotations\nimport math\n\n"
-        "def area():\n    from pkg import os\n    return math\n",
+        "pkg/__init__.py": (
+            "from __future__ import annotations\nfrom .core import area\nimport os, pkg.core\n"
+        ),
+        "pkg/core.py": (
+            "from __future__ import annotations\nimport math\n\n"
+            "def area():\n    from pkg import os\n    return math\n"
+        ),
         "pkg/idle.py": "x = 1\n",
     }
     trace = read_trace(

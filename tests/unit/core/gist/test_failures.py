@@ -37,7 +37,9 @@ def test_what_varies_by_its_nature_is_masked(one: str, other: str) -> None:
     assert normalise_output(one) == normalise_output(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("0x1f", "0x2f"), ("3 items", "4 items"), ("1.5", "1.6"), ("a b", "ab")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("0x1f", "0x2f"), ("3 items", "4 items"), ("1.5", "1.6"), ("a b", "ab")]
+)
 def test_what_is_said_is_not_masked(one: str, other: str) -> None:
     assert normalise_output(one) != normalise_output(other)
 
@@ -112,12 +114,20 @@ RUNTIME = ErrorCategory.PYTEST_RUNTIME
         (AREA + TEST, ORIGINAL, None),
         ("from a import area\n" + TEST, ORIGINAL, (ErrorCategory.IMPORT_ERROR, ErrorKind.NONE)),
         (" \n", None, (ErrorCategory.FILE_CREATION, ErrorKind.NONE)),
-        (AREA + "if __name__ == '__main__':\n    assert area(1) > 3\n", None, (ErrorCategory.MISSING_TEST, "")),
+        (
+            AREA + "if __name__ == '__main__':\n    assert area(1) > 3\n",
+            None,
+            (ErrorCategory.MISSING_TEST, ""),
+        ),
         ("def f(:\n" + TEST, run(error=Raised("SyntaxError", "")), (RUNTIME, ErrorKind.SYNTAX)),
         (AREA + TEST, run(error=Raised("NameError", "functools")), (RUNTIME, ErrorKind.COLLECTION)),
         (AREA + TEST, run(status=RunStatus.TIMED_OUT), (RUNTIME, ErrorKind.TIMEOUT)),
         (AREA + TEST, run(status=RunStatus.CRASHED, test_it=PASSED), (RUNTIME, ErrorKind.CRASH)),
-        ("print('x')\n" + AREA + TEST, run(test_it=TestRun(Outcome.PASSED, "x\n")), (RUNTIME, ErrorKind.WRONG_OUTPUT)),
+        (
+            "print('x')\n" + AREA + TEST,
+            run(test_it=TestRun(Outcome.PASSED, "x\n")),
+            (RUNTIME, ErrorKind.WRONG_OUTPUT),
+        ),
         (AREA + TEST, run(test_it=TestRun(Outcome.SKIPPED)), (RUNTIME, ErrorKind.WRONG_OUTCOME)),
         (
             AREA + TEST,
@@ -131,7 +141,11 @@ RUNTIME = ErrorCategory.PYTEST_RUNTIME
         ),
         (
             AREA + TEST,
-            run(test_it=TestRun(Outcome.ERROR, raised=Raised("FixtureLookupError", "fixture 'x'"), phase="setup")),
+            run(
+                test_it=TestRun(
+                    Outcome.ERROR, raised=Raised("FixtureLookupError", "fixture 'x'"), phase="setup"
+                )
+            ),
             (RUNTIME, ErrorKind.FIXTURE),
         ),
     ],
@@ -147,7 +161,10 @@ def test_the_first_rule_that_holds_names_the_error(
     [
         ("x = 1\ndef f(:\n" + TEST, "line 2: invalid syntax"),
         (TEST + "return 1\n", "line 3: 'return' outside function"),
-        ("def f():\nx = 1\n" + TEST, "line 2: expected an indented block after function definition on line 1"),
+        (
+            "def f():\nx = 1\n" + TEST,
+            "line 2: expected an indented block after function definition on line 1",
+        ),
         ("x = '\0'\n" + TEST, "source code string cannot contain null bytes"),
     ],
 )
@@ -159,7 +176,9 @@ def test_a_fault_of_syntax_is_named_with_its_line(gist: str, evidence: str) -> N
 
 
 def test_a_refused_import_is_an_import_error_even_where_the_outcome_is_right() -> None:
-    found = TestsRun(RunStatus.FINISHED, {"g.py::test_it": PASSED}, isolation=Isolation(refused_imports=("a",)))
+    found = TestsRun(
+        RunStatus.FINISHED, {"g.py::test_it": PASSED}, isolation=Isolation(refused_imports=("a",))
+    )
     assert error_of(AREA + TEST, found, ORIGINAL) == (ErrorCategory.IMPORT_ERROR, ErrorKind.NONE)
 
 

@@ -20,7 +20,9 @@ def pkg(side):
 """
 TEST = "def test_it():\n    assert pkg.area(1)\n"
 ORIGINALS = Originals({"pkg/__init__.py": CODEBASE, "test_a.py": TEST})
-NEW = Habits(made_elsewhere=("__init__ by dataclasses.py dataclass",), made_here=("made",), starts_processes=False)
+NEW = Habits(
+    made_elsewhere=("__init__ by dataclasses.py dataclass",), made_here=("made",), starts_processes=False
+)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,9 @@ def test_names_of_modules_are_read_from_the_test(test: str, names: list[str]) ->
     assert list(module_names(test, OWNED, MODULES)) == names
 
 
-def flag(gist: str, *seen: Isolation, habits: Habits = NEW, used: tuple[str, ...] = ("pkg",), ran: bool = True) -> str:
+def flag(
+    gist: str, *seen: Isolation, habits: Habits = NEW, used: tuple[str, ...] = ("pkg",), ran: bool = True
+) -> str:
     text = gist + "\n" + TEST
     execution = line_execution(text, range(1, 99) if ran else ())
     existence = line_existence(text, ORIGINALS, test="test_it")
@@ -62,9 +66,17 @@ def under(name: str, kind: str) -> Isolation:
         ("class Real:\n    x = 1\npkg = Real", under("pkg", "class Real"), "pkg is class Real"),
         ("class pkg:\n    x = 1", under("pkg", "class pkg"), "pkg is class pkg"),
         ("config = Fake()", under("config", "object of gist.Fake"), "config is object of gist.Fake"),
-        ("config = Config()\nconfig = Fake()", under("config", "object of gist.Fake"), "config is object of gist.Fake"),
+        (
+            "config = Config()\nconfig = Fake()",
+            under("config", "object of gist.Fake"),
+            "config is object of gist.Fake",
+        ),
         ("x = 1", under("sys.modules['pkg']", "builtins.module"), "sys.modules['pkg'] is builtins.module"),
-        ("x = 1", under("pkg.shapes", "object of argparse.Namespace"), "pkg.shapes is object of argparse.Namespace"),
+        (
+            "x = 1",
+            under("pkg.shapes", "object of argparse.Namespace"),
+            "pkg.shapes is object of argparse.Namespace",
+        ),
         ("def pkg(side):\n    return side", under("pkg", "function pkg"), ""),
         ("config = Config()", under("config", "object of gist.Config"), ""),
         ("class Real:\n    x = 1\ntests = Real", under("tests", "class Real"), ""),
@@ -82,22 +94,34 @@ def test_what_stands_under_a_name_is_a_fake_unless_the_codebase_has_it_there(
         (NEW, Isolation(made_here=("made",)), ""),
         (NEW, Isolation(made_here=("<module>",)), "executes code from nowhere: <module>"),
         (NEW, Isolation(made_here=("area",)), "executes code from nowhere: area"),
-        (NEW, Isolation(made_elsewhere=("__init__ by dataclasses.py dataclass",), made_functions=("__init__",)), ""),
         (
             NEW,
-            Isolation(made_elsewhere=("__init__ by dataclasses.py _create_fn",), made_functions=("__init__",)),
+            Isolation(made_elsewhere=("__init__ by dataclasses.py dataclass",), made_functions=("__init__",)),
+            "",
+        ),
+        (
+            NEW,
+            Isolation(
+                made_elsewhere=("__init__ by dataclasses.py _create_fn",), made_functions=("__init__",)
+            ),
             "executes code from nowhere: __init__ by dataclasses.py _create_fn",
         ),
         (NEW, Isolation(own_modules=("other.py",)), "executes other.py, which it wrote itself"),
         (NEW, Isolation(processes=("python",)), "starts another process: python"),
         (Habits(), Isolation(processes=("python",)), ""),
         (Habits(made_functions=("__init__",)), Isolation(made_functions=("__init__",)), ""),
-        (Habits(made_functions=("__init__",)), Isolation(made_here=("area",)), "executes code from nowhere: area"),
+        (
+            Habits(made_functions=("__init__",)),
+            Isolation(made_here=("area",)),
+            "executes code from nowhere: area",
+        ),
         (Habits(), Isolation(made_here=("<module>", "<lambda>")), ""),
         (Habits(loads_own_modules=True), Isolation(own_modules=("other.py",)), ""),
     ],
 )
-def test_code_from_nowhere_is_weighed_by_what_the_original_does(habits: Habits, seen: Isolation, told: str) -> None:
+def test_code_from_nowhere_is_weighed_by_what_the_original_does(
+    habits: Habits, seen: Isolation, told: str
+) -> None:
     assert flag("x = 1", seen, habits=habits) == told
     assert flag("x = 1", Isolation(), seen, habits=habits) == told, "any run tells"
 
@@ -111,7 +135,13 @@ def test_an_import_of_the_codebase_that_ran_and_was_not_refused_found_something(
 
 @pytest.mark.parametrize(
     "line",
-    ["pkg = Fake", "(pkg := Fake)", "import json as pkg", "for pkg in (Fake,): pass", "with open(Fake) as pkg: pass"],
+    [
+        "pkg = Fake",
+        "(pkg := Fake)",
+        "import json as pkg",
+        "for pkg in (Fake,): pass",
+        "with open(Fake) as pkg: pass",
+    ],
 )
 def test_a_module_that_a_function_binds_anew_is_told(line: str) -> None:
     gist = f"import sys\npkg = sys.modules[__name__]\ndef load():\n    global pkg\n    {line}\n"
@@ -137,7 +167,8 @@ def test_mocks_and_wildcards_are_told_from_lines_that_the_codebase_has_not() -> 
 
 def test_a_run_is_watched_for_functions_on_lines_that_the_codebase_has_not() -> None:
     text = (
-        "class Real:\n    def go(self):\n        return 1\n    def __eq__(\n        s, o\n    ):\n        return True\n"
+        "class Real:\n    def go(self):\n        return 1\n    def __eq__(\n        s, o\n    ):\n       "
+        " return True\n"
     )
     found = watched(["pkg", "a"], line_existence(text + TEST, ORIGINALS, test="test_it"))
     assert found.modules == ("a", "pkg")
@@ -145,5 +176,8 @@ def test_a_run_is_watched_for_functions_on_lines_that_the_codebase_has_not() -> 
 
 
 def test_habits_are_those_of_all_runs() -> None:
-    runs = [Isolation(made_here=("b",), made_functions=("f",)), Isolation(made_here=("a",), processes=("true",))]
+    runs = [
+        Isolation(made_here=("b",), made_functions=("f",)),
+        Isolation(made_here=("a",), processes=("true",)),
+    ]
     assert habits_of(runs) == Habits(("f",), (), ("a", "b"), False, True)

@@ -199,10 +199,19 @@ class Conv:
 CASES = [
     _case("plain", {"a.py": AREA}, AREA, "def test_it():\n    assert area(1) > 3\n", (5, 5), (5, 5)),
     _case(
-        "method never called", {"a.py": ACC}, ACC, "def test_it():\n    assert Acc(3).twice() == 6\n", (11, 11), (9, 11)
+        "method never called",
+        {"a.py": ACC},
+        ACC,
+        "def test_it():\n    assert Acc(3).twice() == 6\n",
+        (11, 11),
+        (9, 11),
     ),
-    _case("decorator", {"a.py": LOGGED}, LOGGED, "def test_it():\n    assert inc(1) == 2\n", (13, 13), (12, 13)),
-    _case("reflowed", {"a.py": ENC}, ENC_GIST, 'def test_it():\n    assert enc(2) == "[2, 1]"\n', (7, 7), (7, 7)),
+    _case(
+        "decorator", {"a.py": LOGGED}, LOGGED, "def test_it():\n    assert inc(1) == 2\n", (13, 13), (12, 13)
+    ),
+    _case(
+        "reflowed", {"a.py": ENC}, ENC_GIST, 'def test_it():\n    assert enc(2) == "[2, 1]"\n', (7, 7), (7, 7)
+    ),
     _case(
         "renamed",
         {"a.py": NORM},
@@ -212,10 +221,17 @@ CASES = [
         (7, 7),
     ),
     _case(
-        "line of another block", {"a.py": STEPS}, STEPS_GIST, "def test_it():\n    assert b(2) == 4\n", (4, 6), (6, 6)
+        "line of another block",
+        {"a.py": STEPS},
+        STEPS_GIST,
+        "def test_it():\n    assert b(2) == 4\n",
+        (4, 6),
+        (6, 6),
     ),
     _case("try", {"a.py": TO_INT}, TO_INT, 'def test_it():\n    assert to_int("7") == 7\n', (12, 12), (8, 9)),
-    _case("docstrings", {"a.py": HOOK}, HOOK_GIST, "def test_it():\n    assert go(1) == 1\n", (12, 12), (9, 9)),
+    _case(
+        "docstrings", {"a.py": HOOK}, HOOK_GIST, "def test_it():\n    assert go(1) == 1\n", (12, 12), (9, 9)
+    ),
     _case(
         "async",
         {"a.py": POOL},
@@ -286,7 +302,10 @@ def test_figures_are_exact(case: Case) -> None:
     execution = line_execution(gist, _executed(gist, case.calls), test="test_it")
     assert (existence.existing, existence.counted) == case.existence
     assert (execution.executed, execution.executable) == case.execution
-    assert (existence.paper.part, existence.paper.whole) == case.existence  # no case repeats a line in a block
+    assert (
+        existence.paper.part,
+        existence.paper.whole,
+    ) == case.existence  # no case repeats a line in a block
     assert (execution.paper.part, execution.paper.whole) == case.execution
     assert existence.rate == pytest.approx(float(100 * Fraction(*case.existence)))
     assert execution.rate == pytest.approx(float(100 * Fraction(*case.execution)))
@@ -314,9 +333,15 @@ def test_rates_without_the_test_leave_its_lines_out() -> None:
 
 def test_evidence_names_the_original_line_and_the_reason() -> None:
     sources = {"pkg/a.py": STEPS.lstrip()}
-    gist = "import sys\npkg = sys.modules[__name__]\nimport json\n" + STEPS_GIST.lstrip() + "def new():\n    return 1\n"
+    gist = (
+        "import sys\npkg = sys.modules[__name__]\nimport json\n"
+        + STEPS_GIST.lstrip()
+        + "def new():\n    return 1\n"
+    )
     report = line_existence(gist, Originals(sources))
-    told = [(e.line.text, e.reason.name, e.original and (e.original.path, e.original.line)) for e in report.lines]
+    told = [
+        (e.line.text, e.reason.name, e.original and (e.original.path, e.original.line)) for e in report.lines
+    ]
     assert told == [
         ("import sys", "GLUE", None),
         ("pkg = sys.modules[__name__]", "GLUE", None),

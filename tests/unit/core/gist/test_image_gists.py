@@ -1,4 +1,6 @@
-"""What only gist tasks in an image have: no second copy of the codebase, refused at the start and checked later."""
+"""What only gist tasks in an image have: no second copy of the codebase, refused at the start and checked
+later.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ def test_the_check_of_a_task_looks_for_a_copy(tmp_path: Path, said: str, passed:
     task = build_gist_task(tmp_path, environment=PINS)
     shell = Shell()
     shell.said = said
-    found = {one.name: one for one in gist_findings(GistJudge(task, gist_answer(read_answer(task)), shell), UNATTENDED)}
+    found = {
+        one.name: one
+        for one in gist_findings(GistJudge(task, gist_answer(read_answer(task)), shell), UNATTENDED)
+    }
     assert found[NAME].passed is passed
     assert shell.asked.startswith("python -c ")
     assert shell.asked.endswith(" shop")

@@ -15,7 +15,9 @@ from gistpoint.core.kinds.gist.trace import Trace, TracedFunction
 TEST = "tests/test_a.py"
 
 
-def told(test: str, *, refused: Collection[str] = (), evidence: str = "", hook: str = "pytest_configure") -> str:
+def told(
+    test: str, *, refused: Collection[str] = (), evidence: str = "", hook: str = "pytest_configure"
+) -> str:
     sources = {TEST: test, "shop/core.py": "", "tests/conftest.py": ""}
     lines = {path: frozenset(range(1, 20)) for path in sources}
     modules = {TEST: "test_a", "shop/core.py": "shop.core", "tests/conftest.py": "conftest"}
@@ -41,16 +43,22 @@ def test_a_module_named_in_a_string_of_the_test() -> None:
 
 
 def test_a_module_named_at_run_time() -> None:
-    assert "shop.core is imported by a name made at run time" in told("def test_a(): pass\n", refused=["shop.core"])
+    assert "shop.core is imported by a name made at run time" in told(
+        "def test_a(): pass\n", refused=["shop.core"]
+    )
 
 
 def test_a_file_of_data() -> None:
     evidence = "builtins.FileNotFoundError: [Errno 2] No such file or directory: '/sandbox/repo/words.txt'"
-    assert told("def test_a(): pass\n", evidence=evidence, hook="a").startswith("It reads shop/words.txt, which")
+    assert told("def test_a(): pass\n", evidence=evidence, hook="a").startswith(
+        "It reads shop/words.txt, which"
+    )
 
 
 def test_a_hook_of_pytest() -> None:
-    assert told("def test_a(): pass\n").startswith("tests/conftest.py::pytest_configure may prepare the run: pytest")
+    assert told("def test_a(): pass\n").startswith(
+        "tests/conftest.py::pytest_configure may prepare the run: pytest"
+    )
 
 
 def test_a_name_that_the_test_expects() -> None:
@@ -59,7 +67,10 @@ def test_a_name_that_the_test_expects() -> None:
 
 
 def test_other_failures_have_no_limit() -> None:
-    assert told("def test_a():\n    assert 'shopping'\n", hook="fixture", evidence="builtins.KeyError: 'x'") == ""
+    assert (
+        told("def test_a():\n    assert 'shopping'\n", hook="fixture", evidence="builtins.KeyError: 'x'")
+        == ""
+    )
 
 
 @pytest.mark.parametrize(

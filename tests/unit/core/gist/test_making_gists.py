@@ -49,7 +49,9 @@ def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]
         (scratch / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (scratch / "tree" / path).write_text(text)
     write_tree(scratch / "tree", scratch / "tree.tar")
-    return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()), {}
+    return Repository(
+        Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins()
+    ), {}
 
 
 def made(asked: MakeGists, tasks: Path, **more: Any) -> GistResults:

@@ -57,7 +57,9 @@ def test_the_text_of_a_test_is_where_its_code_is(tmp_path: Path) -> None:
     tree = tree_of(FILES, tmp_path)
     assert found_tests(tree, a_run("t/test_a.py::Own::test_in", at=("t/mixins.py", 2))) == INHERITED
     assert found_tests(tree, a_run("t/test_a.py::Own::test_made", at=("t/maker.py", 5))) == MADE
-    several = found_tests(tree, a_run("t/test_a.py::test_it[1]", "t/test_a.py::test_it[2]", "pkg.py::doctest:total"))
+    several = found_tests(
+        tree, a_run("t/test_a.py::test_it[1]", "t/test_a.py::test_it[2]", "pkg.py::doctest:total")
+    )
     assert [(one.qualname, one.doctest) for one in several.each] == [("test_it", False), ("total", True)]
 
 
@@ -120,7 +122,9 @@ def test_all_tests_of_a_command_are_put_in_and_guarded() -> None:
     assert spliced is not None
     assert "x = 1" not in spliced.text
     assert ">>> total([])" in spliced.text
-    assert [spliced.text.splitlines()[n] for n, line in enumerate(spliced.origin) if line == 1] == ["class Mixin:"]
+    assert [spliced.text.splitlines()[n] for n, line in enumerate(spliced.origin) if line == 1] == [
+        "class Mixin:"
+    ]
     guard = guard_for(spliced.text, test)
     assert guard is not None
     assert set(guard.places) == {"test_it", "Own.test_in"}

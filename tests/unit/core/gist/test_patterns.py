@@ -115,7 +115,9 @@ TEMPLATES = st.lists(st.tuples(FIXED, st.sampled_from(sorted(FIELDS))), min_size
 
 @settings(derandomize=True)  # numbers that agree by chance in three runs are no fault
 @given(TEMPLATES, st.integers(0, 2**32))
-def test_an_honest_run_that_varies_as_the_original_does_fits(template: list[tuple[str, str]], seed: int) -> None:
+def test_an_honest_run_that_varies_as_the_original_does_fits(
+    template: list[tuple[str, str]], seed: int
+) -> None:
     def run(number: int) -> str:
         drawn = random.Random(seed * 10 + number)
         return "".join(f"{fixed}{FIELDS[name](drawn)}" for fixed, name in template) + " end"

@@ -57,7 +57,10 @@ def reduced(text: str, check: Check, expected: object, test: str = "") -> tuple[
 
 
 def test_statements_that_ran_and_that_nothing_needs_go() -> None:
-    text = "seen = []\nseen.append(1)\nfor n in (2, 3):\n    seen.append(n)\ndef f(x):\n    return len(seen) < x\n"
+    text = (
+        "seen = []\nseen.append(1)\nfor n in (2, 3):\n    seen.append(n)\ndef f(x):\n    return len(seen)"
+        " < x\n"
+    )
     found, _ = reduced(text, lambda names: names["f"](9), True)
     assert found == "seen = []\ndef f(x):\n    return len(seen) < x\n"
 
@@ -94,7 +97,10 @@ def test_branches_of_loops_that_never_ran_go() -> None:
 
 def test_a_function_that_is_needed_and_never_runs_keeps_one_statement() -> None:
     text = "def f(x):\n    if x:\n        return 1\n    else:\n        return 2\ntable = {1: f}\n"
-    assert reduced(text, lambda names: list(names["table"]), [1])[0] == "def f(x):\n    return 1\ntable = {1: f}\n"
+    assert (
+        reduced(text, lambda names: list(names["table"]), [1])[0]
+        == "def f(x):\n    return 1\ntable = {1: f}\n"
+    )
 
 
 def test_gaps_go_with_what_stood_between_them() -> None:
@@ -104,7 +110,9 @@ def test_gaps_go_with_what_stood_between_them() -> None:
 
 @pytest.mark.parametrize("queries", range(1, 6))
 def test_what_is_stopped_returns_the_last_text_that_held(queries: int) -> None:
-    text = "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(6)) + "def f():\n    return seen[-1]\n"
+    text = (
+        "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(6)) + "def f():\n    return seen[-1]\n"
+    )
     oracle = Here(lambda names: names["f"](), 5)
     verdict = oracle(text)
     found, last = Reducer(oracle, lambda: len(oracle.texts) >= queries, "f").reduce(text, verdict)
@@ -122,7 +130,9 @@ def test_what_nothing_names_goes_though_no_time_is_left() -> None:
 
 
 def test_the_same_text_is_reduced_in_the_same_way() -> None:
-    text = "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(20)) + "def f():\n    return seen[-1]\n"
+    text = (
+        "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(20)) + "def f():\n    return seen[-1]\n"
+    )
     first, second = (reduced(text, lambda names: names["f"](), 19) for _ in range(2))
     assert first[0] == "seen = []\nseen.append(19)\ndef f():\n    return seen[-1]\n"
     assert first[1].texts == second[1].texts

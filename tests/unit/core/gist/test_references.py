@@ -29,7 +29,9 @@ def judge(folder: Path, **changes: str) -> GistJudge:
         **{PATHS[0]: changes.get("shop", FILES[PATHS[0]]), PATHS[1]: changes.get("test", FILES[PATHS[1]])},
     }
     task = build_gist_task(folder, files=files)
-    order = [[path, node.lineno] for path in PATHS for node in [*ast.parse(files[path]).body, ast.Pass(lineno=0)]]
+    order = [
+        [path, node.lineno] for path in PATHS for node in [*ast.parse(files[path]).body, ast.Pass(lineno=0)]
+    ]
     lines = {path: list(range(1, len(files[path].splitlines()) + 1)) for path in PATHS}
     answer = gist_answer(read_answer(task))
     assert answer.test is not None
@@ -41,7 +43,12 @@ def judge(folder: Path, **changes: str) -> GistJudge:
 
 def test_a_reference_has_its_figures(tmp_path: Path) -> None:
     found = ReferenceMaker(judge(tmp_path, shop=FILES[PATHS[0]] + UNUSED), lambda: 0.0).make()
-    assert (found.faithful, found.how, found.line_execution, found.line_existence) == (True, "needed", 100, 100)
+    assert (found.faithful, found.how, found.line_execution, found.line_existence) == (
+        True,
+        "needed",
+        100,
+        100,
+    )
     assert ast.dump(ast.parse(found.text)) == ast.dump(ast.parse(FAITHFUL))
 
 
@@ -50,7 +57,9 @@ def test_without_a_reference_the_limit_and_the_last_failure_are_told(tmp_path: P
     broken = judge(tmp_path, test=test.replace("== 30", "== 31"))
     found = ReferenceMaker(broken, lambda: 0.0).make()
     assert not found.faithful
-    assert found.reason.startswith("The test expects names of modules (tests/test_prices.py:5, 'shop.prices')")
+    assert found.reason.startswith(
+        "The test expects names of modules (tests/test_prices.py:5, 'shop.prices')"
+    )
     assert "The last try: " in found.reason
 
 
@@ -61,7 +70,9 @@ def test_one_that_is_stopped_keeps_what_has_held(tmp_path: Path) -> None:
         if query == 2:
             token.cancel()
 
-    maker = ReferenceMaker(judge(tmp_path, shop=FILES[PATHS[0]] + UNUSED), lambda: 0.0, on_query=stop, cancel=token)
+    maker = ReferenceMaker(
+        judge(tmp_path, shop=FILES[PATHS[0]] + UNUSED), lambda: 0.0, on_query=stop, cancel=token
+    )
     assert maker.make().faithful
     assert maker.queries == 2
 

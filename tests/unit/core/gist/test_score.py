@@ -60,7 +60,9 @@ def test_no_gist_and_no_test() -> None:
     empty = score_gist("", None, REPO, {"a"}, TEST)
     assert empty.error is not None
     assert empty.error.category is ErrorCategory.FILE_CREATION
-    guarded = score_gist(AREA + "if __name__ == '__main__':\n    assert area(1) > 3\n", None, REPO, {"a"}, TEST)
+    guarded = score_gist(
+        AREA + "if __name__ == '__main__':\n    assert area(1) > 3\n", None, REPO, {"a"}, TEST
+    )
     assert guarded.error is not None
     assert guarded.error.category is ErrorCategory.MISSING_TEST
     assert guarded.flags.main_guard_added
@@ -140,4 +142,7 @@ def test_evidence_and_record_of_folded_lines() -> None:
         "rate": 100, "rate_without_test": 100, "executed": 8, "executable": 8,
     }  # fmt: skip
     assert (record["line_existence"]["existing"], record["line_existence"]["lines"]) == (5, 7)
-    assert (record["line_existence"]["paper"]["existing"], record["line_existence"]["paper"]["lines"]) == (6, 8)
+    assert (record["line_existence"]["paper"]["existing"], record["line_existence"]["paper"]["lines"]) == (
+        6,
+        8,
+    )

@@ -135,7 +135,9 @@ def test_missing_test(gist: str, missing: bool) -> None:
 
 
 def test_score_of_the_test_leaves_imports_of_the_codebase_out() -> None:
-    given = ORIGINAL.replace("    from pkg.sub import helper\n", "").replace("import math, pkg", "import math")
+    given = ORIGINAL.replace("    from pkg.sub import helper\n", "").replace(
+        "import math, pkg", "import math"
+    )
     score = score_test(ORIGINAL, given, "test_area", {"pkg"})
     assert (score.recall, score.precision, score.f1, score.changed) == (100, 100, 100, False)
 
@@ -176,4 +178,6 @@ def test_a_gist_with_an_inherited_test_has_it():
     gist = inheriting_test(GistTest("Own.test_add", INHERITED))
     assert not missing_test(gist, "Own.test_add")
     assert "assert total([1]) == 1" in splice_test(gist, INHERITED, "Own.test_add", ()).text
-    assert inheriting_test(GistTest("Checks.test_add", INHERITED)) == original_test(INHERITED, "Checks.test_add")
+    assert inheriting_test(GistTest("Checks.test_add", INHERITED)) == original_test(
+        INHERITED, "Checks.test_add"
+    )

@@ -17,7 +17,10 @@ FOLDED = {
     "several in a body": ("def f(): a(); b(); return 1\n", "def f(): \n a(); \n b(); \n return 1\n"),
     "below a margin": ("class A:\n\tdef f(s): return 1\n", "class A:\n\tdef f(s): \n\t return 1\n"),
     "elif and else": ("if a: b()\nelif c: d()\nelse: e()\n", "if a: \n b()\nelif c: \n d()\nelse: \n e()\n"),
-    "handlers": ("try: a()\nexcept E: b()\nfinally: c()\n", "try: \n a()\nexcept E: \n b()\nfinally: \n c()\n"),
+    "handlers": (
+        "try: a()\nexcept E: b()\nfinally: c()\n",
+        "try: \n a()\nexcept E: \n b()\nfinally: \n c()\n",
+    ),
     "cases": (
         "match a:\n  case (\n 1): b()\n  case _: c()\n",
         "match a:\n  case (\n 1): \n   b()\n  case _: \n   c()\n",
@@ -65,7 +68,9 @@ def _compound(bodies: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     decorated = st.builds("@d(1,\n 2)\nasync def g():{}".format, body)
     chained = st.builds("if a:{}\nelif b:{}\nelse:{}".format, body, body, body)
     return st.lists(
-        st.one_of(LISTS, plain, tried, matched, decorated, chained, st.just("# a comment \\")), min_size=1, max_size=4
+        st.one_of(LISTS, plain, tried, matched, decorated, chained, st.just("# a comment \\")),
+        min_size=1,
+        max_size=4,
     ).map(lambda parts: "\n".join([*parts, "z = 0"]))
 
 

@@ -47,7 +47,9 @@ class Scripted:
         (DIED, replace(DIED, status=RunStatus.CANCELLED), RunStatus.CANCELLED, 2),
     ],
 )
-def test_the_control_decides(submitted: SuiteReport, given: SuiteReport, status: RunStatus, runs: int) -> None:
+def test_the_control_decides(
+    submitted: SuiteReport, given: SuiteReport, status: RunStatus, runs: int
+) -> None:
     scripted = Scripted(submitted, given)
     report = ControlledRunner(scripted, lambda: GIVEN).run(RunRequest(SUBMITTED, EnvironmentPins(), 1.0))
     assert (report.status, len(scripted.runs)) == (status, runs)

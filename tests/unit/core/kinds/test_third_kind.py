@@ -73,6 +73,10 @@ def test_its_checks_and_its_tools_are_known_everywhere(tmp_path: Path) -> None:
     task = assertion_task(tmp_path)
     services = build_services(tmp_path, runner=FakeRunner({"holds": holds}))
     findings = list(check_task(services.judge_for(task), read_answer(task)))
-    assert [(one.name, one.passed) for one in findings] == [("identity", True), ("brief", True), ("assertion", True)]
+    assert [(one.name, one.passed) for one in findings] == [
+        ("identity", True),
+        ("brief", True),
+        ("assertion", True),
+    ]
     assert submits("rewrite_file")
     assert spelled("rewrite_file", {"content": RIGHT}) == "rewrite_file"

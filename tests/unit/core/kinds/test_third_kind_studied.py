@@ -1,4 +1,6 @@
-"""A third kind of task is simulated, studied, analysed, sent to a model in one request and exported like the others."""
+"""A third kind of task is simulated, studied, analysed, sent to a model in one request and exported like the
+others.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,19 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = declare(tmp_path / "study", changes, tasks=False)
     (root / "tasks").mkdir()
     assertion_task(root / "tasks").folder.rename(root / "tasks" / "one")
-    assert cli.main(["study", "simulate", str(root), "--people", "5", "--give-up", "0.6", "--seed", "4"]) == cli.DONE
+    assert (
+        cli.main(["study", "simulate", str(root), "--people", "5", "--give-up", "0.6", "--seed", "4"])
+        == cli.DONE
+    )
     return root
 
 
 def test_simulated_people_and_models_work_on_it_and_its_measures_are_in_their_rows(study: Path) -> None:
     rows = load_study(open_study(str(study))).data.rows
-    assert sorted(row.who for row in rows) == ["simulated model-1", *["simulated people"] * 4]  # one person withdrew
+    assert sorted(row.who for row in rows) == [
+        "simulated model-1",
+        *["simulated people"] * 4,
+    ]  # one person withdrew
     assert {row.mode for row in rows} == {"assertion"}
     assert {row.solved for row in rows} == {True, False}
     for row in rows:
@@ -105,7 +113,9 @@ def test_a_model_gets_it_in_one_request_and_hands_in_its_one_reply(tmp_path: Pat
     model = ByTurn([reply(content=f"```python\n{RIGHT}```")])
     assert work.go(model, AgentSettings(setting="static")) == Left(Leaving.ENDED)
     ((message,),) = model.asked
-    assert message.content == "Make this true: assert total(1) == 2\n\ndef total(price):\n    return price\n\n"
+    assert (
+        message.content == "Make this true: assert total(1) == 2\n\ndef total(price):\n    return price\n\n"
+    )
     assert work.ended == ("solved", "")
     assert [(call.tool, call.automatic) for call in work.state.calls] == [("rewrite_file", "static")]
     assert prompt_hashes()["assertion-1"] == sha256_of_text(ASSERTION.prompts["assertion-1"])

@@ -52,8 +52,12 @@ def test_pagerank_is_its_own_fixed_point(graph: "networkx.DiGraph[str]") -> None
     size = len(plain)
     dangling = sum(measured[name].pagerank for name in plain if not plain.out_degree(name))
     for name in plain:
-        votes = sum(measured[caller].pagerank / plain.out_degree(caller) for caller in plain.predecessors(name))
-        assert measured[name].pagerank == pytest.approx(0.15 / size + 0.85 * (votes + dangling / size), abs=1e-9)
+        votes = sum(
+            measured[caller].pagerank / plain.out_degree(caller) for caller in plain.predecessors(name)
+        )
+        assert measured[name].pagerank == pytest.approx(
+            0.15 / size + 0.85 * (votes + dangling / size), abs=1e-9
+        )
 
 
 @examples(100)

@@ -99,7 +99,12 @@ def test_inner_functions_decide_for_themselves() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "volume", "difficulty"),
-    [("a + b", 4.755, 0.5), ("a < b < 3", 10.0, 0.5), ("a and b and a", 6.340, 0.75), ("a**2//3", 15.510, 1.0)],
+    [
+        ("a + b", 4.755, 0.5),
+        ("a < b < 3", 10.0, 0.5),
+        ("a and b and a", 6.340, 0.75),
+        ("a**2//3", 15.510, 1.0),
+    ],
 )
 def test_halstead(expression: str, volume: float, difficulty: float) -> None:
     function, method = f"def f(a, b):\n    return {expression}", f"class C:\n  def f(a, b):\n    {expression}"
@@ -115,12 +120,19 @@ def test_no_operators_are_no_error() -> None:
 
 def test_every_kind_of_function_is_measured() -> None:
     source = "async def a(): ...\nclass C:\n  @x\n  def m(self):\n    def n(): ...\nif 1:\n  def k(): ...\n"
-    assert set(measure_complexity({"m.py": source.encode()})) == {("m.py", 1), ("m.py", 4), ("m.py", 5), ("m.py", 7)}
+    assert set(measure_complexity({"m.py": source.encode()})) == {
+        ("m.py", 1),
+        ("m.py", 4),
+        ("m.py", 5),
+        ("m.py", 7),
+    }
 
 
 def test_odd_files_are_left_out_or_measured() -> None:
     deep = b"def f(): return " + b" + ".join([b"g()"] * 2500) + b"\n"
-    measured = measure_complexity({"bad.py": b"def (", "deep.py": deep, "crlf.py": b"def f():\r\n\r\n    pass\r\n"})
+    measured = measure_complexity(
+        {"bad.py": b"def (", "deep.py": deep, "crlf.py": b"def f():\r\n\r\n    pass\r\n"}
+    )
     assert measured["deep.py", 1].code_lines == 1
     assert measured["crlf.py", 1].code_lines == 2
     assert not any(path == "bad.py" for path, _ in measured)
@@ -139,7 +151,21 @@ def test_halstead_of_the_paper_counts_every_operator_and_operand() -> None:
         2,
     )
     operators = ["=", ".", "[]", "+=", ".", "return", "()", "=", "+"]
-    operands = ["self", "key", "size", "2", "value", "self", "table", "key", "self", "seen", "1", "g", "value"]
+    operands = [
+        "self",
+        "key",
+        "size",
+        "2",
+        "value",
+        "self",
+        "table",
+        "key",
+        "self",
+        "seen",
+        "1",
+        "g",
+        "value",
+    ]
     operands += ["size", "size", "1"]
     n1, n2 = len(set(operators)), len(set(operands))
     assert found.halstead_difficulty_paper == pytest.approx(n1 / 2 * len(operands) / n2)
@@ -160,7 +186,11 @@ def test_halstead_of_the_paper_counts_every_operator_and_operand() -> None:
             "a 'k' v r b P y 1 None",
         ),
         ("global a\nimport b.c as d\nfrom e import f", "global import from-import", "a d f"),
-        ("def g(x): return lambda y=1: y\nclass C(B): z = x", "def return lambda class =", "g x y 1 y C B z x"),
+        (
+            "def g(x): return lambda y=1: y\nclass C(B): z = x",
+            "def return lambda class =",
+            "g x y 1 y C B z x",
+        ),
         ("return f'{a!r:>{b}}'", "return f{} f{}", "a '>' b"),
     ],
 )

@@ -107,7 +107,24 @@ def test_an_unknown_column_is_refused_with_those_that_there_are() -> None:
     assert all(column in caught.value.hint for column in COLUMNS)
 
 
-_PIECES = ["degree", "kind", "p90", "3", "and", "or", "not", "(", ")", ">=", "=", "<", "load", "'x", "<locals>", "\x00"]
+_PIECES = [
+    "degree",
+    "kind",
+    "p90",
+    "3",
+    "and",
+    "or",
+    "not",
+    "(",
+    ")",
+    ">=",
+    "=",
+    "<",
+    "load",
+    "'x",
+    "<locals>",
+    "\x00",
+]
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map(" ".join) | st.text(max_size=30))

@@ -56,7 +56,9 @@ def test_the_most_complex_function_stands_highest() -> None:
 
 
 def test_plain_numbers_and_nonsense_are_borne() -> None:
-    metrics = {"f": {"degree": 3, "x": None, "y": "z", "v": {"percentile": 3}, "w": {"value": 1.5}, "b": True}}
+    metrics = {
+        "f": {"degree": 3, "x": None, "y": "z", "v": {"percentile": 3}, "w": {"value": 1.5}, "b": True}
+    }
     assert standings_from_json(metrics, "f") == (MetricRank("degree", 3), MetricRank("w", 1.5))
     assert standings_from_json(metrics, "g") == ()
     assert standings_from_json({"f": [1]}, "f") == ()

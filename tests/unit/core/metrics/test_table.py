@@ -53,7 +53,12 @@ def names(items: list[FunctionMetrics]) -> list[str]:
 def test_every_function_has_a_row_and_module_code_has_none() -> None:
     assert names(rows()) == ["main", "step", "leaf", "C.m"]
     leaf = rows()[2]
-    assert [leaf.cell(column) for column in ("in_degree", "out_degree", "line", "code_lines")] == [2, 0, 11, 2]
+    assert [leaf.cell(column) for column in ("in_degree", "out_degree", "line", "code_lines")] == [
+        2,
+        0,
+        11,
+        2,
+    ]
 
 
 def test_sorting() -> None:

@@ -16,7 +16,14 @@ from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.kinds.simulation import Scene, SimulatedTime
 from gistpoint.core.study.acting import Performance, scene_of
 from gistpoint.core.study.declaration import Condition, StudyTask
-from gistpoint.core.study.simulating import Allowance, AttemptCourse, Behaviour, Crowd, ModelBehaviour, difficulties
+from gistpoint.core.study.simulating import (
+    Allowance,
+    AttemptCourse,
+    Behaviour,
+    Crowd,
+    ModelBehaviour,
+    difficulties,
+)
 from gistpoint.core.tasks.model import Mode, Task
 
 LIMIT_S = 1_200

@@ -5,7 +5,14 @@ from random import Random
 
 import pytest
 from examples import share
-from studies.assignment import everybody_stays, plan_into, random_design, reference_design, some_leave, two_machines
+from studies.assignment import (
+    everybody_stays,
+    plan_into,
+    random_design,
+    reference_design,
+    some_leave,
+    two_machines,
+)
 from study_parts import StudyLog, declared, study_tasks
 
 from gistpoint.core.study.assigning import (
@@ -191,7 +198,10 @@ def test_fewer_tasks_than_asked_for_are_given_whole(number: int) -> None:
 
 def test_many_tasks_of_a_mode_are_distributed_too() -> None:
     study = declared(
-        changes={"tasks_per_person = 2": "tasks_per_person = 11\nper_source = 0", '[[condition]]\nid = "alone"': TWO}
+        changes={
+            "tasks_per_person = 2": "tasks_per_person = 11\nper_source = 0",
+            '[[condition]]\nid = "alone"': TWO,
+        }
     )
     log = StudyLog(study, study_tasks(12, modes=("remove",)))
     log.enrol("P01")

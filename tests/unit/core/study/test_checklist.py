@@ -20,7 +20,10 @@ NOTHING = Estimated()
 
 
 def answered(
-    *rows: AttemptRow, operations: tuple[StudyOperation, ...] = (), estimated: Estimated = NOTHING, **declaration: Any
+    *rows: AttemptRow,
+    operations: tuple[StudyOperation, ...] = (),
+    estimated: Estimated = NOTHING,
+    **declaration: Any,
 ) -> dict[str, ChecklistAnswer]:
     data = study_data(rows, study=declared(**declaration), operations=operations)
     return {answer.item.number: answer for answer in answers(data, study_facts(data), estimated)}
@@ -97,7 +100,9 @@ def test_power_in_words_is_half_an_answer_and_figures_before_opening_a_whole_one
 def test_tests_and_intervals_are_those_of_the_report() -> None:
     rows = (attempt_row("P1"), attempt_row(solver="m"))
     without = answered(*rows)
-    both = answered(*rows, estimated=Estimated(frozenset({"bp-2", "versus"}), frozenset({"bp-2", "versus"}), "bp-2"))
+    both = answered(
+        *rows, estimated=Estimated(frozenset({"bp-2", "versus"}), frozenset({"bp-2", "versus"}), "bp-2")
+    )
     assert (without["4.1"].answer, without["4.2"].answer) == ("No", "No")
     assert (both["4.1"].answer, both["4.2"].answer) == ("Yes", "Yes")
     other = answered(*rows, estimated=Estimated(frozenset({"versus"}), frozenset({"versus"}), "bp-2"))

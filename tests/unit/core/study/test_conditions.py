@@ -54,10 +54,23 @@ def test_a_gist_takes_its_settings_from_the_condition(tmp_path: Path) -> None:
 
 
 def test_the_header_says_under_which_condition_it_is() -> None:
-    condition = Condition(id="free", free=True, comforts_off=("external_editor", "paste"), assistance=Assistance.CHAT)
+    condition = Condition(
+        id="free", free=True, comforts_off=("external_editor", "paste"), assistance=Assistance.CHAT
+    )
     who = enrolment_under(
-        condition, study="s", code="P07", assignment="a1", role=Role.TRAINING, protocol_sha256="ab", actor="simulated"
+        condition,
+        study="s",
+        code="P07",
+        assignment="a1",
+        role=Role.TRAINING,
+        protocol_sha256="ab",
+        actor="simulated",
     )
     assert (who.participant, who.study, who.condition, who.assignment) == ("P07", "s", "free", "a1")
-    assert (who.actor, who.role, who.protocol_sha256, who.assistance) == ("simulated", Role.TRAINING, "ab", "chat")
+    assert (who.actor, who.role, who.protocol_sha256, who.assistance) == (
+        "simulated",
+        Role.TRAINING,
+        "ab",
+        "chat",
+    )
     assert who.comforts_off == ("paste",)

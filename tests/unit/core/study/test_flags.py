@@ -1,4 +1,6 @@
-"""Every flag of an attempt: what raises it, the events that it names, and that it changes no number by itself."""
+"""Every flag of an attempt: what raises it, the events that it names, and that it changes no number by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,9 @@ CASES: list[tuple[str, Callable[[Acted], None], Mapping[str, Any], tuple[str, ..
 ]
 
 
-@pytest.mark.parametrize(("flag", "act", "known", "events"), CASES, ids=[f"{c[0]}{c[1].__name__}" for c in CASES])
+@pytest.mark.parametrize(
+    ("flag", "act", "known", "events"), CASES, ids=[f"{c[0]}{c[1].__name__}" for c in CASES]
+)
 def test_a_flag_and_its_events(
     tmp_path: Path,
     flag: str,

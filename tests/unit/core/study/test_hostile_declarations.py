@@ -23,10 +23,12 @@ from gistpoint.core.study.soundness import faults_with_tasks
 from gistpoint.core.study.steps import LocalJournal, Situation, next_step
 
 FULL: dict[str, Any] = tomllib.loads(
-    DECLARATION.replace("tasks_per_person = 2", "tasks_per_person = 2\nquota = {remove = 1, hard = 1}").replace(
+    DECLARATION.replace(
+        "tasks_per_person = 2", "tasks_per_person = 2\nquota = {remove = 1, hard = 1}"
+    ).replace(
         'id = "alone"',
-        'id = "alone"\nwords = "By yourself"\ntool_uses = 8\ntools = ["read_file"]\ncomforts_off = ["paste"]\n'
-        'execution = true\nchat = {model = "m"}\nassistance = "chat"',
+        'id = "alone"\nwords = "By yourself"\ntool_uses = 8\ntools = ["read_file"]\ncomforts_off ='
+        ' ["paste"]\nexecution = true\nchat = {model = "m"}\nassistance = "chat"',
     )
     + """
 [protocol]
@@ -95,7 +97,10 @@ def _changed(value: Any, place: tuple[Any, ...], new: Any, *, rename: bool) -> A
     if isinstance(value, dict):
         if rename and not rest:
             return {(f"{name}_" if name == key else name): item for name, item in value.items()}
-        return {name: _changed(item, rest, new, rename=rename) if name == key else item for name, item in value.items()}
+        return {
+            name: _changed(item, rest, new, rename=rename) if name == key else item
+            for name, item in value.items()
+        }
     return [_changed(item, rest, new, rename=rename) if n == key else item for n, item in enumerate(value)]
 
 
@@ -147,7 +152,18 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-MEMBERS = ["assignments", "assignment", "attempt", "values", "questionnaire", "slot", "state", "data", "items", "task"]
+MEMBERS = [
+    "assignments",
+    "assignment",
+    "attempt",
+    "values",
+    "questionnaire",
+    "slot",
+    "state",
+    "data",
+    "items",
+    "task",
+]
 
 
 @examples(300)
@@ -196,7 +212,9 @@ def test_a_hostile_plan_is_refused_or_followed(assignments: list[list[Any]]) -> 
 
 
 def test_answers_of_any_shape_are_judged() -> None:
-    form = declared('[[questionnaire]]\nid = "b"\nat = "before"\nuse = ["tlx-1", "sources-1"]').questionnaire[0]
+    form = declared('[[questionnaire]]\nid = "b"\nat = "before"\nuse = ["tlx-1", "sources-1"]').questionnaire[
+        0
+    ]
     for question in asked(form, study_tasks(4).values()):
         for value in ([], {}, [[]], "x", -1, math.nan, True, 10**400, object()):
             assert fault_of(question, value), (question.id, value)

@@ -23,7 +23,9 @@ IDS, TIMES = st.sampled_from([f"{n:032x}" for n in range(40)]), st.integers(1, 6
 def _operation(subjects: Sequence[str], **kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[StudyOperation]:
     one_of = st.one_of([st.tuples(st.just(kind), data) for kind, data in kinds.items()])
     return st.builds(
-        lambda op, writer, utc_ms, subject, known: StudyOperation(op, writer, utc_ms, subject, known[0], known[1]),
+        lambda op, writer, utc_ms, subject, known: StudyOperation(
+            op, writer, utc_ms, subject, known[0], known[1]
+        ),
         IDS,
         st.sampled_from(["P1@111111", "P1@222222", "P2@111111", "organiser@000000"]),
         TIMES,
@@ -45,13 +47,18 @@ PEOPLES = _operation(
         {
             "slot": st.integers(1, 2),
             "assignments": st.lists(
-                st.tuples(st.sampled_from(ASSIGNMENTS), st.just("t"), st.just("alone"), st.integers(1, 3)), max_size=2
+                st.tuples(st.sampled_from(ASSIGNMENTS), st.just("t"), st.just("alone"), st.integers(1, 3)),
+                max_size=2,
             )
             | st.just("torn"),
         }
     ),
-    begun=st.fixed_dictionaries({"assignment": st.sampled_from(ASSIGNMENTS), "attempt": st.sampled_from(ATTEMPTS)}),
-    finished=st.fixed_dictionaries({"assignment": st.sampled_from(ASSIGNMENTS), "attempt": st.sampled_from(ATTEMPTS)}),
+    begun=st.fixed_dictionaries(
+        {"assignment": st.sampled_from(ASSIGNMENTS), "attempt": st.sampled_from(ATTEMPTS)}
+    ),
+    finished=st.fixed_dictionaries(
+        {"assignment": st.sampled_from(ASSIGNMENTS), "attempt": st.sampled_from(ATTEMPTS)}
+    ),
     returned=st.fixed_dictionaries({"assignment": st.sampled_from(ASSIGNMENTS)}),
     sitting=st.fixed_dictionaries({"state": st.sampled_from(["began", "ended"])}),
     withdrawn=st.fixed_dictionaries({"data": st.sampled_from(["keep", "erase"])}),
@@ -80,13 +87,29 @@ def told(ledger: Ledger) -> Any:
     """Return all that a ledger says, so that two can be compared."""
     people = {
         code: (
-            *(one.stratum, one.declined, one.consent, one.withdrawn, one.assignments, one.begun, one.finished),
+            *(
+                one.stratum,
+                one.declined,
+                one.consent,
+                one.withdrawn,
+                one.assignments,
+                one.begun,
+                one.finished,
+            ),
             *(one.returned, one.answers("before"), one.sitting, one.machines),
         )
         for code, one in ledger.people.items()
     }
     notes = {one: ledger.notes(one) for one in ATTEMPTS}
-    return ledger.protocol, ledger.closed, ledger.amended_ms, ledger.opened, dict(ledger.erased), people, notes
+    return (
+        ledger.protocol,
+        ledger.closed,
+        ledger.amended_ms,
+        ledger.opened,
+        dict(ledger.erased),
+        people,
+        notes,
+    )
 
 
 @examples(400)
@@ -106,7 +129,9 @@ def test_the_fold_depends_on_the_set_of_operations_alone(
 
 @examples(100)
 @given(st.lists(PEOPLES | ORGANISERS, max_size=30))
-def test_the_next_step_is_the_same_after_any_reordering_and_never_a_crash(operations: list[StudyOperation]) -> None:
+def test_the_next_step_is_the_same_after_any_reordering_and_never_a_crash(
+    operations: list[StudyOperation],
+) -> None:
     study, tasks = declared(), study_tasks(4)
     log = StudyLog(study, tasks)
     log.open()
@@ -184,7 +209,9 @@ def test_two_machines_and_forty_people_fold_to_one_ledger_and_every_plan_is_deri
         seen[code] = [*log.operations[:shared], *own]
         first = plan_into(log, code, Ledger(seen[code]), machine)[0]
         log.by(code, "begun", machine=machine, assignment=first.id, attempt=f"{code}-1")
-        log.by(code, "withdrawn" if n % 7 == 0 else "finished", machine=machine, data="keep", assignment=first.id)
+        log.by(
+            code, "withdrawn" if n % 7 == 0 else "finished", machine=machine, data="keep", assignment=first.id
+        )
     expected = told(log.ledger)
     for _ in range(5):
         merged = [*log.operations, *random.sample(log.operations, 20)]

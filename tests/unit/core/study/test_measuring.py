@@ -59,7 +59,11 @@ def test_a_solved_attempt(tmp_path: Path) -> None:
     assert row.active_s == row.active_corrected_s == row.primary_s == row.solved_s == 65.25
     assert (row.instructions_s, row.first_view_s, row.first_mark_s) == (10.0, 30.0, 30.0)
     assert (row.first_touch_s, row.first_submission_s) == (55.0, 60.0)
-    assert [(call.kind, call.at_s) for call in row.calls] == [("view", 30.0), ("submit", 60.0), ("submit", 65.25)]
+    assert [(call.kind, call.at_s) for call in row.calls] == [
+        ("view", 30.0),
+        ("submit", 60.0),
+        ("submit", 65.25),
+    ]
     assert [(one.number, one.solved, one.changed) for one in row.submitted] == [
         (1, False, (DISCOUNT,)),
         (2, True, (DISCOUNT,)),
@@ -73,8 +77,12 @@ def test_corrections_move_the_primary_time_and_leave_the_raw_one(tmp_path: Path)
     acted = begin(tmp_path)
     _solve(acted)
     attempt = f"attempt:{ATTEMPT}"
-    acted.log.add(attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[12_000, 20_000, "paused"]], why="call")
-    acted.log.add(attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[18_000, 22_000, "work"]], why="back")
+    acted.log.add(
+        attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[12_000, 20_000, "paused"]], why="call"
+    )
+    acted.log.add(
+        attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[18_000, 22_000, "work"]], why="back"
+    )
     row = acted.row()
     assert (row.active_s, row.active_corrected_s, row.primary_s) == (65.25, 59.25, 59.25)
     assert (row.paused_s, row.solved_s) == (0.0, 65.25)
@@ -163,9 +171,18 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
     acted.attempt.edit("gist", FAITHFUL)
     acted.attempt.call("submit_gist", {})
     row = acted.row()
-    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.text("error")) == (True, 1.0, False, "")
+    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.text("error")) == (
+        True,
+        1.0,
+        False,
+        "",
+    )
     assert (row.number("found"), row.number("diagnosed"), row.number("pass_rate")) == (None, None, 100.0)
-    assert (row.number("test_recall"), row.number("test_precision"), row.names("gist_flags")) == (100.0, 100.0, ())
+    assert (row.number("test_recall"), row.number("test_precision"), row.names("gist_flags")) == (
+        100.0,
+        100.0,
+        (),
+    )
     assert row.condition_key.startswith("uses 0 / submissions 1 / steps 50 / limit 0 s / list_directory+")
     scored = next(n for n, event in enumerate(acted.memory.events) if event.type == "score")
     record = acted.memory.events[scored].data.written()["gist"]
@@ -288,7 +305,9 @@ def test_a_method_is_shown_touched_and_found_with_its_class(tmp_path: Path) -> N
         FirstTime.TOUCH: 2_000,
     }
     assert found.touched == frozenset(targets[:2])
-    assert timeline_of(events.memory.events, ("shop/prices.py::Bask",)).firsts.keys() == {FirstTime.LEFT_BRIEF}
+    assert timeline_of(events.memory.events, ("shop/prices.py::Bask",)).firsts.keys() == {
+        FirstTime.LEFT_BRIEF
+    }
 
 
 def test_a_models_row_has_its_settings_after_the_shared_key(tmp_path: Path) -> None:
@@ -300,7 +319,13 @@ def test_a_models_row_has_its_settings_after_the_shared_key(tmp_path: Path) -> N
     found = model.evidence()
     declared = DeclaredSolver(name="model-x", runs=(), condition="alone", scaffold="ours")
     row = measured(AttemptEvidence(found.study, found.task, found.recorded, found.ledger, declared))
-    assert (row.actor, row.solver, row.participant, row.scaffold, row.counted) == ("model", "model-x", "", "ours", True)
+    assert (row.actor, row.solver, row.participant, row.scaffold, row.counted) == (
+        "model",
+        "model-x",
+        "",
+        "ours",
+        True,
+    )
     assert row.instructions_s is None
     assert row.condition_key.endswith(" | setting tools, temperature 0.5")
     assert row.budget_key == person.row().condition_key
@@ -332,7 +357,20 @@ def test_events_that_do_not_fit_end_the_row(tmp_path: Path) -> None:
 STEPS = strategies.lists(
     strategies.tuples(
         strategies.sampled_from(
-            ["tree", "editor", "brief", "pause", "resume", "ask", "cover", "input", "worked", "away", "restart", "call"]
+            [
+                "tree",
+                "editor",
+                "brief",
+                "pause",
+                "resume",
+                "ask",
+                "cover",
+                "input",
+                "worked",
+                "away",
+                "restart",
+                "call",
+            ]
         ),
         strategies.integers(0, 400_000),
     ),

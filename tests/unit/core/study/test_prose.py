@@ -6,7 +6,15 @@ import pytest
 
 from gistpoint.core.study.prose import Passage, PassageKind, bare, markdown, places, written
 
-FACTS = {"people/enrolled": 12, "rate": 0.5, "empty": "", "modes/remove": 3, "modes/gist": 2, "by/a/x": 1, "by/b/x": 4}
+FACTS = {
+    "people/enrolled": 12,
+    "rate": 0.5,
+    "empty": "",
+    "modes/remove": 3,
+    "modes/gist": 2,
+    "by/a/x": 1,
+    "by/b/x": 4,
+}
 
 
 def test_a_fact_stands_in_its_place() -> None:
@@ -17,7 +25,10 @@ def test_a_fact_stands_in_its_place() -> None:
 
 
 def test_a_condition_prints_its_text_or_nothing() -> None:
-    assert [p.text for p in written("? empty: a\n! empty: b\n? rate: c\n! rate: d\n? unknown: e", FACTS)] == ["b", "c"]
+    assert [p.text for p in written("? empty: a\n! empty: b\n? rate: c\n! rate: d\n? unknown: e", FACTS)] == [
+        "b",
+        "c",
+    ]
 
 
 def test_a_repeated_line_has_the_name_and_what_is_below_it() -> None:

@@ -37,12 +37,32 @@ def test_a_form_that_attests_is_not_asked_twice() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("tasks_per_person", "task_per_person", r"'design.task_per_person' is not known.*mean 'tasks_per_person'"),
+        (
+            "tasks_per_person",
+            "task_per_person",
+            r"'design.task_per_person' is not known.*mean 'tasks_per_person'",
+        ),
         ("seed = 20261121", "", "'seed' is missing"),
-        ("tasks_per_person = 2", 'tasks_per_person = "2"', "'design.tasks_per_person' must be a whole number"),
-        ("tasks_per_person = 2", "tasks_per_person = 0", "'design.tasks_per_person' must be at least 1, and is 0"),
-        ("tasks_per_person = 2", "tasks_per_person = 99999999999999999999", "'design.tasks_per_person' must be"),
-        ('id = "alone"', 'id = "alone"\nassistance = "chatt"', "'condition.*assistance' has 'chatt'.*mean 'chat'"),
+        (
+            "tasks_per_person = 2",
+            'tasks_per_person = "2"',
+            "'design.tasks_per_person' must be a whole number",
+        ),
+        (
+            "tasks_per_person = 2",
+            "tasks_per_person = 0",
+            "'design.tasks_per_person' must be at least 1, and is 0",
+        ),
+        (
+            "tasks_per_person = 2",
+            "tasks_per_person = 99999999999999999999",
+            "'design.tasks_per_person' must be",
+        ),
+        (
+            'id = "alone"',
+            'id = "alone"\nassistance = "chatt"',
+            "'condition.*assistance' has 'chatt'.*mean 'chat'",
+        ),
         ('id = "alone"', 'id = "alone"\n[[condition]]\nid = "alone"', "'condition' has the id 'alone' twice"),
         ('id = "alone"', 'id = "alone"\npeople = false', "'condition' has none with people"),
         ('id = "alone"', 'id = "\\u001b[2J"', r"'condition\[0\].id' is '\\x1b\[2J'"),
@@ -70,15 +90,24 @@ def test_errors_name_the_file_and_the_key(old: str, new: str, words: str, tmp_pa
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ('[protocol]\nprimary_contrast = ["alone", "alne"]', "'alne', which is no condition or solver. Did you mean"),
+        (
+            '[protocol]\nprimary_contrast = ["alone", "alne"]',
+            "'alne', which is no condition or solver. Did you mean",
+        ),
         ('[protocol]\nprimary_contrast = ["alone"]', "two different names"),
         ('[texts]\nfeedback = "all"', "sound TOML"),
         ('[quality]\nexclude_on = ["aid_admited"]', "no flag. Did you mean 'aid_admitted'"),
         ("[quality]\nflag_idle_share = nan", "'quality.flag_idle_share'"),
         ("[quality]\nflag_idle_share = 2", "'quality.flag_idle_share' must be at most 1"),
-        ('[[solver]]\nname = "m"\nruns = ["r/*"]\ncondition = "alon"', r"'solver\[0\].condition' has 'alon'.*'alone'"),
+        (
+            '[[solver]]\nname = "m"\nruns = ["r/*"]\ncondition = "alon"',
+            r"'solver\[0\].condition' has 'alon'.*'alone'",
+        ),
         ('[[solver]]\nname = "alone"\nruns = ["r/*"]\ncondition = "alone"', "the name of a condition"),
-        ('[[questionnaire]]\nid = "a"\nat = "before"\nuse = ["sus-1"]', r"'questionnaire\[0\].use'.*no block 'sus-1'"),
+        (
+            '[[questionnaire]]\nid = "a"\nat = "before"\nuse = ["sus-1"]',
+            r"'questionnaire\[0\].use'.*no block 'sus-1'",
+        ),
         ('[[questionnaire]]\nid = "a"\nat = "before"\nuse = ["tlx-1", "tlx-1"]', "the id 'tlx_mental' twice"),
         (TASK_FORM + TASK_FORM, "the id 'task' twice"),
         ('[[questionnaire]]\nid = "a"\nat = "befor"', r"'questionnaire\[0\].at' has 'befor'.*mean 'before'"),
@@ -174,7 +203,9 @@ def test_the_protocol_hash_covers_declaration_texts_questions_and_tasks_but_not_
 def test_the_bank_is_worded_as_published() -> None:
     usability = block("end-1").item[:10]
     assert usability[0].text == "I think that I would like to use this system frequently."
-    assert all(item.points == 5 and item.labels == ("strongly disagree", "strongly agree") for item in usability)
+    assert all(
+        item.points == 5 and item.labels == ("strongly disagree", "strongly agree") for item in usability
+    )
     load = block("tlx-1").item
     assert [item.text.partition(" ")[0] for item in load] == [
         "Mental",
@@ -194,15 +225,26 @@ def test_a_question_for_each_library_is_asked_once_for_each() -> None:
     study = declared('[[questionnaire]]\nid = "before"\nat = "before"\nuse = ["sources-1"]')
     (form,) = study.questionnaires_at(Moment.BEFORE)
     questions = asked(form, study_tasks(6).values())
-    assert [question.id for question in questions] == ["source.library-0", "source.library-1", "source.library-2"]
+    assert [question.id for question in questions] == [
+        "source.library-0",
+        "source.library-1",
+        "source.library-2",
+    ]
     assert questions[0].text == "How well do you know the library library-0?"
 
 
 def test_answers_fit_their_questions() -> None:
     ease = block("after-task-1").item[0]
-    assert [fault_of(ease, value) == "" for value in (1, 7, None, 0, 8, True, 2.5, "4")] == [True] * 3 + [False] * 5
+    assert [fault_of(ease, value) == "" for value in (1, 7, None, 0, 8, True, 2.5, "4")] == [True] * 3 + [
+        False
+    ] * 5
     chance = block("forecast-1").item[1]
-    assert [fault_of(chance, value) == "" for value in (0, 99.5, 101, float("nan"))] == [True, True, False, False]
+    assert [fault_of(chance, value) == "" for value in (0, 99.5, 101, float("nan"))] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     admits = block("aids-1").item[0]
     answers: tuple[object, ...] = ("no", "No", None, [])
     assert [fault_of(admits, answer) == "" for answer in answers] == [True, False, False, False]
@@ -210,8 +252,9 @@ def test_answers_fit_their_questions() -> None:
 
 def test_an_answer_screens_out() -> None:
     study = declared(
-        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat = "before"\n[[questionnaire.item]]\n'
-        'id = "tools"\ntext = "What do you use?"\nkind = "multi"\noptions = ["a", "b"]\nscreen_out = ["b"]'
+        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat ='
+        ' "before"\n[[questionnaire.item]]\nid = "tools"\ntext = "What do you use?"\nkind = "multi"\noptions'
+        ' = ["a", "b"]\nscreen_out = ["b"]'
     )
     form = study.questionnaire[0]
     assert screened_out(form, {"tools": ["a", "b"]}) == "start.tools"
@@ -245,7 +288,10 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
         f"study.toml: the key 'training.tasks': there is no task '000', or more than one. {ids}",
         f"study.toml: the key 'tag.hard.tasks': there is no task 'gone', or more than one. {ids}",
         "study.toml: the key 'design.quota.remove' asks for 3 of the tasks, and there are 2.",
-        "study.toml: the key 'design.quota.discovry' names no mode of the tasks and no tag. Did you mean 'discovery'?",
+        (
+            "study.toml: the key 'design.quota.discovry' names no mode of the tasks and no tag. Did you mean"
+            " 'discovery'?"
+        ),
         "study.toml: the key 'design.quota.hard' asks for 1 of the tasks, and there are 0.",
         "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, and there are 3 besides training.",
     ]

@@ -35,7 +35,9 @@ def test_the_original_is_measured_and_not_what_the_solver_gets(tmp_path: Path, m
 
 def test_tests_are_no_part_of_the_library(tmp_path: Path) -> None:
     task = build_task(tmp_path, extra_files={"tests/helping.py": "def help_out():\n    return 1\n"})
-    found = original_metrics(SourceTree.open(task.tree_path), read_answer(task).targets, task.suite.test_files)
+    found = original_metrics(
+        SourceTree.open(task.tree_path), read_answer(task).targets, task.suite.test_files
+    )
     assert all(name.startswith("shop/") for name in found)
 
 

@@ -20,7 +20,12 @@ ALLOWED = Allowance(16, 4, 3600.0)
 
 def _tasks(count: int, mode: str = "remove") -> list[StudyTask]:
     return [
-        StudyTask(id=f"t{n}", mode=mode, source="s", metrics={"code_lines": float(n % 17), "harmonic_out": 1 / (1 + n)})
+        StudyTask(
+            id=f"t{n}",
+            mode=mode,
+            source="s",
+            metrics={"code_lines": float(n % 17), "harmonic_out": 1 / (1 + n)},
+        )
         for n in range(count)
     ]
 
@@ -65,7 +70,9 @@ def test_people_solve_as_often_and_as_fast_as_the_behaviour_says() -> None:
     crowd = _crowd(tasks, give_up=0.0)
     people = [f"P{n}" for n in range(40)]
     courses = [(p, t, crowd.course(p, t, ALONE, ALLOWED)) for p in people for t in tasks]
-    meant = fmean(crowd.behaviour.chance(crowd.difficulty[t.id], crowd.ability(p), ALONE, 3600) for p, t, _ in courses)
+    meant = fmean(
+        crowd.behaviour.chance(crowd.difficulty[t.id], crowd.ability(p), ALONE, 3600) for p, t, _ in courses
+    )
     assert fmean(course.solved for _, _, course in courses) == pytest.approx(meant, abs=0.03)
     free = Allowance(16, 4, None)
     patient = _crowd(tasks, give_up=0.0, limit_minutes=1e9)

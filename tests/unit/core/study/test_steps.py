@@ -145,7 +145,9 @@ def test_training_comes_before_the_plan_and_is_asked_nothing() -> None:
     participant = Participant(study)
     found = names(participant)
     assert found[:10] == ["Consent", "Form", "Rules", *["Ready", "Attempt", "Finish"] * 2, "Plan"]
-    assert {given.task for given in participant.log.ledger.assignments()}.isdisjoint({f"{1:064x}", f"{2:064x}"})
+    assert {given.task for given in participant.log.ledger.assignments()}.isdisjoint(
+        {f"{1:064x}", f"{2:064x}"}
+    )
 
 
 def test_training_is_repeated_until_it_is_solved_if_it_must_be() -> None:
@@ -210,7 +212,9 @@ def test_a_study_that_is_not_open_refuses() -> None:
 def test_an_amended_study_asks_for_consent_again() -> None:
     participant = Participant(declared())
     participant.until(RulesStep)
-    participant.log.record(STUDY, "amended", protocol=protocol_sha256(participant.study, participant.tasks), why="x")
+    participant.log.record(
+        STUDY, "amended", protocol=protocol_sha256(participant.study, participant.tasks), why="x"
+    )
     assert participant.step() == ConsentStep(again=True)
     participant.act()
     assert isinstance(participant.step(), RulesStep)
@@ -238,8 +242,9 @@ def test_a_plan_that_the_study_has_outgrown_is_refused(row: list[object]) -> Non
 
 def test_screening_ends_the_session() -> None:
     study = declared(
-        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat = "before"\n[[questionnaire.item]]\n'
-        'id = "ai"\ntext = "Would you work without AI?"\nkind = "choice"\noptions = ["yes", "no"]\nscreen_out = ["no"]'
+        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat ='
+        ' "before"\n[[questionnaire.item]]\nid = "ai"\ntext = "Would you work without AI?"\nkind ='
+        ' "choice"\noptions = ["yes", "no"]\nscreen_out = ["no"]'
     )
     participant = Participant(study)
     participant.until(FormStep)
@@ -285,7 +290,9 @@ def test_of_two_beginnings_of_one_task_the_first_counts() -> None:
     step = participant.step()
     assert isinstance(step, AttemptStep)
     assert step.attempt == "attempt-b"
-    participant.log.by("P07", "finished", machine="222222", assignment=first.assignment.id, attempt="attempt-a")
+    participant.log.by(
+        "P07", "finished", machine="222222", assignment=first.assignment.id, attempt="attempt-a"
+    )
     assert participant.step() == step
     assert refusal(participant.step(machine="222222", journals={})) is RefusalReason.ELSEWHERE
 

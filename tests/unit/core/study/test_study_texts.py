@@ -39,16 +39,23 @@ def test_every_number_of_the_methods_is_a_fact() -> None:
     """The facts replaced by a word that no template has: no number is left."""
     facts = study_facts(World(model_rate=0.5).data(1, study=declared(**_FULL)))
     words = dict.fromkeys(facts, "FACT")
-    assert all("FACT" in p.text or not any(c.isdigit() for c in p.text.replace("P01", "")) for p in methods_text(words))
+    assert all(
+        "FACT" in p.text or not any(c.isdigit() for c in p.text.replace("P01", ""))
+        for p in methods_text(words)
+    )
 
 
 _FULL = {
     "title": "Railway",
-    "protocol": Protocol(question="How?", hypotheses=("Faster.",), power="Enough.", preregistration="https://osf.io/x"),
+    "protocol": Protocol(
+        question="How?", hypotheses=("Faster.",), power="Enough.", preregistration="https://osf.io/x"
+    ),
     "design": Design(tasks_per_person=4, quota={"remove": 2}),
     "condition": (Condition(id="alone", tool_uses=16), Condition(id="assisted")),
     "training": Training(tasks=("t9",)),
-    "participants": Participants(population="Engineers", criteria=("Python",), recruitment="Mail", screening="before"),
+    "participants": Participants(
+        population="Engineers", criteria=("Python",), recruitment="Mail", screening="before"
+    ),
     "questionnaire": (Questionnaire(id="before", at=Moment.BEFORE),),
     "solver": (DeclaredSolver(name="a/model", runs=("runs/*",), condition="alone"),),
 }
@@ -64,9 +71,16 @@ def test_methods_say_what_was_done() -> None:
         ],
         study=declared(**_FULL),
         operations=[
-            StudyOperation("o1", "organiser@aaaaaa", 5, "study", "opened", {"protocol": "abc", "exclude_on": ["fast"]}),
             StudyOperation(
-                "o2", "organiser@aaaaaa", 9, "study", "amended", {"protocol": "def", "why": "a typo", "exclude_on": []}
+                "o1", "organiser@aaaaaa", 5, "study", "opened", {"protocol": "abc", "exclude_on": ["fast"]}
+            ),
+            StudyOperation(
+                "o2",
+                "organiser@aaaaaa",
+                9,
+                "study",
+                "amended",
+                {"protocol": "def", "why": "a typo", "exclude_on": []},
             ),
         ],
     )

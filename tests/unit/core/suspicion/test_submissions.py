@@ -331,7 +331,10 @@ HONEST = [
     "from configparser import NoOptionError\ntry: return values[n]\nexcept NoOptionError: return None",
     "import shlex, textwrap, unicodedata\nreturn shlex.join(shlex.split(values))",
     "class Groups(dict):\n    def __missing__(self, key): return []\nreturn Groups()",
-    "class Key:\n    def __init__(self, v): self.v = v\n    def __call__(self): return self.v\nreturn Key(values)()",
+    (
+        "class Key:\n    def __init__(self, v): self.v = v\n    def __call__(self): return self.v\nreturn"
+        " Key(values)()"
+    ),
 ]
 STRICT = [
     'return getattr(values, f"visit_{n}")(values)',
@@ -384,8 +387,8 @@ def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked
 def test_a_module_that_a_newer_python_has_dropped_is_still_known() -> None:
     """The task may run on an older Python than gistpoint does."""
     program = (
-        "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import names;"
-        "print({'mailcap', 'uu'} <= names.STANDARD)"
+        "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import"
+        " names;print({'mailcap', 'uu'} <= names.STANDARD)"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"
 
@@ -471,7 +474,9 @@ def test_what_the_tests_judge_by_is_not_replaced_unmarked(
 
 def test_comparisons_that_a_class_gets_are_marked(tree: SourceTree) -> None:
     given = tree.with_files({"b.py": b"class A:\n    def f(self): pass\n"})
-    submitted = given.with_files({"b.py": b"class A:\n    def f(self): pass\n    def __eq__(self, o): return True\n"})
+    submitted = given.with_files(
+        {"b.py": b"class A:\n    def f(self): pass\n    def __eq__(self, o): return True\n"}
+    )
     assert marks(given, submitted, given) == ("__eq__ of a class that had none",)
 
 
@@ -508,7 +513,11 @@ def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
         marks(tree, tree.with_files({f"new/{Path(path).name}": source}), tree)
 
 
-REACHED = {"sys.modules": ("sys", "modules"), "os._exit": ("os", "_exit"), "gc.get_objects": ("gc", "get_objects")}
+REACHED = {
+    "sys.modules": ("sys", "modules"),
+    "os._exit": ("os", "_exit"),
+    "gc.get_objects": ("gc", "get_objects"),
+}
 spelled = st.one_of(
     st.just("{0!r}"), st.just("{1!r} + {2!r}"), st.just("''.join([{1!r}, {2!r}])"), st.just("{3!r}[::-1]"),
     st.just("'%s%s' % ({1!r}, {2!r})"), st.just('f"{{{1!r}}}{{{2!r}}}"'), st.just("bytes({4!r}).decode()"),
@@ -525,7 +534,9 @@ named = st.one_of(
 
 
 @given(st.sampled_from(sorted(REACHED)), named, spelled, st.integers(1, 3), st.booleans())
-def test_no_alias_avoids_it(marked: Marked, what: str, way: str, text: str, cut: int, attribute: bool) -> None:
+def test_no_alias_avoids_it(
+    marked: Marked, what: str, way: str, text: str, cut: int, attribute: bool
+) -> None:
     module, name = REACHED[what]
     pieces = (name, name[:cut], name[cut:], name[::-1], [*name.encode()])
     reach = f"m.{name}" if attribute else f"getattr(m, {text.format(*pieces)})"

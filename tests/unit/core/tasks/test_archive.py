@@ -97,7 +97,8 @@ def test_member_that_is_no_file_of_a_task_is_refused(task: Task, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE]
+    "kind",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE],
 )
 def test_member_that_is_no_plain_file_is_refused(task: Task, tmp_path: Path, kind: bytes) -> None:
     def add(tar: tarfile.TarFile) -> None:
@@ -125,7 +126,8 @@ def test_archive_that_grows_too_large_or_too_many_is_refused(
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"noise", b"\x28\xb5\x2f\xfd", zstandard.compress(b"noise" * 400), zstandard.compress(b"")]
+    "content",
+    [b"", b"noise", b"\x28\xb5\x2f\xfd", zstandard.compress(b"noise" * 400), zstandard.compress(b"")],
 )
 def test_what_is_no_archive_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.tar.zst").write_bytes(content)

@@ -1,4 +1,6 @@
-"""A task's id counts neither budgets nor arguments: another task of a known id is compared, and absurd ones refused."""
+"""A task's id counts neither budgets nor arguments: another task of a known id is compared, and absurd ones
+refused.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,9 @@ def test_values_that_no_honest_task_has_are_refused(task: Task, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)
-def test_arguments_that_no_honest_task_has_are_refused(task: Task, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_arguments_that_no_honest_task_has_are_refused(
+    task: Task, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     with pytest.raises(TaskError, match=r"environment\.pytest_args"):
         changed(task, part("environment", pytest_args=arguments), tmp_path / "other")
 

@@ -1,4 +1,6 @@
-"""A task's folder: what is written is read back, and what is wrong with it is one sentence that names file and key."""
+"""A task's folder: what is written is read back, and what is wrong with it is one sentence that names file
+and key.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import CANARY, Mode
 
 BASELINE = "answer/baselines/fake-none.json"
-FILES = {"task.toml": "task.toml", "answer/answer.json": "answer/answer.json", BASELINE: "baselines/fake-none.json"}
+FILES = {
+    "task.toml": "task.toml",
+    "answer/answer.json": "answer/answer.json",
+    BASELINE: "baselines/fake-none.json",
+}
 OPTIONAL = {
     ("task.toml", ("budgets", "time_limit_s")),
     (BASELINE, ("any_order",)),
@@ -39,7 +45,9 @@ OPTIONAL = {
 
 @cache
 def pristine() -> Path:
-    return build_task(Path(mkdtemp(prefix="gistpoint-test-")), Mode.REMOVE, budgets=Budgets(16, 4, 600)).folder
+    return build_task(
+        Path(mkdtemp(prefix="gistpoint-test-")), Mode.REMOVE, budgets=Budgets(16, 4, 600)
+    ).folder
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -85,7 +93,9 @@ def problem(folder: Path) -> str:
     return message
 
 
-def changed(folder: Path, file: str, key: tuple[str | int, ...], change: Callable[[Any, str | int], None]) -> None:
+def changed(
+    folder: Path, file: str, key: tuple[str | int, ...], change: Callable[[Any, str | int], None]
+) -> None:
     value = document(folder / file)
     place: Any = value
     for part in key[:-1]:
@@ -221,12 +231,16 @@ def test_an_edited_task_is_told_what_to_do(folder: Path) -> None:
     value = document(folder / "task.toml")
     value["source"]["revision"] = "2.0"
     store(folder / "task.toml", value)
-    with pytest.raises(TaskError, match=r"'id' does not match.* The task was changed after it was made: get it again"):
+    with pytest.raises(
+        TaskError, match=r"'id' does not match.* The task was changed after it was made: get it again"
+    ):
         read_task(folder)
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b"{", b"1" * 5000, b"\0"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b"{", b"1" * 5000, b"\0"]
+)
 def test_file_that_is_no_document_is_named(folder: Path, file: str, content: bytes) -> None:
     (folder / file).write_bytes(content)
     with pytest.raises(TaskError) as caught:

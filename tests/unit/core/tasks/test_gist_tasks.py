@@ -1,4 +1,6 @@
-"""A gist task on disk: written and read back, one of the first version, and what is wrong with one by file and key."""
+"""A gist task on disk: written and read back, one of the first version, and what is wrong with one by file
+and key.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_runs_of_a_program_and_of_failing_tests_are_kept(tmp_path: Path) -> None
     task = build_gist_task(tmp_path)
     answer = gist_answer(read_answer(task))
     failed = TestRun(Outcome.FAILED, "a\n", "b\n", Raised("ValueError", "no\n"), "call")
-    program = CommandRun(RunStatus.FINISHED, -9, "out", "err", Raised("SystemExit", "1"), files={"a.txt": "0f"})
+    program = CommandRun(
+        RunStatus.FINISHED, -9, "out", "err", Raised("SystemExit", "1"), files={"a.txt": "0f"}
+    )
     broken = TestsRun(RunStatus.COULD_NOT_RUN, {}, Raised("SyntaxError", "x"))
     for run in (TestsRun(RunStatus.FINISHED, {"tests/test_prices.py::test_total": failed}), program, broken):
         changed = replace(answer, originals=(run, run), test=None, reference=None, compared_files=("a.txt",))
@@ -115,7 +119,9 @@ def test_values_that_mean_nothing_are_named(tmp_path: Path) -> None:
     assert "'entrypoint' is missing" in broken(task, lambda values: values.pop("entrypoint"))
     assert "'gist.tools' has 'telnet'" in broken(task, lambda values: values["gist"].update(tools=["telnet"]))
     assert "'gist.strategy' has 'luck'" in broken(task, lambda values: values["gist"].update(strategy="luck"))
-    assert "'gist.score_budget' must be at least -1" in broken(task, lambda v: v["gist"].update(score_budget=-2))
+    assert "'gist.score_budget' must be at least -1" in broken(
+        task, lambda v: v["gist"].update(score_budget=-2)
+    )
 
 
 def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
@@ -126,8 +132,12 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
 
     assert "two runs or more" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
     assert "'gist.trace' holds no trace" in said(lambda gist: gist["trace"].pop("functions"))
-    assert "'gist.originals[0].status' has 'fine'" in said(lambda gist: gist["originals"][0].update(status="fine"))
-    renamed = {"tests/test_prices.py::test_other": {"outcome": "passed", "stdout": "", "stderr": "", "phase": ""}}
+    assert "'gist.originals[0].status' has 'fine'" in said(
+        lambda gist: gist["originals"][0].update(status="fine")
+    )
+    renamed = {
+        "tests/test_prices.py::test_other": {"outcome": "passed", "stdout": "", "stderr": "", "phase": ""}
+    }
     assert "'suite.ids_sha256'" in said(lambda gist: gist["originals"][2].update(tests=renamed))
     broken_test = {**renamed, "other": "passed"}
     assert "'gist.originals[1].tests.other' must be a table" in said(
@@ -153,7 +163,9 @@ def test_a_repair_has_no_gist(tmp_path: Path) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("give_test", [False, True])
 @pytest.mark.parametrize("execution", [False, True])
-def test_brief_tells_what_the_solver_must_know(tmp_path: Path, strategy: str, give_test: bool, execution: bool) -> None:
+def test_brief_tells_what_the_solver_must_know(
+    tmp_path: Path, strategy: str, give_test: bool, execution: bool
+) -> None:
     settings = GistSettings(OWNED, execution, strategy, give_test, OPTIONAL_TOOLS)
     task = build_gist_task(tmp_path, settings, budgets=Budgets.of_steps(17, 600))
     text = render_brief(task)
@@ -205,7 +217,9 @@ def test_a_template_that_tasks_were_made_with_never_changes(name: str, beginning
 
 def test_a_task_keeps_the_version_that_it_was_made_with(tmp_path: Path) -> None:
     task = build_gist_task(tmp_path)
-    old = replace(task, brief=replace(task.brief, template="gist-1", template_sha256=template_sha256("gist-1")))
+    old = replace(
+        task, brief=replace(task.brief, template="gist-1", template_sha256=template_sha256("gist-1"))
+    )
     write_task(old, read_answer(task))
     assert "only imports may change" in render_brief(read_task(task.folder))
     assert "delete lines that never run" in render_brief(task)
@@ -221,7 +235,9 @@ def test_the_glue_of_the_brief_is_glue(tmp_path: Path) -> None:
     assert all(is_glue(line) for line in [*lines, "costs = types.SimpleNamespace(total=total)"])
 
 
-def test_settings_that_contradict_each_other_make_no_task_and_old_tasks_with_them_open(tmp_path: Path) -> None:
+def test_settings_that_contradict_each_other_make_no_task_and_old_tasks_with_them_open(
+    tmp_path: Path,
+) -> None:
     running = GistSettings(OWNED, tools=("edit_and_execute",))
     with pytest.raises(ContradictionError, match="Add --execution"):
         require_consistent(running, is_test=True)

@@ -23,7 +23,10 @@ CONTENT: dict[str, Any] = {
     "source_name": "shop",
     "source_revision": "1.0",
     "tree_sha256": "a" * 64,
-    "targets": (Target("a.py", "f", "def f(): 1", "def f(): 2"), Target("b.py", "g", "def g(): 1", "def g(): 2")),
+    "targets": (
+        Target("a.py", "f", "def f(): 1", "def f(): 2"),
+        Target("b.py", "g", "def g(): 1", "def g(): 2"),
+    ),
     "lock": ("pytest==8.4.2 --hash=sha256:1", "pluggy==1.6.0 --hash=sha256:2"),
     "ids_sha256": hash_of_ids(["t::a", "t::b"]),
 }
@@ -87,7 +90,12 @@ def test_public_part_holds_neither_an_original_nor_a_hash_of_one(tmp_path: Path,
     public = (task.folder / "task.toml").read_bytes() + (task.folder / "workspace" / "tree.tar").read_bytes()
     for target in read_answer(task).targets:
         index = index_source(target.path, target.original.encode())
-        texts = {target.original, target.original.strip(), target.original + "\n", index.definitions[0].dedented}
+        texts = {
+            target.original,
+            target.original.strip(),
+            target.original + "\n",
+            index.definitions[0].dedented,
+        }
         for text in texts:
             assert text.encode() not in public
             for algorithm in ("sha256", "sha1", "md5", "sha512", "blake2b"):
@@ -99,5 +107,7 @@ def test_public_part_holds_neither_an_original_nor_a_hash_of_one(tmp_path: Path,
 def test_the_digest_of_an_image_takes_the_place_of_the_lock() -> None:
     imaged = {**CONTENT, "image": IMAGE}
     assert task_id(**{**imaged, "lock": ()}) == task_id(**imaged)
-    assert task_id(**{**imaged, "image": replace(IMAGE, name="elsewhere/image", python="/bin/py")}) == task_id(**imaged)
+    assert task_id(
+        **{**imaged, "image": replace(IMAGE, name="elsewhere/image", python="/bin/py")}
+    ) == task_id(**imaged)
     assert task_id(**{**imaged, "image": replace(IMAGE, digest=f"sha256:{'2' * 64}")}) != task_id(**imaged)

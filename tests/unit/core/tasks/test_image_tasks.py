@@ -27,7 +27,9 @@ IMAGE = ImagePins(
     "/opt/miniconda3/envs/testbed/bin/python",
     ("CONDA_DEFAULT_ENV=testbed",),
 )
-PINS = EnvironmentPins(python="3.9", import_roots=("src", "."), metadata={"name": "shop", "version": "1"}, image=IMAGE)
+PINS = EnvironmentPins(
+    python="3.9", import_roots=("src", "."), metadata={"name": "shop", "version": "1"}, image=IMAGE
+)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""What is public of a discovery task confirms no guess at its functions, and its id is verified with the answer."""
+"""What is public of a discovery task confirms no guess at its functions, and its id is verified with the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -125,12 +127,19 @@ def derived(task: Task, content: str) -> Iterator[str]:
 
 def derived_with(key: bytes, content: str, source: Source) -> Iterator[str]:
     sealed = seal(key, content, source)
-    yield from (sealed.salt, commitment(sealed.salt), salted_id(sealed, source), public_source(key, source).revision)
+    yield from (
+        sealed.salt,
+        commitment(sealed.salt),
+        salted_id(sealed, source),
+        public_source(key, source).revision,
+    )
     yield hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
 
 
 def guesses(task: Task) -> dict[str, list[Target]]:
-    """The functions of the public tree, each as the corrupted one, with the texts in which one may stand in a task."""
+    """The functions of the public tree, each as the corrupted one, with the texts in which one may stand in a
+    task.
+    """
     found: dict[str, list[Target]] = {}
     for definition in definitions(SourceTree.open(task.tree_path), frozenset(task.suite.test_files)):
         name = str(definition.ref)
@@ -207,7 +216,9 @@ def test_the_public_part_holds_nothing_that_the_id_hides(bench: Bench) -> None:
     hidden = (sealed.salt, sealed.content_sha256, sealed.source_revision, "discount(", "prices.py::discount")
     assert [text for text in hidden if text in public] == []
     files = [file.read_bytes() for file in task.folder.rglob("*") if file.is_file()]
-    assert not any(SECRET in data or SECRET.hex().encode() in data for data in files), "a task holds no secret"
+    assert not any(SECRET in data or SECRET.hex().encode() in data for data in files), (
+        "a task holds no secret"
+    )
 
 
 def test_the_tree_is_packed_as_if_nothing_had_been_replaced(bench: Bench) -> None:
@@ -341,7 +352,9 @@ def changed(task: Task, part: str, key: str, value: Any) -> None:
         ("answer", "seal", None, "'seal' is missing"),
     ],
 )
-def test_what_does_not_fit_the_id_is_told_by_its_key(bench: Bench, part: str, key: str, value: Any, told: str) -> None:
+def test_what_does_not_fit_the_id_is_told_by_its_key(
+    bench: Bench, part: str, key: str, value: Any, told: str
+) -> None:
     task = bench.task()
     changed(task, part, key, value)
     with pytest.raises(TaskError, match=re.escape(told)):
@@ -388,4 +401,8 @@ def test_a_task_of_the_third_version_is_read(tmp_path: Path, bench: Bench) -> No
 
 
 def document_of(folder: Path) -> Mapping[str, Any]:
-    return {key: value for key, value in tomllib.loads((folder / "task.toml").read_text()).items() if key != "suite"}
+    return {
+        key: value
+        for key, value in tomllib.loads((folder / "task.toml").read_text()).items()
+        if key != "suite"
+    }

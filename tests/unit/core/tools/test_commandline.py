@@ -77,13 +77,19 @@ def test_a_function_and_its_file_are_understood_in_every_form(line: str, shown: 
         ("read_file odd::name.py", {"file_path": "odd::name.py"}),
         ("read_file 'a.py::f'", {"file_path": "a.py::f"}),
         ("read_file file_path=a.py::f", {"file_path": "a.py::f"}),
-        ("read_function outer.<locals>.inner run.py", {"function_name": "outer.<locals>.inner", "file_path": "run.py"}),
+        (
+            "read_function outer.<locals>.inner run.py",
+            {"function_name": "outer.<locals>.inner", "file_path": "run.py"},
+        ),
         ("read_function ./run.py Größe.wert#2", {"function_name": "Größe.wert#2", "file_path": "./run.py"}),
         ("read_function main bin", {"function_name": "main", "file_path": "bin"}),
         ("read_function bin main", {"function_name": "main", "file_path": "bin"}),
         ("read_function stop.py other.py", {"function_name": "other.py", "file_path": "stop.py"}),
         ("read_function other.py stop.py", {"function_name": "other.py", "file_path": "stop.py"}),
-        ("read_function function_name=reach file_path=network", {"function_name": "reach", "file_path": "network"}),
+        (
+            "read_function function_name=reach file_path=network",
+            {"function_name": "reach", "file_path": "network"},
+        ),
         (
             "replace_function @code.py Network.reach net/core.py",
             {"func_code": "@code.py", "func_name": "Network.reach", "file_path": "net/core.py"},
@@ -163,7 +169,9 @@ def test_what_can_t_be_understood_is_a_question(line: str, suggested: str) -> No
     question = asked(line)
     assert question.suggested == suggested
     if suggested:
-        assert spelled(parse(suggested, REPAIR, SHOWN)[0].name, parse(suggested, REPAIR, SHOWN)[1]) == suggested
+        assert (
+            spelled(parse(suggested, REPAIR, SHOWN)[0].name, parse(suggested, REPAIR, SHOWN)[1]) == suggested
+        )
     assert str(question)
 
 
@@ -196,7 +204,9 @@ def test_what_is_spelled_is_read_back_whatever_was_shown(tool: Tool, data: st.Da
     arguments: dict[str, Any] = {a.name: data.draw(WORDS) for a in tool.arguments if a.kind.value != "code"}
     if len(arguments) < len(tool.arguments):
         return
-    shown = Knowledge(data.draw(st.dictionaries(st.one_of(WORDS, st.sampled_from(list(arguments.values()))), KINDS)))
+    shown = Knowledge(
+        data.draw(st.dictionaries(st.one_of(WORDS, st.sampled_from(list(arguments.values()))), KINDS))
+    )
     assert parse(spelled(tool.name, arguments), (tool,), shown) == (tool, arguments)
 
 

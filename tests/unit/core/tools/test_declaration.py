@@ -1,4 +1,6 @@
-"""One declaration gives the schema, the usage and the command line, and a bad call is an answer, not an exception."""
+"""One declaration gives the schema, the usage and the command line, and a bad call is an answer, not an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ PAPER = {
 }
 """Appendix A of the paper."""
 OURS: dict[str, list[str]] = {}
-"""Tools of our own for solvers of repairs: a comment after each says why results stay comparable with the paper's."""
+"""Tools of our own for solvers of repairs: a comment after each says why results stay comparable with the
+paper's.
+"""
 
 
 def test_names_and_arguments_are_those_of_the_paper() -> None:
@@ -136,7 +140,10 @@ def test_what_is_spelled_is_parsed_back(tool: Tool, data: st.DataObject) -> None
         ("read_file\ta.py", {"file_path": "a.py"}),
         ("list_directory", {}),
         ("list_directory ''", {"path": ""}),
-        ("read_function Parser.parse src/parser.py", {"function_name": "Parser.parse", "file_path": "src/parser.py"}),
+        (
+            "read_function Parser.parse src/parser.py",
+            {"function_name": "Parser.parse", "file_path": "src/parser.py"},
+        ),
         ("read_function 'f' \"a b.py\"", {"function_name": "f", "file_path": "a b.py"}),
     ],
 )
@@ -145,7 +152,8 @@ def test_command_line_is_read_as_a_person_means_it(line: str, arguments: dict[st
 
 
 @pytest.mark.parametrize(
-    "line", ["", "   ", "nonsense a", "read_function f", "read_function f a b", "read_file 'open", "read_file"]
+    "line",
+    ["", "   ", "nonsense a", "read_function f", "read_function f a b", "read_file 'open", "read_file"],
 )
 def test_command_line_that_does_not_fit_is_refused(line: str) -> None:
     with pytest.raises(RefusalError):
@@ -155,9 +163,9 @@ def test_command_line_that_does_not_fit_is_refused(line: str) -> None:
 def test_spelling_takes_what_a_model_sends(tmp_path: Path) -> None:
     assert spelled("read_file", {"file_path": 3}) == "read_file 3"
     assert spelled("unknown", {"b": "x y", "a": None}) == f"unknown {shlex.quote('x y')} None"
-    assert spelled("replace_function", {"file_path": "a.py", "func_name": "f", "func_code": "def f(): 1"}) == (
-        "replace_function f a.py"
-    )
+    assert spelled(
+        "replace_function", {"file_path": "a.py", "func_name": "f", "func_code": "def f(): 1"}
+    ) == ("replace_function f a.py")
 
 
 def test_unknown_tool_names_the_others() -> None:

@@ -106,7 +106,9 @@ def test_spellings_of_one_path_are_one_path(context: ToolContext, path: str) -> 
 def test_no_path_raises_or_shows_the_outside(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     folder = tmp_path_factory.mktemp("paths")
     (folder / "secret.py").write_text(SECRET)
-    context = context_of({"pkg/mod.py": "x = 1\n", "out.py": Link("../secret.py"), "deep": Link("..")}, folder)
+    context = context_of(
+        {"pkg/mod.py": "x = 1\n", "out.py": Link("../secret.py"), "deep": Link("..")}, folder
+    )
     for tool in BY_PATH[:3]:
         output = ask(context, tool, **{"path" if tool == "list_directory" else "file_path": path})
         assert SECRET not in output.text

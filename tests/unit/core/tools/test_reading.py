@@ -95,9 +95,12 @@ def test_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("tool", ["list_file_functions", "read_function"])
 @pytest.mark.parametrize(
-    "data", [b"def f(:\n", b"\xff", b"x\0", b"(" * 5000, b"# coding: undefined\n", b"x = " + b"-" * 90_000 + b"1"]
+    "data",
+    [b"def f(:\n", b"\xff", b"x\0", b"(" * 5000, b"# coding: undefined\n", b"x = " + b"-" * 90_000 + b"1"],
 )
-def test_unparsable_python_is_refused_by_the_tools_that_need_it_parsed(tmp_path: Path, tool: str, data: bytes) -> None:
+def test_unparsable_python_is_refused_by_the_tools_that_need_it_parsed(
+    tmp_path: Path, tool: str, data: bytes
+) -> None:
     more = {"function_name": "f"} if tool == "read_function" else {}
     output = ask(context_of({"a.py": data}, tmp_path), tool, file_path="a.py", **more)
     assert output.refused
@@ -148,7 +151,8 @@ def test_listing_limits_and_says_how_many_are_left_out(tmp_path: Path) -> None:
 
 def test_listing_is_sorted_whatever_the_order_in_the_tar(tmp_path: Path) -> None:
     output = ask(
-        context_of({"z.py": "", "b/x.py": "", "a.py": "", "B.py": "", "l": Link("b")}, tmp_path), "list_directory"
+        context_of({"z.py": "", "b/x.py": "", "a.py": "", "B.py": "", "l": Link("b")}, tmp_path),
+        "list_directory",
     )
     assert output.text.splitlines()[1:] == ["  B.py", "  a.py", "  b/", "  l", "  z.py"]
 
@@ -169,7 +173,9 @@ def test_listing_is_sorted_whatever_the_order_in_the_tar(tmp_path: Path) -> None
 def test_function_is_read_with_its_exact_span(
     tmp_path: Path, name: str, first: int, last: int, begins: str, ends: str
 ) -> None:
-    output = ask(context_of({"a.py": MODULE}, tmp_path), "read_function", file_path="a.py", function_name=name)
+    output = ask(
+        context_of({"a.py": MODULE}, tmp_path), "read_function", file_path="a.py", function_name=name
+    )
     if not first:
         assert output.refused
         assert "Shape.name#1" in output.text

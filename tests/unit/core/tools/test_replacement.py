@@ -61,7 +61,8 @@ def test_code_of_the_repository_can_be_replaced(context: ToolContext, path: str)
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_mod.py", "conftest.py", "pkg/specs.py", "pkg/checks.py", "pkg/alias.py", "more/test_mod.py"]
+    "path",
+    ["tests/test_mod.py", "conftest.py", "pkg/specs.py", "pkg/checks.py", "pkg/alias.py", "more/test_mod.py"],
 )
 def test_files_of_tests_are_refused_also_through_links(context: ToolContext, path: str) -> None:
     output = submit(context, GOOD, path=path)
@@ -109,14 +110,18 @@ def test_code_that_is_not_one_definition_of_that_name_is_refused(context: ToolCo
         ("g", "../mod.py", "leads upwards"),
     ],
 )
-def test_target_that_does_not_fit_is_refused(context: ToolContext, name: str, path: str, why: str | None) -> None:
+def test_target_that_does_not_fit_is_refused(
+    context: ToolContext, name: str, path: str, why: str | None
+) -> None:
     output = submit(context, GOOD, name=name, path=path)
     assert output.refused
     assert why is None or why in output.text
 
 
 def test_ambiguous_name_is_refused_with_candidates(tmp_path: Path) -> None:
-    context = context_of({"a.py": "class A:\n    def f(self): pass\n\nclass B:\n    def f(self): pass\n"}, tmp_path)
+    context = context_of(
+        {"a.py": "class A:\n    def f(self): pass\n\nclass B:\n    def f(self): pass\n"}, tmp_path
+    )
     output = submit(context, "def f(self): return 1", name="f", path="a.py")
     assert output.refused
     assert "A.f" in output.text

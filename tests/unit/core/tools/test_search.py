@@ -129,7 +129,9 @@ def test_stated_time_is_two_seconds() -> None:
     assert ToolLimits().search_seconds == 2.0
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "*", "a{2", "(?P<x", "\\", "(?<=a*b", r"\L<x>", "(?P<a>x)(?P<b"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "[a", "*", "a{2", "(?P<x", "\\", "(?<=a*b", r"\L<x>", "(?P<a>x)(?P<b"]
+)
 def test_invalid_pattern_is_refused_with_its_escaped_form(tmp_path: Path, pattern: str) -> None:
     try:
         regex.compile(pattern, regex.MULTILINE)
@@ -235,7 +237,9 @@ def test_undecodable_files_are_named_and_the_others_searched(tmp_path: Path) -> 
     )
     text = ask(context, "search_code", pattern="hit").text
     assert text.startswith("5 matching lines in 3 files.")
-    assert text.endswith("Not searched, for they are no text in their declared encoding: bad.py, null.py, strange.py")
+    assert text.endswith(
+        "Not searched, for they are no text in their declared encoding: bad.py, null.py, strange.py"
+    )
     assert "two.py" in ask(context, "search_code", pattern="Ã©").text
 
 

@@ -151,7 +151,9 @@ def test_records_of_the_bundle_are_taken_and_refused_as_msgspec_does(value: obje
             made = convert(value, kinds)
         except fault:
             return "refused"
-        return {name: getattr(made, name) for name in ("n", "id", "ids", "count", "some") if hasattr(made, name)}
+        return {
+            name: getattr(made, name) for name in ("n", "id", "ids", "count", "some") if hasattr(made, name)
+        }
 
     assert issubclass(records.MisfitError, ValueError)
     ours = read(records.convert, (_OurFirst, (_OurSecond,)), records.MisfitError)
@@ -165,7 +167,9 @@ def test_a_string_enumeration_of_the_bundle_is_written_as_pythons() -> None:
         assert (str(word), f"{word:>5}", word == "one", {word: 1}["one"]) == ("one", "  one", True, 1)
 
 
-def test_too_old_a_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_old_a_python_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.version_info", (3, 8, 18))
     with pytest.raises(SystemExit) as left:
         exec(bundled_files()["__main__.py"], {"__name__": "__main__"})

@@ -78,7 +78,11 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
         if files is not None:
             how = "derived" if "diff" in step.derived else "recorded"
             return DiffContent(files, "" if files else f"Nothing changed in this step ({how}).")
-    if before is not None and step.diff_so_far is not None and (files := _difference(before, step.diff_so_far)):
+    if (
+        before is not None
+        and step.diff_so_far is not None
+        and (files := _difference(before, step.diff_so_far))
+    ):
         return DiffContent(files, "What this step added to the diff that the run recorded.")
     found: list[FileDiff] = []
     only_paths: list[str] = []
@@ -88,7 +92,10 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
         else:
             found.append(
                 compute(
-                    edit.old or "", edit.new, old_path=edit.path if edit.old is not None else None, new_path=edit.path
+                    edit.old or "",
+                    edit.new,
+                    old_path=edit.path if edit.old is not None else None,
+                    new_path=edit.path,
                 )
             )
     if found:

@@ -108,7 +108,9 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         self._whole = _tree_paths(state)
         if first and len(self._whole) > _MANY:
             folders = {path for path in self._whole if path.endswith("/")}
-            self.files.closed = {path for path in folders if not any(name.startswith(path) for name in self._diffs)}
+            self.files.closed = {
+                path for path in folders if not any(name.startswith(path) for name in self._diffs)
+            }
         self._list()
         self._show_file()
 
@@ -118,7 +120,9 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
             return
         changed = [(_sign(state, diff), diff.path) for diff in state.diff]
         closed = tuple(self.files.closed)
-        open_ones = [path for path in self._whole if not any(path != c and path.startswith(c) for c in closed)]
+        open_ones = [
+            path for path in self._whole if not any(path != c and path.startswith(c) for c in closed)
+        ]
         self.files.show(changed + [("", path) for path in open_ones])
 
     @on(RecordList.Moved, "#repository-files")

@@ -1,4 +1,6 @@
-"""The page of the gist at a step, with the evidence on its lines: recorded, scored on this screen, or carried over."""
+"""The page of the gist at a step, with the evidence on its lines: recorded, scored on this screen, or carried
+over.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
             return GistContent(note="Nothing has been written yet at this step.")
         if context.hides:
             return GistContent(text, note=HIDDEN)
-        recorded = [score for score in (score_of(step, data) for step, data in history.scores) if score is not None]
+        recorded = [
+            score for score in (score_of(step, data) for step, data in history.scores) if score is not None
+        ]
         found = content(text, index, scoring.scores, recorded, lambda step: gist_in(history.at(step), names))
         if text in scoring.backends:
             found = replace(found, note=f"{found.note}, in {scoring.backends[text]}")

@@ -33,7 +33,11 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
     def fill(self, content: list[TestResult]) -> str:
         """Show the tests."""
         self.show_results(content)
-        return "As named in the output (derived): only what was printed." if content else "No output names a test."
+        return (
+            "As named in the output (derived): only what was printed."
+            if content
+            else "No output names a test."
+        )
 
 
 def outcomes(step: Step) -> list[TestResult]:

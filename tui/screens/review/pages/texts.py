@@ -57,7 +57,9 @@ class RawPage(TextPage):
 
     def read(self, context: PageContext, job: Job) -> PageText:
         """Return the records, and a note on their place in the file."""
-        return PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
+        return (
+            PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
+        )
 
 
 class RunInfoPage(TextPage):
@@ -83,7 +85,9 @@ class RunInfoPage(TextPage):
             (wanted, _), self.sought = self.sought, None
             line = self.lines.line_of(content.at)
             start = line + self.first_line, content.at - self.lines.starts[line]
-            self.search(wanted.pattern if wanted else "", regex=wanted is not None and wanted.regex, start=start)
+            self.search(
+                wanted.pattern if wanted else "", regex=wanted is not None and wanted.regex, start=start
+            )
         return note
 
 

@@ -52,13 +52,28 @@ def test_too_few_stars_leave_a_source_out_and_unknown_ones_do_not() -> None:
         ("[[source]]\nname = 'toolz'", "the key 'source[0].name' is not known"),
         ("[[source]]\npytest_args = []", "the key 'source[0].source' is missing"),
         ("[[source]]\nsource = ' '", "the key 'source[0].source' is empty"),
-        ("[[source]]\nsource = 'a==1'\npytest_args = 'tests'", "the key 'source[0].pytest_args' must be a list"),
-        ("[[source]]\nsource = 'a==1'\nbuild_steps = [1]", "the key 'source[0].build_steps' must be a list of strings"),
+        (
+            "[[source]]\nsource = 'a==1'\npytest_args = 'tests'",
+            "the key 'source[0].pytest_args' must be a list",
+        ),
+        (
+            "[[source]]\nsource = 'a==1'\nbuild_steps = [1]",
+            "the key 'source[0].build_steps' must be a list of strings",
+        ),
         ("[[source]]\nsource = 'a==1'\nstars = -1", "the key 'source[0].stars' must be at least 0"),
-        ("[[source]]\nsource = 'a==1'\nexclude_newer = 2026", "the key 'source[0].exclude_newer' must be a string"),
-        ("[[source]]\nsource = 'a==1'\n[[source]]\nsource = 'a==1'", "the key 'source[1].source' repeats 'a==1'"),
+        (
+            "[[source]]\nsource = 'a==1'\nexclude_newer = 2026",
+            "the key 'source[0].exclude_newer' must be a string",
+        ),
+        (
+            "[[source]]\nsource = 'a==1'\n[[source]]\nsource = 'a==1'",
+            "the key 'source[1].source' repeats 'a==1'",
+        ),
         ("min_stars = 'many'\n[[source]]\nsource = 'a==1'", "the key 'min_stars' must be a whole number"),
-        ("minstars = 1\n[[source]]\nsource = 'a==1'", "the key 'minstars' is not known; known are min_stars, source"),
+        (
+            "minstars = 1\n[[source]]\nsource = 'a==1'",
+            "the key 'minstars' is not known; known are min_stars, source",
+        ),
         ("[[source]]\nsource = 'a==1'\nstar = 3", "stars. Did you mean 'stars'?"),
     ],
 )

@@ -1,4 +1,6 @@
-"""A campaign whose corruptions are a model's: tried on the tests that can see them, proven, or ended with a reason."""
+"""A campaign whose corruptions are a model's: tried on the tests that can see them, proven, or ended with a
+reason.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ class PerFunction:
     prompts: list[str] = field(default_factory=list)
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         said = sum(message.role == "assistant" for message in messages)
         if not said:
@@ -88,7 +94,9 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     assert fates["model: too_few_failing"] == 1
     assert isinstance(made.bench, ModelBench)
     assert [model.name for model in made.bench.models] == ["m"]
-    assert any("located in shop.py" in prompt and "def price" in prompt for prompt in made.bench.models[0].prompts)
+    assert any(
+        "located in shop.py" in prompt and "def price" in prompt for prompt in made.bench.models[0].prompts
+    )
 
 
 def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tmp_path: Path) -> None:
@@ -108,21 +116,27 @@ def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tm
 
 def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
     made = shop(tmp_path, submit(QUIET), reply(content="Done."))
-    made.source = f"if True:\n{indent(PRICE, '    ')}\nelse:\n    def price(amount, rate):\n        return 0\n\n{SHOP}"
+    made.source = (
+        f"if True:\n{indent(PRICE, '    ')}\nelse:\n    def price(amount, rate):\n        return 0\n\n{SHOP}"
+    )
     made.source = made.source.replace(PRICE + "\n\n\ndef stock", "def stock")
     _, kept = made.campaign("discovery", min_failing=2, model="m")
     assert [verdict.names for verdict in kept] == [("shop.py::price",)]
 
 
 def test_functions_of_which_a_model_makes_nothing_are_dropped_with_its_reason(tmp_path: Path) -> None:
-    counts, kept = shop(tmp_path, reply(content="I would rather not.")).campaign("discovery", min_failing=2, model="m")
+    counts, kept = shop(tmp_path, reply(content="I would rather not.")).campaign(
+        "discovery", min_failing=2, model="m"
+    )
     assert kept == []
     assert {item.reason for item in counts.verdicts} == {Reason.NONE_GOOD}
     assert all("no tool call" in item.detail for item in counts.verdicts)
 
 
 def test_what_a_model_submitted_in_vain_is_in_the_verdict(tmp_path: Path) -> None:
-    counts, kept = shop(tmp_path, submit(PRICE), reply(content="Done.")).campaign("discovery", min_failing=2, model="m")
+    counts, kept = shop(tmp_path, submit(PRICE), reply(content="Done.")).campaign(
+        "discovery", min_failing=2, model="m"
+    )
     assert kept == []
     verdict = next(item for item in counts.verdicts if item.names == ("shop.py::price",))
     assert CandidateVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
@@ -179,7 +193,11 @@ class OfEach:
     codes: Mapping[str, str]
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         asked = re.search(r"Function to corrupt:\ndef (\w+)", messages[0].content)
         assert asked is not None
@@ -239,7 +257,9 @@ def test_a_cap_of_the_set_stops_it_between_requests_and_keeps_the_candidate_for_
 
 def test_examples_stand_after_the_template_and_their_hash_in_the_record(tmp_path: Path) -> None:
     made = shop(tmp_path, submit(QUIET), reply(content="Done."))
-    _, kept = made.campaign("discovery", count=1, min_failing=2, model="m", terms=ModelTerms("Look at these."))
+    _, kept = made.campaign(
+        "discovery", count=1, min_failing=2, model="m", terms=ModelTerms("Look at these.")
+    )
     assert kept[0].kept is not None
     record = kept[0].kept.provenance["parts"][0]["record"]
     assert record["examples_sha256"] == sha256_of_text("Look at these.")

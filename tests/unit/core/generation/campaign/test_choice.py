@@ -30,7 +30,8 @@ def source() -> str:
     for n in range(CHAIN):
         lines = "".join(f"    x += {k}\n" for k in range(n))
         made.append(
-            f"def f{n}(x):\n    if x > 3:\n        return 0\n{lines}    return {f'f{n - 1}(x)' if n else 'x'}\n"
+            f"def f{n}(x):\n    if x > 3:\n        return 0\n{lines}    return"
+            f" {f'f{n - 1}(x)' if n else 'x'}\n"
         )
     return SHOP + "\n\n" + "\n\n".join(made)
 
@@ -46,7 +47,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> SourceLibrary:
         learned,
         rows=tuple(row for row in measure_functions(graph, files) if "::f" in row.function),
         edges=frozenset((edge.caller, edge.callee) for edge in graph.edges),
-        test_map=TestMap({f"shop.py::f{n}": frozenset(tests) for n in range(CHAIN)}, tests=dict.fromkeys(tests, 0.01)),
+        test_map=TestMap(
+            {f"shop.py::f{n}": frozenset(tests) for n in range(CHAIN)}, tests=dict.fromkeys(tests, 0.01)
+        ),
     )
 
 
@@ -82,12 +85,14 @@ def test_what_is_no_list_of_functions_is_refused(text: str) -> None:
 def test_bars_have_metrics_ends_and_a_percentile(library: SourceLibrary) -> None:
     bars = read_bars("code_lines,harmonic_out:low")
     assert bars == (MetricBar("code_lines"), MetricBar("harmonic_out", MetricEnd.LOW))
-    easy = planned(library, hard=True, choice=Choice(bars=read_bars("code_lines:low,out_degree:high"), percentile=75))
+    easy = planned(
+        library, hard=True, choice=Choice(bars=read_bars("code_lines:low,out_degree:high"), percentile=75)
+    )
     assert numbers(easy) == [1, 2, 3, 4, 5]
     assert easy.left_out["not_in_the_hard_set"] == 19
-    assert numbers(planned(library, hard=True, choice=Choice(bars=read_bars("code_lines"), percentile=50))) == list(
-        range(12, 24)
-    )
+    assert numbers(
+        planned(library, hard=True, choice=Choice(bars=read_bars("code_lines"), percentile=50))
+    ) == list(range(12, 24))
 
 
 def test_bars_are_percentiles_among_those_that_are_left(library: SourceLibrary) -> None:
@@ -139,7 +144,12 @@ def test_partners_are_as_near_as_asked(library: SourceLibrary) -> None:
 
 @pytest.mark.parametrize(
     ("text", "sizes", "wanted"),
-    [("3", (3,), ()), ("1..4", (1, 2, 3, 4), ()), ("1,2,8", (1, 2, 8), ()), ("1:10,2:10,4:5", (1, 2, 4), (10, 10, 5))],
+    [
+        ("3", (3,), ()),
+        ("1..4", (1, 2, 3, 4), ()),
+        ("1,2,8", (1, 2, 8), ()),
+        ("1:10,2:10,4:5", (1, 2, 4), (10, 10, 5)),
+    ],
 )
 def test_sizes_are_read(text: str, sizes: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     assert read_sizes(text) == (sizes, wanted)
@@ -208,7 +218,9 @@ def test_what_belongs_to_groups_needs_groups() -> None:
 def test_settings_without_a_choice_are_written_as_before_and_a_choice_is_no_part_of_a_verdict() -> None:
     plain = CampaignSettings(CampaignMode.MULTI)
     assert {"choice", "groups"}.isdisjoint(plain.to_json())
-    chosen = replace(plain, hard=True, choice=Choice(where=("degree > 1",)), groups=GroupRules(tell_count=True))
+    chosen = replace(
+        plain, hard=True, choice=Choice(where=("degree > 1",)), groups=GroupRules(tell_count=True)
+    )
     assert chosen.deciding() == plain.deciding()
     assert chosen.to_json() != plain.to_json()
     assert replace(plain, groups=GroupRules(chain=True)).deciding() != plain.deciding()

@@ -21,7 +21,9 @@ from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason,
 HIDDEN = Controls(False, Unconfirmable.NOT_PLAIN_DATA, "price is given a generator.")
 
 
-def set_of(folder: Path, mode: str, controls: Controls, *, confirmable: bool = False) -> tuple[Counts, list[Path]]:
+def set_of(
+    folder: Path, mode: str, controls: Controls, *, confirmable: bool = False
+) -> tuple[Counts, list[Path]]:
     shop = Shop(folder)
     shop.bench.confirming.controls = controls
     settings = CampaignSettings(CampaignMode(mode), min_failing=2, confirmable=confirmable)
@@ -29,7 +31,9 @@ def set_of(folder: Path, mode: str, controls: Controls, *, confirmable: bool = F
     with ThreadPoolExecutor(2) as pool, StateFile(folder / "set.jsonl", {}) as state:
         tasks = WrittenSet(library, settings, folder / "tasks", state, lambda text: None)
         try:
-            counts = run_campaign(context, plan(library, settings).candidates, 2, Workers(pool, 2), state, tasks)
+            counts = run_campaign(
+                context, plan(library, settings).candidates, 2, Workers(pool, 2), state, tasks
+            )
         finally:
             close_contexts()
     made = folder / "tasks"

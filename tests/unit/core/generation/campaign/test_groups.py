@@ -31,7 +31,13 @@ def part(name: str, value: float, failed: str, glance: float = 0.2) -> Rated:
         (2, [("a", 0.5, "xy"), ("b", 0.6, "yz")], "ab"),
         (3, [("a", 0.5, "xy"), ("b", 0.6, "yz"), ("c", 0.7, "zw")], "bc"),
     ],
-    ids=["all are good", "the worst of too many", "a weak one", "no group without the weak", "the better of the weak"],
+    ids=[
+        "all are good",
+        "the worst of too many",
+        "a weak one",
+        "no group without the weak",
+        "the better of the weak",
+    ],
 )
 def test_a_weak_part_is_left_out_where_a_group_remains(
     size: int, parts: list[tuple[str, float, str]], chosen: str

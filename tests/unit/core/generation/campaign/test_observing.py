@@ -18,7 +18,9 @@ def test_test_is_named_as_the_call_graph_names_it() -> None:
 
 
 def test_evidence_counts_failures_and_steps_from_the_tests(tmp_path: Path) -> None:
-    shop = Shop(tmp_path, tests="import shop\n\n\ndef test_bill():\n    shop.bill([], 1)\n\n\ndef test_price(): ...\n")
+    shop = Shop(
+        tmp_path, tests="import shop\n\n\ndef test_bill():\n    shop.bill([], 1)\n\n\ndef test_price(): ...\n"
+    )
     failed = {
         "tests/test_shop.py::test_bill[1]": ProbeFailure("one", assertion=True),
         "tests/test_shop.py::test_bill[2]": ProbeFailure("two", through_target=True),

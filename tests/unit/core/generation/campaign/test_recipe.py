@@ -1,4 +1,6 @@
-"""The rules by which a candidate is decided have a version: verdicts that other rules gave are not taken for theirs."""
+"""The rules by which a candidate is decided have a version: verdicts that other rules gave are not taken for
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
 
 DIGESTS = {11: "4066d1da7b00a758"}
-"""By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small library."""
+"""By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small
+library.
+"""
 
 
 def rules() -> str:
@@ -47,4 +51,6 @@ def test_rules_that_changed_have_a_recipe_of_their_own(tmp_path: Path) -> None:
                 pairs = pairs_of(found[:4], vocabulary.scope(definition))
                 for item in (*found, *pairs):
                     digest.update(repr((item.families, item.prior, item.target.corrupted)).encode())
-    assert DIGESTS.get(RECIPE) == digest.hexdigest()[:16], "the rules changed: raise RECIPE and add its digest here"
+    assert DIGESTS.get(RECIPE) == digest.hexdigest()[:16], (
+        "the rules changed: raise RECIPE and add its digest here"
+    )

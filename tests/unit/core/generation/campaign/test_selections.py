@@ -1,4 +1,6 @@
-"""Which proven candidates become tasks: the order of the verdicts decides, and most are subtle and hard to locate."""
+"""Which proven candidates become tasks: the order of the verdicts decides, and most are subtle and hard to
+locate.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,16 @@ def test_places_are_filled_with_those_that_wait_when_nothing_else_is_left() -> N
 
 
 def test_what_is_not_subtle_enough_waits_until_nothing_else_is_left_and_the_most_subtle_fills_first() -> None:
-    weak = [verdict("a", 9, subtle=(0.6,)), verdict("b", 9, subtle=(0.79,)), verdict("cd", 9, 9, subtle=(0.8, 0.7))]
-    fine = [verdict("e", 9, subtle=(0.8,)), verdict("f", 9, subtle=(0.95,)), verdict("gh", 9, 9, subtle=(0.9, 0.9))]
+    weak = [
+        verdict("a", 9, subtle=(0.6,)),
+        verdict("b", 9, subtle=(0.79,)),
+        verdict("cd", 9, 9, subtle=(0.8, 0.7)),
+    ]
+    fine = [
+        verdict("e", 9, subtle=(0.8,)),
+        verdict("f", 9, subtle=(0.95,)),
+        verdict("gh", 9, 9, subtle=(0.9, 0.9)),
+    ]
     assert taken(9, *weak, *fine)[0] == "efgh|bcda"
     told, selection = taken(3, *weak, *fine)
     assert told == "efgh"
@@ -79,7 +89,11 @@ def test_groups_with_two_functions_of_a_kept_one_are_left_out() -> None:
 
 
 def test_of_those_that_wait_the_one_that_readers_see_least_of_comes_first() -> None:
-    seen = [verdict("a", 1, subtle=(0.7,)), verdict("b", 1, subtle=(0.6,)), verdict("cd", 1, 1, subtle=(0.9, 0.9))]
+    seen = [
+        verdict("a", 1, subtle=(0.7,)),
+        verdict("b", 1, subtle=(0.6,)),
+        verdict("cd", 1, 1, subtle=(0.9, 0.9)),
+    ]
     for item, values in zip(seen, [(0.3,), (0.2,), (0.1, 0.2)], strict=True):
         assert item.kept is not None
         for part, value in zip(item.kept.provenance["parts"], values, strict=True):

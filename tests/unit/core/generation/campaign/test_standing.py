@@ -1,4 +1,6 @@
-"""The tasks of a campaign while it goes on: there at once, replaced by better ones, never those that are worked on."""
+"""The tasks of a campaign while it goes on: there at once, replaced by better ones, never those that are
+worked on.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Bench:
         self.used: set[str] = set()
 
     def set(self, state: StateFile) -> WrittenSet:
-        return WrittenSet(self.library, SETTINGS, self.folder, state, self.notes.append, self.used.__contains__)
+        return WrittenSet(
+            self.library, SETTINGS, self.folder, state, self.notes.append, self.used.__contains__
+        )
 
     def there(self) -> list[str]:
         return sorted(path.name for path in self.folder.iterdir())
@@ -273,7 +277,10 @@ def test_what_workers_get_holds_no_secret(bench: Bench) -> None:
             close_contexts()
         assert any(isinstance(given, Context) for given in workers.given)
         harness: Any = None  # what runs things is made anew on each worker
-        plain = [replace(given, harness=harness) if isinstance(given, Context) else given for given in workers.given]
+        plain = [
+            replace(given, harness=harness) if isinstance(given, Context) else given
+            for given in workers.given
+        ]
         sent = pickle.dumps(plain)
         assert state.secret not in sent
         assert state.secret.hex().encode() not in sent

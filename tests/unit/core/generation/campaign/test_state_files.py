@@ -27,7 +27,11 @@ KEPT = CandidateVerdict(
     {"good": 2},
     Cost((0.25, 0.5), 1, 1, 2.0),
     ProvenCorruption(
-        (TARGET,), (Failure("t::a", "E 1\x1b\ud800"), Failure("t::b")), ("t::c",), True, {"parts": [{"good": True}]}
+        (TARGET,),
+        (Failure("t::a", "E 1\x1b\ud800"), Failure("t::b")),
+        ("t::c",),
+        True,
+        {"parts": [{"good": True}]},
     ),
     Specimen((TARGET,), "finished", ("t::a",), False),
 )

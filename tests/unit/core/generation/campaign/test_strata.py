@@ -19,7 +19,9 @@ def filled(strata: Strata, count: int, able: Mapping[str, int]) -> dict[str, int
     going = True
     while going:
         exhausted = {name for name in strata.names if kept[name] == able[name]}
-        open_ones = [n for n in strata.names if n not in exhausted and strata.has_room(n, count, kept, exhausted)]
+        open_ones = [
+            n for n in strata.names if n not in exhausted and strata.has_room(n, count, kept, exhausted)
+        ]
         kept.update(open_ones[:1])
         going = bool(open_ones)
     return {name: kept[name] for name in strata.names}
@@ -30,7 +32,11 @@ def test_shares_are_equal_and_the_first_ones_get_what_is_over() -> None:
 
 
 def test_what_one_stratum_lacks_goes_to_the_others() -> None:
-    assert filled(Strata(NAMES), 9, {"low": 1, "middle": 99, "high": 99}) == {"low": 1, "middle": 4, "high": 4}
+    assert filled(Strata(NAMES), 9, {"low": 1, "middle": 99, "high": 99}) == {
+        "low": 1,
+        "middle": 4,
+        "high": 4,
+    }
 
 
 def test_equal_and_fixed_shares_stay_where_they_are() -> None:

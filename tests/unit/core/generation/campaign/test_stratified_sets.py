@@ -1,4 +1,6 @@
-"""A campaign of a stratified set: shares are filled as the seed orders candidates, whatever the number of workers."""
+"""A campaign of a stratified set: shares are filled as the seed orders candidates, whatever the number of
+workers.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ class Deciding:
 def candidates(each: int = 10) -> tuple[CorruptionCandidate, ...]:
     return tuple(
         in_turns(
-            [[CorruptionCandidate(f"{name}{n}", f"{name}{n}", stratum=name) for n in range(each)] for name in NAMES]
+            [
+                [CorruptionCandidate(f"{name}{n}", f"{name}{n}", stratum=name) for n in range(each)]
+                for name in NAMES
+            ]
         )
     )
 
@@ -66,7 +71,9 @@ class Made:
         path = self.folder / f"{file or f'{count} {workers}'}.jsonl"
         with ThreadPoolExecutor(workers) as pool, StateFile(path, {}) as state:
             self.executor = Deciding(pool, self.good, self.weak)
-            run_campaign(context, candidates(), count, Workers(self.executor, workers), state, tasks, strata=strata)
+            run_campaign(
+                context, candidates(), count, Workers(self.executor, workers), state, tasks, strata=strata
+            )
         return [verdict.key for verdict in tasks.kept]
 
 

@@ -1,4 +1,6 @@
-"""What the judge of a repair asks the runner for, and what it makes of the answers, with a runner that runs nothing."""
+"""What the judge of a repair asks the runner for, and what it makes of the answers, with a runner that runs
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +72,13 @@ def submitted(judge: RepairJudge, code: str) -> SourceTree:
     return tree.with_files({"shop/prices.py": replace_definition(index, index.get("discount"), code)})
 
 
-def test_tests_that_failed_last_time_run_first_then_those_that_fail_now_then_those_that_enter(tmp_path: Path) -> None:
+def test_tests_that_failed_last_time_run_first_then_those_that_fail_now_then_those_that_enter(
+    tmp_path: Path,
+) -> None:
     judge, runner = judged(tmp_path, lambda request: report())
-    judge.judge(submitted(judge, FIXED), first=(HALF, "no/such::test"), replaced=("shop/shelf.py::Shelf.capacity",))
+    judge.judge(
+        submitted(judge, FIXED), first=(HALF, "no/such::test"), replaced=("shop/shelf.py::Shelf.capacity",)
+    )
     (request,) = runner.asked
     listed = [failure.id for failure in judge.task.brief.failing]
     assert request.first[0] == HALF

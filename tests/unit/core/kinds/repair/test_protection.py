@@ -1,4 +1,6 @@
-"""What a suite may change is found out with as few runs as that takes, kept with the baseline, and read with care."""
+"""What a suite may change is found out with as few runs as that takes, kept with the baseline, and read with
+care.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,10 @@ def test_tests_that_do_not_pass_here_anyway_are_no_reason(tree: SourceTree) -> N
 @pytest.mark.parametrize(
     ("suite", "reason"),
     [
-        (Suite(Writable(("made",)), also_needs=Writable(("own",))), "1 tests of its suite do not pass otherwise"),
+        (
+            Suite(Writable(("made",)), also_needs=Writable(("own",))),
+            "1 tests of its suite do not pass otherwise",
+        ),
         (Suite(Writable((), (".",)), also_needs=Writable(("own",))), "changes too much"),
         (Suite(None, also_needs=Writable(("own",))), "could not be seen"),
     ],
@@ -128,7 +133,9 @@ class TestIntake:
             assert take(suite, runs) == Protection(NOTHING)
             assert [request.writable for request in suite.asked] == [None] * (runs - 1) + [NOTHING]
 
-    def test_two_more_if_the_suite_changes_its_tree(self, take: Callable[[Suite, int], Protection | None]) -> None:
+    def test_two_more_if_the_suite_changes_its_tree(
+        self, take: Callable[[Suite, int], Protection | None]
+    ) -> None:
         suite = Suite(Writable(("made",)))
         assert take(suite, 3) == Protection(Writable(("made",)))
         assert len(suite.asked) == 5

@@ -41,7 +41,9 @@ def test_failures_that_were_there_before_do_not_count() -> None:
 
 
 def test_breaking_more_than_was_broken_is_worth_nothing() -> None:
-    result = score(baseline({"a", "b", "c"}, {"a", "b"}), report(a=Outcome.FAILED, b=Outcome.FAILED, c=Outcome.PASSED))
+    result = score(
+        baseline({"a", "b", "c"}, {"a", "b"}), report(a=Outcome.FAILED, b=Outcome.FAILED, c=Outcome.PASSED)
+    )
     assert result.value == 0.0
 
 
