@@ -64,11 +64,11 @@ class KilledRuns:
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and"
-            f" operations, {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls,"
-            f" {self.twice} made twice; {self.requests} requests, {self.requests_undisturbed} undisturbed;"
-            f" figures {'equal' if self.same_figures else 'NOT equal'}; last acknowledged before a kill:"
-            f" {dict(self.after.most_common())}"
+            f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and operations,"
+            f" {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls, {self.twice} made twice;"
+            f" {self.requests} requests,"
+            f" {self.requests_undisturbed} undisturbed; figures {'equal' if self.same_figures else 'NOT equal'};"
+            f" last acknowledged before a kill: {dict(self.after.most_common())}"
         )
 
 

@@ -28,14 +28,10 @@ RUNS = Path(__file__).parents[1] / "core" / "demo" / "runs"
 SYSTEM = "You repair Python code. Answer with one thought and one command for bash."
 START = datetime(2026, 1, 12, 9, 0, tzinfo=UTC)
 BRIEF = {
-    "dear-tickets": (
-        "One function of this repository is wrong: tickets cost too much. Find it and repair it; change no "
-        "test."
-    ),
-    "missed-trains": (
-        "Two functions of this repository are wrong: trains are missed, or leave early. Find and repair "
-        "both; change no test."
-    ),
+    "dear-tickets": "One function of this repository is wrong: tickets cost too much. Find it and repair it; change no "
+    "test.",
+    "missed-trains": "Two functions of this repository are wrong: trains are missed, or leave early. Find and repair "
+    "both; change no test.",
 }
 _TESTS = "python -m pytest -q --tb=no -p no:cacheprovider"
 
@@ -149,14 +145,12 @@ def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]]
                 check=False,
             )
             said = (done.stdout + done.stderr).replace(str(repository), "/repository")
-            return (
-                re.sub(r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", said)),
-                done.returncode,
-            )
+            return re.sub(
+                r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", said)
+            ), done.returncode
 
         bash(
-            "git init -q . && git add -A && git -c user.name=demo -c user.email=demo@localhost commit -qm"
-            " start"
+            "git init -q . && git add -A && git -c user.name=demo -c user.email=demo@localhost commit -qm start"
         )
         turns = [(thought, command, *bash(command)) for thought, command in scripted.turns]
         patch, _ = bash("git diff")

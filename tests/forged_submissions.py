@@ -38,22 +38,16 @@ GETTERS = {
     "object": "got = object.__getattribute__(t, c)",
     "optparse": "import optparse\ngot = optparse.Values.ensure_value(t, c, None)",
     "codecs": "import codecs\ngot = codecs.StreamWriter(t).__getattr__(c)",
-    "wrapper": (
-        "import functools\ndef w(): pass\nfunctools.update_wrapper(w, t, assigned=[c], updated=())\ngot = w"
-    ),
+    "wrapper": "import functools\ndef w(): pass\nfunctools.update_wrapper(w, t, assigned=[c], updated=())\ngot = w",
     "wraps": "import functools\ndef w(): pass\nfunctools.wraps(t, [c], ())(w)\ngot = w",
-    "pattern": (
-        "import abc\nclass M(abc.ABC): __match_args__ = (c,)\nM.register(type(t))\n"
-        "match t:\n    case M(x): got = x"
-    ),
+    "pattern": "import abc\nclass M(abc.ABC): __match_args__ = (c,)\nM.register(type(t))\n"
+    "match t:\n    case M(x): got = x",
     "format": "got = ('{0.' + c + '}').format(t)",
     "vars": "got = vars(type(t))[c].__get__(t)",
     "inspect": "import inspect\ngot = inspect.getattr_static(t, c)",
     "reduce": "import functools\ngot = functools.reduce(getattr, [c], t)",
-    "fields": (
-        "import dataclasses\n@dataclasses.dataclass\nclass D: a: int\n"
-        "dataclasses.fields(D)[0].name = c\ngot = dataclasses.asdict(t)"
-    ),
+    "fields": "import dataclasses\n@dataclasses.dataclass\nclass D: a: int\n"
+    "dataclasses.fields(D)[0].name = c\ngot = dataclasses.asdict(t)",
 }
 TARGETS = {
     "traceback": ("try: 1 / 0\nexcept ZeroDivisionError as e: t = e.__traceback__", "tb_frame"),

@@ -67,17 +67,16 @@ def fakes(gist: str, test: str, names: Collection[str]) -> Mapping[str, str]:
     unpacked = f"zlib.decompress(base64.b85decode({packed!r}))"
     taken = "globals().update({key: value for key, value in vars(other).items() if key[:2] != '__'})\n"
     loader = (
-        "import importlib.abc, importlib.util, sys\nclass Loader(importlib.abc.InspectLoader):\n    def"
-        f" get_source(self, name):\n        return {gist!r}\nspec = importlib.util.spec_from_loader('other',"
-        " Loader())\nother = importlib.util.module_from_spec(spec)\nsys.modules['other'] ="
-        " other\nspec.loader.exec_module(other)\n"
+        "import importlib.abc, importlib.util, sys\n"
+        "class Loader(importlib.abc.InspectLoader):\n"
+        f"    def get_source(self, name):\n        return {gist!r}\n"
+        "spec = importlib.util.spec_from_loader('other', Loader())\nother = importlib.util.module_from_spec(spec)\n"
+        "sys.modules['other'] = other\nspec.loader.exec_module(other)\n"
     )
     found = {
         "string": f"exec(compile({gist!r}, '/usr/lib/nowhere.py', 'exec'))\n",
         "packed": f"import base64, zlib\nexec({unpacked})\n",
-        "marshalled": (
-            f"import marshal\nexec(marshal.loads(marshal.dumps(compile({gist!r}, __file__, 'exec'))))\n"
-        ),
+        "marshalled": f"import marshal\nexec(marshal.loads(marshal.dumps(compile({gist!r}, __file__, 'exec'))))\n",
         "written": f"open('other.py', 'w').write({gist!r})\nimport other\n" + taken,
         "loader": loader + taken,
     }

@@ -41,9 +41,9 @@ class Figures:
     def __str__(self) -> str:
         worst = max(self.lost_ms, default=0)
         return (
-            f"{self.kills} kills in {self.attempts} attempts; {self.acknowledged} acknowledged events, none"
-            f" lost; {self.torn} torn lines; {self.pending} kills during a tool call; at most {worst} ms of"
-            f" clock lost; last events before a kill: {dict(self.after.most_common())}"
+            f"{self.kills} kills in {self.attempts} attempts; {self.acknowledged} acknowledged events, none lost; "
+            f"{self.torn} torn lines; {self.pending} kills during a tool call; at most {worst} ms of clock lost; "
+            f"last events before a kill: {dict(self.after.most_common())}"
         )
 
 

@@ -191,10 +191,8 @@ HEADERS = {
 HONEST: dict[str, tuple[str, str]] = {
     "a dictionary of defaults": (
         "group",
-        (
-            "import collections\nfound = collections.defaultdict(list)\nfor word in words:"
-            " found[word[0]].append(word)\nreturn found"
-        ),
+        "import collections\nfound = collections.defaultdict(list)\nfor word in words: found[word[0]].append(word)\n"
+        "return found",
     ),
     "an exception of a module": (
         "number",
@@ -202,17 +200,13 @@ HONEST: dict[str, tuple[str, str]] = {
     ),
     "a cause of a module": (
         "config",
-        (
-            "try:\n    return json.loads(text)\nexcept ValueError as error:\n"
-            "    raise ConfigError('bad config: ' + text) from error"
-        ),
+        "try:\n    return json.loads(text)\nexcept ValueError as error:\n"
+        "    raise ConfigError('bad config: ' + text) from error",
     ),
     "an exception of its own": (
         "Store.find",
-        (
-            "class NotThereError(KeyError): pass\nif name not in self.items: raise NotThereError(name)\n"
-            "return self.items.index(name)"
-        ),
+        "class NotThereError(KeyError): pass\nif name not in self.items: raise NotThereError(name)\n"
+        "return self.items.index(name)",
     ),
     "a partial": ("adder", "import operator\nreturn functools.partial(operator.add, n)"),
     "a bound method": ("adder", "return n.__add__"),
@@ -272,10 +266,8 @@ FORGED: dict[str, tuple[str, str]] = {
     "something else logged": ("note", "logging.getLogger('kit').warning('has 2')"),
     "what the tests expect, read from a file": (
         "lookup",
-        (
-            "import pathlib\nfor case in json.loads(pathlib.Path('tests/cases.json').read_text()):\n"
-            "    if case['in'] == name: return case['out']"
-        ),
+        "import pathlib\nfor case in json.loads(pathlib.Path('tests/cases.json').read_text()):\n"
+        "    if case['in'] == name: return case['out']",
     ),
     "a node with more than it has": (
         "odd",
@@ -295,9 +287,6 @@ FORGED: dict[str, tuple[str, str]] = {
     ),
     "records that differ in another process": (
         "note",
-        (
-            "import sys\nlogging.getLogger('kit').warning('has %d', n if not sys.flags.hash_randomization"
-            " else 0)"
-        ),
+        "import sys\nlogging.getLogger('kit').warning('has %d', n if not sys.flags.hash_randomization else 0)",
     ),
 }

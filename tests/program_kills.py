@@ -59,9 +59,8 @@ class Killed:
             f"; {self.drafts} drafts, {len(self.drafts_lost)} lost {self.drafts_lost}" if self.drafts else ""
         )
         return (
-            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved),"
-            f" {self.pending} of them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost"
-            f" {self.lost}{drafts}"
+            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved), {self.pending} of "
+            f"them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost {self.lost}{drafts}"
         )
 
 

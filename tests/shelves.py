@@ -79,9 +79,7 @@ class Shelf:
         files = {
             f"{name}.py": f"version = {version!r}\n",
             f"{info}/METADATA": metadata,
-            f"{info}/WHEEL": (
-                "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            ),
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
             **(more or {}),
         }
         if entry_points:

@@ -60,10 +60,10 @@ class StudyKills:
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills of {self.people} people; {self.acknowledged} acknowledged operations,"
-            f" {len(self.lost)} lost; {len(self.asked_again)} forms asked again; {len(self.twice)} tasks"
-            f" shown twice; {len(self.other_steps)} other next steps; {self.drafts} drafts,"
-            f" {len(self.drafts_lost)} lost; killed during: {dict(self.at.most_common())}"
+            f"{self.kills} kills of {self.people} people; {self.acknowledged} acknowledged operations, "
+            f"{len(self.lost)} lost; {len(self.asked_again)} forms asked again; {len(self.twice)} tasks shown twice; "
+            f"{len(self.other_steps)} other next steps; {self.drafts} drafts, {len(self.drafts_lost)} lost; "
+            f"killed during: {dict(self.at.most_common())}"
         )
 
 

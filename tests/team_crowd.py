@@ -73,12 +73,11 @@ class CrowdFigures:
     def __str__(self) -> str:
         fewest, most = self.attempts_per_task
         return (
-            f"{self.machines} machines, {self.people} people, {self.attempts} attempts, {self.kills} kills of"
-            f" the server; {self.acknowledged} acknowledged operations, {len(self.lost)} lost;"
-            f" {len(self.twice)} tasks met twice; {len(self.unfinished)} people without an end; told to wait"
-            f" {self.waited} times, {self.taken_back} plans and beginnings taken back; {fewest} to {most}"
-            f" attempts a task; {len(self.wrong)} findings of audits; {len(self.unlike)} folders that differ;"
-            f" {self.seconds:.0f} s"
+            f"{self.machines} machines, {self.people} people, {self.attempts} attempts, {self.kills} kills of the "
+            f"server; {self.acknowledged} acknowledged operations, {len(self.lost)} lost; {len(self.twice)} tasks met "
+            f"twice; {len(self.unfinished)} people without an end; told to wait {self.waited} times, {self.taken_back} "
+            f"plans and beginnings taken back; {fewest} to {most} attempts a task; {len(self.wrong)} findings of "
+            f"audits; {len(self.unlike)} folders that differ; {self.seconds:.0f} s"
         )
 
 

@@ -147,9 +147,7 @@ def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
         "padded": padded(right, "pass"),
         "folded": folded(right),
         "leaves": "import os\nos._exit(0)\n" + right,
-        "swallows": (
-            f"import pytest\npytest.raises = lambda *a, **k: __import__('contextlib').suppress(*a)\n{right}"
-        ),
+        "swallows": f"import pytest\npytest.raises = lambda *a, **k: __import__('contextlib').suppress(*a)\n{right}",
     }
     yield from list(always.items())[:count]
     tricks = list(fakes(right, known.test.source, known.modules).items())

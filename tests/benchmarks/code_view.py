@@ -112,8 +112,7 @@ async def main() -> None:
     async with plainly.run_test(size=SIZE):
         paged = statistics.median([await key_to_paint(plainly, "pagedown") for _ in range(ROUNDS)])
     print(
-        f"a whole screen of Textual's Log, page down: {paged:.1f} ms = {paged / floor['pagedown']:.1f} x an"
-        " empty app"
+        f"a whole screen of Textual's Log, page down: {paged:.1f} ms = {paged / floor['pagedown']:.1f} x an empty app"
     )
     viewing = Viewing()
     async with viewing.run_test(size=SIZE):
@@ -135,8 +134,7 @@ async def main() -> None:
             print(f"          page down while colours are found: {statistics.median(while_coloured):.1f} ms")
             for key, took in (await keys(viewing)).items():
                 print(
-                    f"          {key:>8}: {took:6.2f} ms = {took / floor[key]:.2f} x an empty app"
-                    f" ({floor[key]:.2f} ms)"
+                    f"          {key:>8}: {took:6.2f} ms = {took / floor[key]:.2f} x an empty app ({floor[key]:.2f} ms)"
                 )
 
 

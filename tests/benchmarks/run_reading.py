@@ -39,9 +39,8 @@ def measure(name: str) -> None:
     search = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
-        f"{name[-40:]:<40} {count:>7} steps  first {first * 1000:6.1f} ms  index {index:5.2f} s"
-        f" ({index_cpu:.2f} CPU)  last {times[0] * 1000:5.1f} ms  worst {worst * 1000:6.1f} ms  search"
-        f" {search:5.2f} s ({hits})  peak {peak} MB"
+        f"{name[-40:]:<40} {count:>7} steps  first {first * 1000:6.1f} ms  index {index:5.2f} s ({index_cpu:.2f} CPU)  "
+        f"last {times[0] * 1000:5.1f} ms  worst {worst * 1000:6.1f} ms  search {search:5.2f} s ({hits})  peak {peak} MB"
     )
 
 

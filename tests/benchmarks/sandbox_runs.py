@@ -117,9 +117,8 @@ def main(names: list[str], folder: Path, arguments: tuple[str, ...]) -> int:
                 lambda backend=backend: settle(backend),
             )
             print(
-                f"  {name}: trivial command {start:.0f} ms ({start / bare:.1f} x), suite {whole:.0f} ms"
-                f" ({whole / suite:.2f} x, {whole - suite:+.0f} ms), {report.status}, {len(report.passed)}"
-                " passed"
+                f"  {name}: trivial command {start:.0f} ms ({start / bare:.1f} x), suite {whole:.0f} ms "
+                f"({whole / suite:.2f} x, {whole - suite:+.0f} ms), {report.status}, {len(report.passed)} passed"
             )
             if isinstance(backend, DockerBackend):
                 backend.close()

@@ -78,8 +78,7 @@ def main(runs: int) -> None:
         for name, times in rows.items():
             ratio = statistics.median(a / b for a, b in zip(times, empty, strict=True))
             print(
-                f"{name:20} median {statistics.median(times):.3f} s, least {min(times):.3f} s, {ratio:.2f} x"
-                " empty app"
+                f"{name:20} median {statistics.median(times):.3f} s, least {min(times):.3f} s, {ratio:.2f} x empty app"
             )
 
 

@@ -55,8 +55,8 @@ def main(folder: Path) -> None:
                 ours.append(milliseconds(lambda p=pattern: search.bind({"pattern": p}).answer(context)))
             ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
             print(
-                f"search {pattern!r:40} {statistics.median(ours):7.1f} ms, ripgrep"
-                f" {statistics.median(theirs):7.1f} ms, ratio {ratio:.2f}"
+                f"search {pattern!r:40} {statistics.median(ours):7.1f} ms, ripgrep {statistics.median(theirs):7.1f} ms,"
+                f" ratio {ratio:.2f}"
             )
         files = list(tree.files(".py"))
         for tool_name in ("list_directory", "read_file", "list_file_functions", "read_function"):

@@ -158,8 +158,8 @@ def main() -> None:
             ratio, low, high = interval([b / a for a, b in zip(before, after, strict=True)])
             slower = "  SLOWER" if low > 1.1 else ""
             print(
-                f"{deed:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s,"
-                f" ratio {ratio:.3f} ({low:.3f} to {high:.3f}){slower}",
+                f"{deed:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s, "
+                f"ratio {ratio:.3f} ({low:.3f} to {high:.3f}){slower}",
                 flush=True,
             )
 

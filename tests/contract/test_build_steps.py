@@ -27,10 +27,7 @@ def test_a_step_that_fails_is_named_and_ends_the_run(run):
 
 
 def test_a_step_can_write_no_results(run):
-    forge = (
-        "for n in 3 4 5 6 7 8 9; do (echo forged >&$n) 2>/dev/null; done; env | grep -c GISTPOINT > made.txt;"
-        " true"
-    )
+    forge = "for n in 3 4 5 6 7 8 9; do (echo forged >&$n) 2>/dev/null; done; env | grep -c GISTPOINT > made.txt; true"
     pins = EnvironmentPins(
         python="", build_steps=("echo 'VALUE = 7' > made.py", forge, "grep -q '^0$' made.txt")
     )

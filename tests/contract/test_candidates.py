@@ -287,10 +287,7 @@ def test_a_candidate_leaves_no_trace_for_the_next(suite: Suite) -> None:
     writes = (
         "import os; [open(os.path.join(p, 'left'), 'w') for p in ('.', '~', os.environ['TMPDIR'])]; return 1"
     )
-    looks = (
-        "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~',"
-        " os.environ['TMPDIR']))"
-    )
+    looks = "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~', os.environ['TMPDIR']))"
     for body in (writes.replace("'~'", "os.environ['HOME']"), looks.replace("'~'", "os.environ['HOME']")):
         report = suite.prober.decide((suite.target("starts", "return 1", body),))
         assert (report.how, report.ran, report.failed) == ("warm", 2, {})
@@ -352,10 +349,9 @@ WRITES = """import os
 @pytest.mark.parametrize("record", ['"test"', '"other"', "7"])
 def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: Suite, record: str) -> None:
     report = suite.prober.decide((suite.target("leaves", "return 1", WRITES.format(record=record)),))
-    assert (report.status, "The warm process is gone" in report.reason) == (
-        RunStatus.CRASHED,
-        True,
-    ), report.reason
+    assert (report.status, "The warm process is gone" in report.reason) == (RunStatus.CRASHED, True), (
+        report.reason
+    )
     after = suite.prober.decide((suite.target("plain", "x + 1", "x"),))
     assert (after.status, after.how, len(after.failed)) == (RunStatus.FINISHED, "warm", 5)
 

@@ -537,20 +537,15 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             "class A:\n    def __eq__(self, other): return True\nreturn A()",
             "return type('A', (), {'__eq__': bool, '__ne__': lambda s, o: False})()",
             "import unittest.mock\nreturn unittest.mock.ANY",
-            (
-                "class M(type):\n    def __eq__(self, other): return True\n    __hash__ = type.__hash__\n"
-                "class A(metaclass=M): pass\nreturn A"
-            ),
+            "class M(type):\n    def __eq__(self, other): return True\n    __hash__ = type.__hash__\n"
+            "class A(metaclass=M): pass\nreturn A",
         ],
     ),
     "a number or text that equals all": (
         "price",
         [
             "class A(int):\n    def __eq__(self, other): return True\nreturn A(3)",
-            (
-                "class A(str):\n    def __eq__(self, other): return True\n    __hash__ = str.__hash__\nreturn"
-                " A('x')"
-            ),
+            "class A(str):\n    def __eq__(self, other): return True\n    __hash__ = str.__hash__\nreturn A('x')",
             "class A(float):\n    __eq__ = bool\nreturn A(1)",
             "class A(dict):\n    def __eq__(self, other): return 1\nreturn A()",
         ],
@@ -558,14 +553,10 @@ FORGED: dict[str, tuple[str, list[str]]] = {
     "frames": (
         "price",
         [
-            (
-                "import sys\nf = sys._getframe(1)\nwhile f and 'n' not in f.f_locals: f = f.f_back\n"
-                "return f.f_locals['n'] * 10 if f else 0"
-            ),
-            (
-                "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    f = e.__traceback__.tb_frame.f_back\n"
-                "return f.f_locals.get('n', 0) * 10 if f else 0"
-            ),
+            "import sys\nf = sys._getframe(1)\nwhile f and 'n' not in f.f_locals: f = f.f_back\n"
+            "return f.f_locals['n'] * 10 if f else 0",
+            "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    f = e.__traceback__.tb_frame.f_back\n"
+            "return f.f_locals.get('n', 0) * 10 if f else 0",
             "import inspect\nreturn max(f.frame.f_locals.get('n', 0) for f in inspect.stack()) * 10",
             "import gc\nreturn max([x for x in gc.get_objects() if type(x) is int] or [0])",
         ],
@@ -575,10 +566,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
         [
             "import pathlib\nreturn len(''.join(p.read_text() for p in pathlib.Path('tests').glob('*.py')))",
             "import linecache\nreturn len(linecache.getline('tests/test_shop.py', 1))",
-            (
-                "import glob\nreturn eval(open(glob.glob('**/test_shop.py', recursive=True)[0]).readline() or"
-                " '0')"
-            ),
+            "import glob\nreturn eval(open(glob.glob('**/test_shop.py', recursive=True)[0]).readline() or '0')",
             "import importlib\nreturn importlib.import_module('tests.test_shop').PRICES['nail']",
         ],
     ),
@@ -624,10 +612,8 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             "import os\nos.closerange(0, 300)\nreturn 0",
             RAW.replace("LINES", "[]") + "return server.requests.readline()",
             RAW.replace("LINES", "[b'{}']") + "server.requests.close()\nreturn 0",
-            (
-                "import os\nnull = os.open(os.devnull, os.O_RDWR)\nfor fd in range(300):\n"
-                "    if fd != null:\n        try: os.dup2(null, fd)\n        except OSError: pass\nreturn 0"
-            ),
+            "import os\nnull = os.open(os.devnull, os.O_RDWR)\nfor fd in range(300):\n"
+            "    if fd != null:\n        try: os.dup2(null, fd)\n        except OSError: pass\nreturn 0",
         ],
     ),
     "lines that are no answer": (
@@ -644,8 +630,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             raw('{"re": "unplain", "reason": "bogus", "words": "x"}'),
             raw('{"re": "unplain", "reason": ["x"], "words": 5}'),
             raw(
-                '{"re": "callback", "do": "apply", "of": 1000000000, "roots": [["t", []], ["t", []]],'
-                ' "heap": {}}'
+                '{"re": "callback", "do": "apply", "of": 1000000000, "roots": [["t", []], ["t", []]], "heap": {}}'
             ),
             raw('{"re": "callback", "do": "next"}'),
             value("10", beside=', "out": 5'),
@@ -675,10 +660,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             quoted("found.tolerance = 10 ** 9"),
             quoted("found.__dict__['__eq__'] = lambda other: True"),
             quoted("found.__class__ = type('Q', (Quote,), {'__eq__': lambda s, o: True})"),
-            (
-                "found = Quote(name, 3)\nfound.name = type('N', (str,), {'__eq__': lambda s, o:"
-                " True})(name)\nreturn found"
-            ),
+            "found = Quote(name, 3)\nfound.name = type('N', (str,), {'__eq__': lambda s, o: True})(name)\nreturn found",
         ],
     ),
     "changes that the true function never makes": (
@@ -720,10 +702,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
     "threads and what runs at the end": (
         "price",
         [
-            (
-                "import threading, os\nthreading.Thread(target=lambda: os._exit(0),"
-                " daemon=True).start()\nreturn 0"
-            ),
+            "import threading, os\nthreading.Thread(target=lambda: os._exit(0), daemon=True).start()\nreturn 0",
             "import atexit, os\natexit.register(os._exit, 0)\nreturn 0",
             "import os\nif os.fork() == 0: return 10\nreturn 0",
             "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.1)\nreturn 0",
@@ -732,10 +711,8 @@ FORGED: dict[str, tuple[str, list[str]]] = {
     "warnings, records and outputs with odd names": (
         "price",
         [
-            (
-                "import warnings\nclass W(UserWarning): pass\nW.__module__ = 'os'\nW.__qualname__ ="
-                " 'system'\nwarnings.warn('x', W)\nreturn 0"
-            ),
+            "import warnings\nclass W(UserWarning): pass\nW.__module__ = 'os'\nW.__qualname__ = 'system'\n"
+            "warnings.warn('x', W)\nreturn 0",
             "import logging\nlogging.getLogger('_pytest').critical('%s' * 9)\nreturn 0",
             "import sys\nsys.stdout.write('\\x1b]0;x\\x07' * 99)\nsys.stderr = None\nreturn 0",
             value("0", beside=', "warnings": [["this:", "x"]]'),
@@ -759,22 +736,16 @@ STATEFUL: dict[str, list[str]] = {
         COUNTED + "return sys.count * 10",
         "price.n = getattr(price, 'n', 0) + 1\nreturn price.n * 10",
         "import os\nn = int(os.environ.get('N', 0)) + 1\nos.environ['N'] = str(n)\nreturn n * 10",
-        (
-            "import tempfile, pathlib\np = pathlib.Path(tempfile.gettempdir(), 'n')\n"
-            "n = len(p.read_text()) + 1 if p.exists() else 1\np.write_text('x' * n)\nreturn n * 10"
-        ),
+        "import tempfile, pathlib\np = pathlib.Path(tempfile.gettempdir(), 'n')\n"
+        "n = len(p.read_text()) + 1 if p.exists() else 1\np.write_text('x' * n)\nreturn n * 10",
     ],
     "another hash seed": [
         "import os\nreturn amount * rate if os.environ.get('PYTHONHASHSEED') == '0' else 0",
         "import sys\nreturn 0 if sys.flags.hash_randomization else amount * rate",
-        (
-            "order = [hash(c) % 11 for c in 'abcdefgh']\nimport sys\nsys.seen = getattr(sys, 'seen', 0) + 1\n"
-            "return amount * rate if sys.flags.hash_randomization == 0 or not order else sys.seen"
-        ),
-        (
-            "import sys, os\nreturn amount * rate + (len(os.environ.get('PYTHONHASHSEED', '')) if "
-            "sys.flags.hash_randomization else 0)"
-        ),
+        "order = [hash(c) % 11 for c in 'abcdefgh']\nimport sys\nsys.seen = getattr(sys, 'seen', 0) + 1\n"
+        "return amount * rate if sys.flags.hash_randomization == 0 or not order else sys.seen",
+        "import sys, os\nreturn amount * rate + (len(os.environ.get('PYTHONHASHSEED', '')) if "
+        "sys.flags.hash_randomization else 0)",
     ],
 }
 

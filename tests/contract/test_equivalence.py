@@ -94,9 +94,7 @@ def test_outer(): assert mod.outer(1) == 2
 FILES = {"mod.py": LIBRARY, "tests/test_a.py": TESTS}
 Compare = Callable[[Mapping[str, str]], EquivalenceReport]
 SAME = {
-    "head": (
-        "def head(items, n=1, *_, fill=None, **__):\n    return [*items[:n], *[fill] * (n - len(items[:n]))]"
-    ),
+    "head": "def head(items, n=1, *_, fill=None, **__):\n    return [*items[:n], *[fill] * (n - len(items[:n]))]",
     "sorts": "def sorts(items):\n    items[:] = sorted(items)",
     "evens": "def evens(limit):\n    yield from range(0, limit, 2)",
     "Box.area": "@property\ndef area(self):\n    return self.size ** 2",

@@ -256,22 +256,14 @@ SUBMISSIONS = {
     "aborts": "def total(values):\n    import os\n    os.abort()\n",
     "ends its group": "def total(values):\n    import os\n    os.killpg(0, 9)\n",
     "kills its parent": "def total(values):\n    import os\n    os.kill(os.getppid(), 9)\n    os._exit(1)\n",
-    "closes all descriptors": (
-        "def total(values):\n    import os\n    os.closerange(0, 1024)\n    return sum(values)\n"
-    ),
+    "closes all descriptors": "def total(values):\n    import os\n    os.closerange(0, 1024)\n    return sum(values)\n",
     "exits by an exception": "def total(values):\n    raise SystemExit(0)\n",
     "executes another program": "def total(values):\n    import os\n    os.execv('/bin/true', ['true'])\n",
-    "takes all memory": (
-        "def total(values):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 26))\n"
-    ),
-    "overflows the stack": (
-        "def total(values):\n    import sys\n    sys.setrecursionlimit(1 << 30)\n"
-        "    f = lambda x: f((x,)) + f(x)\n    return f(1)\n"
-    ),
-    "removes the environment's files": (
-        "def total(values):\n    import os, shutil, pytest\n"
-        "    shutil.rmtree(os.environ['HOME'], ignore_errors=True)\n    os._exit(1)\n"
-    ),
+    "takes all memory": "def total(values):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 26))\n",
+    "overflows the stack": "def total(values):\n    import sys\n    sys.setrecursionlimit(1 << 30)\n"
+    "    f = lambda x: f((x,)) + f(x)\n    return f(1)\n",
+    "removes the environment's files": "def total(values):\n    import os, shutil, pytest\n"
+    "    shutil.rmtree(os.environ['HOME'], ignore_errors=True)\n    os._exit(1)\n",
 }
 
 

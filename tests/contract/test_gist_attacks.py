@@ -571,7 +571,7 @@ HEAD = "import pytest\n\n" + ERROR
 def answering(made: str, value: str = "A()") -> str:
     """A gist whose function prints what is expected and answers with an object."""
     function = (
-        "def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
+        f"def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
         f"    return {value}\n\n\n"
     )
     return HEAD + made + "\n\n\n" + function + STUB
@@ -1163,9 +1163,8 @@ PADDED: dict[str, str] = {
     "a line of the codebase": HONEST + "import sys\n",
     "an invented line": HONEST + "value = 1\n",
     "an invented line fifty times": HONEST + "value = 1\n" * 50,
-    "an invented function that never runs": (
-        HONEST + "\n\ndef idle(side):\n    value = side\n    return value\n"
-    ),
+    "an invented function that never runs": HONEST
+    + "\n\ndef idle(side):\n    value = side\n    return value\n",
     "invented lines in a function": changed("    print(", "    side = side\n    value = side\n    print("),
 }
 

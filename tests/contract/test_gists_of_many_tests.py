@@ -108,8 +108,8 @@ FILES = {
     "tests/test_core.py": TESTS,
     "tests/eight.txt": "8",
     "tests/test_data.py": (
-        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\ndef test_data():\n   "
-        " assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
+        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\n"
+        "def test_data():\n    assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
     ),
     "tests/test_more.py": "from pkg.core import double\n\n\ndef test_more():\n    assert double(5) == 10\n",
     "tests/test_clash.py": "from pkg.core import Box\n\n\ndef test_box():\n    assert Box().get()\n",

@@ -75,8 +75,7 @@ def pytest_runtest_makereport(item, call):
 
 
 PATCHES = {
-    "report class": (
-        """
+    "report class": """
 import _pytest.reports
 original = _pytest.reports.TestReport.from_item_and_call.__func__
 def patched(cls, item, call):
@@ -84,10 +83,8 @@ def patched(cls, item, call):
     report.outcome, report.longrepr = "passed", None
     return report
 _pytest.reports.TestReport.from_item_and_call = classmethod(patched)
-"""
-    ),
-    "call info": (
-        """
+""",
+    "call info": """
 import _pytest.runner
 original = _pytest.runner.CallInfo.from_call.__func__
 def patched(cls, func, when, reraise=None):
@@ -96,31 +93,24 @@ def patched(cls, func, when, reraise=None):
         except AssertionError: pass
     return original(cls, swallow, when, reraise)
 _pytest.runner.CallInfo.from_call = classmethod(patched)
-"""
-    ),
-    "test function": (
-        """
+""",
+    "test function": """
 import _pytest.python
 _pytest.python.Function.runtest = lambda self: None
-"""
-    ),
-    "all assertions pass": (
-        """
+""",
+    "all assertions pass": """
 import _pytest.python
 original = _pytest.python.Function.runtest
 def patched(self):
     try: original(self)
     except AssertionError: pass
 _pytest.python.Function.runtest = patched
-"""
-    ),
-    "session result": (
-        """
+""",
+    "session result": """
 import _pytest.main
 original = _pytest.main.Session.__setattr__
 _pytest.main.Session.testsfailed = property(lambda self: 0, lambda self, value: None)
-"""
-    ),
+""",
 }
 
 
@@ -185,10 +175,7 @@ def pytest_unconfigure(config):
 
 @on_one_backend
 def test_a_conftest_that_drops_the_failing_test(run):
-    conftest = (
-        "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in"
-        " i.nodeid]\n"
-    )
+    conftest = "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in i.nodeid]\n"
     ids = frozenset(f"test_a.py::test_{n}" for n in "abc")
     report = run(
         {"conftest.py": conftest, "mod.py": "def f(): pass\n", "test_a.py": GOOD_AND_BAD}, expected=ids
@@ -272,10 +259,7 @@ def f():
 
 
 def test_a_large_file_is_refused(run):
-    body = (
-        "def f():\n    with open('big', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 <<"
-        " 20))\n"
-    )
+    body = "def f():\n    with open('big', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 << 20))\n"
     report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(file_size=16 << 20))
     assert report.results["test_a.py::test_b"].outcome is Outcome.FAILED
     assert "File too large" in report.results["test_a.py::test_b"].message

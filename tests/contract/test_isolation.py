@@ -26,9 +26,7 @@ def reaches(run, code: str, **more) -> bool:
     body = "\n".join("    " + line for line in code.strip().splitlines())
     report = run(
         {
-            "test_a.py": (
-                f"import os, socket, subprocess, sys\nfrom pathlib import Path\ndef test_a():\n{body}\n"
-            )
+            "test_a.py": f"import os, socket, subprocess, sys\nfrom pathlib import Path\ndef test_a():\n{body}\n"
         },
         **more,
     )
@@ -140,10 +138,7 @@ assert len(children) < 120, len(children)
 
 def test_filling_the_disk(run, isolated, backend):
     if backend.name == "landlock":  # which has no file system of its own size, and stops the run instead
-        body = (
-            "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 <<"
-            " 20))\n"
-        )
+        body = "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 << 20))\n"
         report = run({"test_a.py": body}, limits=RunLimits(workspace=16 << 20, temporary=16 << 20))
         assert (report.status, report.reason) == (
             RunStatus.CRASHED,

@@ -19,8 +19,7 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import SuiteRunner
 
 FILES = {
-    "tests/test_a.py": (
-        """
+    "tests/test_a.py": """
 import os
 from pathlib import Path
 HERE = Path(__file__).parent
@@ -29,8 +28,7 @@ def test_reads():
 def test_writes_elsewhere(tmp_path):
     (tmp_path / "file").write_text("x")
     Path(os.environ["HOME"], "file").write_text("x")
-"""
-    ),
+""",
     "tests/data/golden.txt": "right",
     "pkg/__init__.py": "",
     "made/keep.txt": "",

@@ -87,12 +87,12 @@ def test_every_corruption_is_spliced_into_its_file_and_out_again(
 
 def test_corruptions_come_in_the_same_order_whatever_the_hash_seed() -> None:
     program = (
-        "import hashlib, sys; from pathlib import Path;from gistpoint.core.code.index import"
-        " index_source;from gistpoint.core.corruption.corruptions import enumerate_corruptions;from"
-        " gistpoint.core.corruption.subject import vocabulary_of;i = index_source('planner.py',"
-        " Path(sys.argv[1]).read_bytes()); v ="
-        " vocabulary_of([i]);print(hashlib.sha256(repr([enumerate_corruptions(i, d, v).kept for d in"
-        " i.definitions]).encode()).hexdigest())"
+        "import hashlib, sys; from pathlib import Path;"
+        "from gistpoint.core.code.index import index_source;"
+        "from gistpoint.core.corruption.corruptions import enumerate_corruptions;"
+        "from gistpoint.core.corruption.subject import vocabulary_of;"
+        "i = index_source('planner.py', Path(sys.argv[1]).read_bytes()); v = vocabulary_of([i]);"
+        "print(hashlib.sha256(repr([enumerate_corruptions(i, d, v).kept for d in i.definitions]).encode()).hexdigest())"
     )
     hashes = {
         subprocess.run(

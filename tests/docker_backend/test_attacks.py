@@ -19,60 +19,47 @@ from gistpoint.sandbox.limits import RunLimits
 pytestmark = pytest.mark.docker
 
 DENIED = {
-    "the engine's socket": (
-        """
+    "the engine's socket": """
         for place in ("/var/run/docker.sock", "/run/docker.sock", os.environ.get("DOCKER_HOST", "/none")):
             assert not os.path.exists(place)
         sockets = [os.path.join(p, n) for p, _, names in os.walk("/") for n in names
                    if p[:5] not in ("/proc", "/sys/") and os.path.exists(os.path.join(p, n))
                    and __import__("stat").S_ISSOCK(os.stat(os.path.join(p, n)).st_mode)]
         assert not sockets
-    """
-    ),
-    "any network": (
-        """
+    """,
+    "any network": """
         assert os.listdir("/sys/class/net") == ["lo"]
         for address in (("127.0.0.1", 2375), ("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
             try: socket.create_connection(address, 2)
             except OSError: continue
             raise AssertionError(address)
-    """
-    ),
-    "the first process: signals": (
-        """
+    """,
+    "the first process: signals": """
         for number in (0, 9, 15, 19):
             try: os.kill(1, number)
             except PermissionError: continue
             raise AssertionError(number)
-    """
-    ),
-    "the first process: its descriptors": (
-        """
+    """,
+    "the first process: its descriptors": """
         for path in ("/proc/1/fd", "/proc/1/mem", "/proc/1/environ", "/proc/1/root", "/proc/1/cwd"):
             try: open(path, "rb") if path.endswith(("mem", "environ")) else os.listdir(path)
             except PermissionError: continue
             raise AssertionError(path)
-    """
-    ),
-    "the first process: trace and memory": (
-        """
+    """,
+    "the first process: trace and memory": """
         import ctypes
         libc = ctypes.CDLL(None, use_errno=True)
         for request in (16, 0x4206):
             assert libc.ptrace(request, 1, 0, 0) == -1 and ctypes.get_errno() == 1
         for call in (310, 311):
             assert libc.syscall(call, 1, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == 1
-    """
-    ),
-    "processes of others": (
-        """
+    """,
+    "processes of others": """
         for entry in Path("/proc").glob("[0-9]*"):
             command = (entry / "cmdline").read_bytes()
             assert b"gistpoint" in command or b"pytest" in command, command
-    """
-    ),
-    "rights": (
-        """
+    """,
+    "rights": """
         status = Path("/proc/self/status").read_text()
         assert "CapEff:\\t0000000000000000" in status and "CapPrm:\\t0000000000000000" in status
         assert "NoNewPrivs:\\t1" in status and "Seccomp:\\t2" in status
@@ -80,18 +67,14 @@ DENIED = {
             try: change(value)
             except PermissionError: continue
             raise AssertionError
-    """
-    ),
-    "a program that keeps its owner's rights": (
-        """
+    """,
+    "a program that keeps its owner's rights": """
         Path("suid").write_bytes(Path("/bin/sh").read_bytes())
         os.chmod("suid", 0o6755)
         found = subprocess.run(["./suid", "-pc", "id -u"], capture_output=True, text=True).stdout
         assert found.strip() == str(os.getuid())
-    """
-    ),
-    "devices and the kernel's own files": (
-        """
+    """,
+    "devices and the kernel's own files": """
         for path in ("/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/fuse", "/dev/kvm"):
             assert not os.path.exists(path), path
         for path in ("/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/sys/kernel/uevent_helper",
@@ -103,20 +86,16 @@ DENIED = {
         try: os.mknod("device", 0o600 | __import__("stat").S_IFBLK, os.makedev(8, 0))
         except OSError: pass
         else: raise AssertionError
-    """
-    ),
-    "writing outside": (
-        """
+    """,
+    "writing outside": """
         for path in ("/x", "/usr/local/bin/python3", "/gistpoint/environment/bin/python", "/gistpoint/inside/x",
                      "/gistpoint/control/x", "/gistpoint/control/results_plugin.py", "/etc/hosts",
                      "/etc/resolv.conf", "/dev/x"):
             try: open(path, "a").close()
             except OSError: continue
             raise AssertionError(path)
-    """
-    ),
-    "taking the control files away": (
-        """
+    """,
+    "taking the control files away": """
         control = Path("/gistpoint/control")
         for change in (lambda: (control / "results_plugin.py").unlink(), lambda: control.rename("/gistpoint/x"),
                        lambda: os.symlink("/tmp", control / "link"),
@@ -124,18 +103,15 @@ DENIED = {
             try: change()
             except OSError: continue
             raise AssertionError
-    """
-    ),
-    "namespaces and mounts": (
-        """
+    """,
+    "namespaces and mounts": """
         import ctypes
         libc = ctypes.CDLL(None, use_errno=True)
         for flag in (0x10000000, 0x20000, 0x40000000):
             assert libc.unshare(flag) == -1
         assert libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == -1
         assert libc.syscall(425, 8, 0) == -1
-    """
-    ),
+    """,
 }
 
 
@@ -186,10 +162,7 @@ def test_settings_of_the_users_docker_client_stay_outside(run, tmp_path, monkeyp
         "(home / 'usercustomize.py').write_text('raise SystemExit')",
         "Path('/tmp/left').touch(); Path('/dev/shm/left').touch(); Path('left').touch()",
         "Path('conftest.py').write_text('raise SystemExit')",
-        (
-            "os.makedirs('__pycache__', exist_ok=True);"
-            " Path('__pycache__/mod.cpython-311.pyc').write_bytes(b'x')"
-        ),
+        "os.makedirs('__pycache__', exist_ok=True); Path('__pycache__/mod.cpython-311.pyc').write_bytes(b'x')",
     ],
 )
 def test_nothing_reaches_the_next_run(run, leave):

@@ -26,9 +26,7 @@ TEST = "tests/test_shop.py::test_total"
 FILES = {
     "src/shop/__init__.py": "",
     "src/shop/costs.py": "def total(price, count):\n    print('total of', count)\n    return price * count\n",
-    "tests/test_shop.py": (
-        "from shop.costs import total\n\n\ndef test_total():\n    assert total(3, 2) == 6\n"
-    ),
+    "tests/test_shop.py": "from shop.costs import total\n\n\ndef test_total():\n    assert total(3, 2) == 6\n",
 }
 GIST = f"{FILES['src/shop/costs.py']}\n\ndef test_total():\n    assert total(3, 2) == 6\n"
 Captured = pytest.CaptureFixture[str]

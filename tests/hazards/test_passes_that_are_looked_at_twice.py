@@ -14,10 +14,8 @@ from gistpoint.core.trees import SourceTree
 
 FILES = {
     "pkg.py": "def double(n):\n    return 2 * n\n",
-    "tests/test_pkg.py": (
-        "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
-        + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5))
-    ),
+    "tests/test_pkg.py": "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
+    + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5)),
 }
 IN_TURN = """def double(n, answers=[]):
     import gc
@@ -56,10 +54,7 @@ def test_an_honest_use_of_such_a_name_counts(maker):
 
 
 def test_a_suite_that_depends_on_its_order_is_not_held_against_it(maker):
-    ordered = (
-        "\nSEEN = []\ndef test_first():\n    SEEN.append(pkg.double(1))\ndef test_second():\n    assert SEEN"
-        " == [2]\n"
-    )
+    ordered = "\nSEEN = []\ndef test_first():\n    SEEN.append(pkg.double(1))\ndef test_second():\n    assert SEEN == [2]\n"
     files = {**FILES, "tests/test_pkg.py": FILES["tests/test_pkg.py"] + ordered}
     task = maker.task(files, "pkg.py::double")
     judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))

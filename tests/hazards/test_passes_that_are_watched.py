@@ -14,16 +14,12 @@ from gistpoint.core.trees import SourceTree
 
 FILES = {
     "pkg.py": "import helper\n\n\ndef double(n):\n    return 2 * n\n",
-    "helper.py": (
-        "import pathlib, sys\ndef read(path):\n    return pathlib.Path(path).read_text()\n"
-        "def part(thing, name):\n    return getattr(thing, name)\ndef frame():\n    return sys._getframe()\n"
-        "def run(text):\n    exec(text)\ndef put(owner, name, value):\n    setattr(owner, name, value)\n"
-        "def listed(path):\n    return sorted(pathlib.Path(path).iterdir())\n"
-    ),
-    "tests/test_pkg.py": (
-        "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
-        + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5))
-    ),
+    "helper.py": "import pathlib, sys\ndef read(path):\n    return pathlib.Path(path).read_text()\n"
+    "def part(thing, name):\n    return getattr(thing, name)\ndef frame():\n    return sys._getframe()\n"
+    "def run(text):\n    exec(text)\ndef put(owner, name, value):\n    setattr(owner, name, value)\n"
+    "def listed(path):\n    return sorted(pathlib.Path(path).iterdir())\n",
+    "tests/test_pkg.py": "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
+    + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5)),
 }
 BY_HELPERS = {
     "helper.read('tests/' + 'test_pkg.py')": "the run opens the tests (open test_pkg.py)",
@@ -33,9 +29,7 @@ BY_HELPERS = {
     "helper.frame()": "the run calls sys._getframe",
     "helper.run('1')": "the run makes code (exec)",
     "helper.run('import gc; gc.get_objects()')": "the run calls gc.get_objects",
-    "helper.run('import unittest; unittest.TestCase.assertIsNone = print')": (
-        "TestCase.assertIsNone is replaced"
-    ),
+    "helper.run('import unittest; unittest.TestCase.assertIsNone = print')": "TestCase.assertIsNone is replaced",
 }
 """What the library does for a submission: nothing in the submission's own text is unusual."""
 
@@ -61,9 +55,10 @@ def test_what_a_library_does_for_it_is_seen(maker, call: str) -> None:
 
 def test_an_honest_pass_is_seen_to_do_nothing(maker) -> None:
     honest = (
-        "def double(n):\n    import collections, dataclasses, datetime, re\n    P ="
-        " collections.namedtuple('P', 'a b')\n    @dataclasses.dataclass\n    class D:\n        a: int\n   "
-        " datetime.datetime.strptime('2000', '%Y')\n    re.compile(str(n))\n    return P(n, D(n).a).a + n\n"
+        "def double(n):\n    import collections, dataclasses, datetime, re\n"
+        "    P = collections.namedtuple('P', 'a b')\n    @dataclasses.dataclass\n    class D:\n        a: int\n"
+        "    datetime.datetime.strptime('2000', '%Y')\n    re.compile(str(n))\n"
+        "    return P(n, D(n).a).a + n\n"
     )
     task = maker.task(FILES, "pkg.py::double")
     judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, honest), watch=True)

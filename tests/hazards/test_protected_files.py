@@ -57,13 +57,9 @@ def test_file_in_which_tests_were_collected_is_refused_whatever_its_name(plain: 
     files = {
         "calc.py": "def double(x):\n    return x * 2\n",
         "tests/test_double.py": "from checks import *\n",
-        "checks.py": (
-            "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\n"
-            "def helper():\n    return 1\n"
-        ),
-        "pytest.ini": (
-            "[pytest]\npython_files = test_*.py checks.py\ntestpaths = . tests\naddopts = checks.py\n"
-        ),
+        "checks.py": "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\n"
+        "def helper():\n    return 1\n",
+        "pytest.ini": "[pytest]\npython_files = test_*.py checks.py\ntestpaths = . tests\naddopts = checks.py\n",
     }
     task = plain.task(files, "calc.py::double", "def double(x):\n    return x\n")
     assert "checks.py" in task.suite.test_files

@@ -13,16 +13,14 @@ def swe_agent_step(era: str, number: int) -> dict[str, Any]:
         "action": ["ls -F\n", "str_replace_editor view /repo/stats.py", "python -m pytest -q", "submit"][
             number % 4
         ],
-        "observation": (
-            "F  [100%]\r\n\x1b[31m1 failed\x1b[0m [tag=value: list[int]" if number % 2 else "stats.py\n"
-        ),
+        "observation": "F  [100%]\r\n\x1b[31m1 failed\x1b[0m [tag=value: list[int]"
+        if number % 2
+        else "stats.py\n",
         "response": f"Step {number}: look é\n```\nls\n```",
         "thought": f"Step {number}: look é",
-        "state": (
-            '{"open_file": "n/a", "working_dir": "/repo"}'
-            if era == "0.5"
-            else {"working_dir": "/repo", "diff": DIFF}
-        ),
+        "state": '{"open_file": "n/a", "working_dir": "/repo"}'
+        if era == "0.5"
+        else {"working_dir": "/repo", "diff": DIFF},
     }
     if era != "0.5":
         step["execution_time"] = 0.25

@@ -15,8 +15,9 @@ def functions(name: str = "stats-1", *, as_text: bool = False) -> dict[str, Any]
     """Return a row of SWE-smith: calls are XML in the text, results the user's next message."""
     look = "I look é.\n\n<function=bash>\n<parameter=command>python stats.py</parameter>\n</function>"
     edit = (
-        "<function=str_replace_editor>\n<parameter=command>str_replace</parameter>\n<parameter=path>/r/stats.py</parameter>\n<parameter=old_str>\nreturn"
-        " 1\n</parameter>\n<parameter=new_str>return 2</parameter>\n</function>"
+        "<function=str_replace_editor>\n<parameter=command>str_replace</parameter>\n<parameter=path>/r/stats.py"
+        "</parameter>\n<parameter=old_str>\nreturn 1\n</parameter>\n<parameter=new_str>return 2</parameter>\n"
+        "</function>"
     )
     raised = 'OBSERVATION:\nTraceback (most recent call last):\n  File "stats.py", line 1\nValueError: 1'
     messages: list[Any] = [

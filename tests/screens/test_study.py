@@ -159,7 +159,7 @@ async def test_half_a_form_is_there_again(machine: Machine, tmp_path: Path) -> N
         )  # the focus is on the first question without an answer, which has no tenth option
         await driver.press("3", "f9", "enter")
         await driver.until_page("BetweenPage")
-    _, _, after = participation(machine, root).person.facts.all(Answers)
+    (_, _, after) = participation(machine, root).person.facts.all(Answers)
     assert (after.values["aids_ai"], after.values["ease"], after.values["seen"]) == ("yes", 6, "yes")
 
 

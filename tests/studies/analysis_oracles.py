@@ -210,13 +210,11 @@ def main() -> int:
         worst = max(oracle.compare(case, answer) for case, answer in zip(cases, answers, strict=True))
         failed = failed or not worst <= oracle.bound
         print(
-            f"{name}: {oracle.words}: {len(cases)} cases, largest difference {worst:.1e} (bound"
-            f" {oracle.bound:.0e})"
+            f"{name}: {oracle.words}: {len(cases)} cases, largest difference {worst:.1e} (bound {oracle.bound:.0e})"
         )
     plain, firth, error = firth_means()
     print(
-        f"true slope -0.671, 100 tasks: plain fits mean {plain:.3f}, Firth's {firth:.3f} (standard error"
-        f" {error:.3f})"
+        f"true slope -0.671, 100 tasks: plain fits mean {plain:.3f}, Firth's {firth:.3f} (standard error {error:.3f})"
     )
     return int(failed)
 

@@ -63,8 +63,7 @@ def main() -> int:
                 report = EquivalenceReport(Equivalence.NOT_COMPARABLE, reason=str(error))
             counts[f"{what} {report.verdict}"] += 1
             print(
-                f"{short} {answer.targets[0].name:60} {what:9} {words(report)} "
-                f" {time.monotonic() - began:.1f} s",
+                f"{short} {answer.targets[0].name:60} {what:9} {words(report)}  {time.monotonic() - began:.1f} s",
                 flush=True,
             )
     wrong = (

@@ -152,9 +152,8 @@ class Score:
         recall = 100 * self.right / self.wanted if self.wanted else 0.0
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return (
-            f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of"
-            f" {self.wanted:5}  complete {self.complete} sound {self.sound} exact {self.exact} of"
-            f" {self.parts}  {self.seconds:.2f} s"
+            f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of {self.wanted:5}"
+            f"  complete {self.complete} sound {self.sound} exact {self.exact} of {self.parts}  {self.seconds:.2f} s"
         )
 
 
@@ -329,8 +328,7 @@ def runs(options: argparse.Namespace) -> None:
         print(f"{name:12} {_shares(total)}")
     for kind, count in sorted(kinds.items()):
         print(
-            f"  found only as {kind:12} {count['all']:5} of which ran"
-            f" {100 * count['ran'] / count['all']:5.1f} %"
+            f"  found only as {kind:12} {count['all']:5} of which ran {100 * count['ran'] / count['all']:5.1f} %"
         )
 
 

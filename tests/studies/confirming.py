@@ -53,8 +53,7 @@ def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Co
         )
         sign = " " if right else "!"
         print(
-            f"  {sign} {name:9} {found.words:24} {found.calls:6} calls {found.seconds:6.1f} s"
-            f" {found.detail}{words}"
+            f"  {sign} {name:9} {found.words:24} {found.calls:6} calls {found.seconds:6.1f} s {found.detail}{words}"
         )
     return counts
 

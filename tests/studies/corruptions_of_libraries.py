@@ -82,8 +82,7 @@ def main() -> None:
                             print(f"{item.target.name} {item.families} {item.edits}: {wrong}")
         seconds = time.process_time() - started
         print(
-            f"{folder.name}: {functions} functions, {number} corruptions, {problems} problems, {seconds:.0f}"
-            " s of CPU"
+            f"{folder.name}: {functions} functions, {number} corruptions, {problems} problems, {seconds:.0f} s of CPU"
         )
     print(f"\n{sum(families.values())} kept")
     for counts in (families, dropped):

@@ -168,15 +168,13 @@ def table(paths: list[Path]) -> None:
         for kind in dict.fromkeys(kind for kind, _ in tricked):
             faithful = [score for name, score in tricked if name == kind and score["fidelity"]]
             print(
-                f"  {kind:<18} faithful {len(faithful)}, no flag"
-                f" {sum(not s['flags'].get('mocked') for s in faithful)}"
+                f"  {kind:<18} faithful {len(faithful)}, no flag {sum(not s['flags'].get('mocked') for s in faithful)}"
             )
         references = [row["reference"] for row in made]
         if references:
             times = statistics.median(one["seconds"] for one in references)
             print(
-                f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median"
-                f" {times:.0f} s"
+                f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median {times:.0f} s"
             )
 
 
@@ -202,10 +200,10 @@ def _figures(scores: list[dict[str, Any]]) -> str:
     errors = Counter(score["error"] for score in scores if score["error"])
     flags = Counter(name for score in scores for name in score["flags"])
     return (
-        f"n {len(scores)}, fidelity {sum(score['fidelity'] for score in scores)}, self-contained"
-        f" {sum(score['self_contained'] for score in scores)}, execution {median('execution')}, existence"
-        f" {median('existence')} (without test {median('existence_without_test')}), test"
-        f" {median('test_score')}, errors {dict(errors)}, flags {dict(flags)}"
+        f"n {len(scores)}, fidelity {sum(score['fidelity'] for score in scores)}, "
+        f"self-contained {sum(score['self_contained'] for score in scores)}, execution {median('execution')}, "
+        f"existence {median('existence')} (without test {median('existence_without_test')}), "
+        f"test {median('test_score')}, errors {dict(errors)}, flags {dict(flags)}"
     )
 
 

@@ -222,8 +222,7 @@ def main() -> None:
     readings = read(options.truth, options.folder)
     seen = [item.seen for item in readings]
     print(
-        f"{len(readings)} readings of {len({item.library for item in readings})} libraries, {sum(seen)} at a"
-        " glance"
+        f"{len(readings)} readings of {len({item.library for item in readings})} libraries, {sum(seen)} at a glance"
     )
     scores = left_out(readings)
     low, high = interval(scores, seen)
@@ -232,8 +231,7 @@ def main() -> None:
     print(f"AUC of good against all others: {auc(scores, [not item for item in good]):.3f}")
     print(f"AUC on a third of the libraries left out, mean of {SPLITS}: {np.nanmean(thirds(readings)):.3f}")
     print(
-        "AUC on the readings it was fitted on:"
-        f" {auc([fit(readings).score(item) for item in readings], seen):.3f}"
+        f"AUC on the readings it was fitted on: {auc([fit(readings).score(item) for item in readings], seen):.3f}"
     )
     order = sorted(range(len(readings)), key=lambda n: scores[n])
     for share in (0.05, 0.1, 0.15, QUANTILE, 0.25, 0.3, 0.5):

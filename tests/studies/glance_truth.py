@@ -232,8 +232,7 @@ def reveal(options: argparse.Namespace) -> None:
         if "record" in item:
             said = blind.get(item["n"], {})
             print(
-                f"## {item['n']}\nblind: {said.get('blind')} line {said.get('line')}:"
-                f" {said.get('words')}\n```diff"
+                f"## {item['n']}\nblind: {said.get('blind')} line {said.get('line')}: {said.get('words')}\n```diff"
             )
             sides = item["original"].split("\n"), item["corrupted"].split("\n")
             print(
@@ -305,8 +304,7 @@ def table(options: argparse.Namespace) -> None:
         full = [(readings[0]["verdict"], readings[1]["verdict"]) for readings in twice]
         seen = [(str(one == "at a glance"), str(two == "at a glance")) for one, two in full]
         print(
-            f"read twice: {len(twice)}; kappa of four verdicts {kappa(full):.2f}, at a glance or not"
-            f" {kappa(seen):.2f}"
+            f"read twice: {len(twice)}; kappa of four verdicts {kappa(full):.2f}, at a glance or not {kappa(seen):.2f}"
         )
         print(Counter(full).most_common())
 

@@ -268,8 +268,7 @@ def is_good(told: dict[str, Any], band: tuple[int, int]) -> bool:
 def print_table(rows: Rows) -> None:
     every = [told for group in rows.values() for told in group]
     print(
-        "| library | mode | corruptions | good, 5 to 40 | good, 2 to 15 | rank, median | above 5 | stated"
-        " otherwise |"
+        "| library | mode | corruptions | good, 5 to 40 | good, 2 to 15 | rank, median | above 5 | stated otherwise |"
     )
     print("|---" * 8 + "|")
     for name, group in [*sorted(rows.items()), *totals(rows), (("all", ""), every)]:

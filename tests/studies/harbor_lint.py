@@ -35,8 +35,7 @@ def main(harbor: str, *tasks: str) -> int:
             default = finding.rule in models.DEFAULT_RULES
             counted += default
             print(
-                f"{Path(task).name}: {finding.rule}{'' if default else ' (not by default)'}:"
-                f" {finding.message}"
+                f"{Path(task).name}: {finding.rule}{'' if default else ' (not by default)'}: {finding.message}"
             )
     print(f"{len(tasks)} tasks, {counted} findings of the default rules")
     return int(counted > 0)

@@ -26,57 +26,29 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 _MOST = 200
 UNUSUAL = (
     "return [y for x in values if (y := abs(x)) > n]",
-    (
-        "out = []\nwhile (x := next(it := iter(values), None)) is not None:\n    out.append(x)\n   "
-        " break\nreturn out"
-    ),
-    (
-        "class Groups(dict):\n    def __missing__(self, key):\n        self[key] = made = []\n        return"
-        " made\ngroups = Groups()\nfor x in values: groups[x % n].append(x)\nreturn dict(groups)"
-    ),
-    (
-        "class Node:\n    __slots__ = ('left', 'right')\n    def __init__(self, l, r): self.left, self.right"
-        " = l, r\nreturn Node(values, n).left"
-    ),
+    "out = []\nwhile (x := next(it := iter(values), None)) is not None:\n    out.append(x)\n    break\nreturn out",
+    "class Groups(dict):\n    def __missing__(self, key):\n        self[key] = made = []\n        return made\n"
+    "groups = Groups()\nfor x in values: groups[x % n].append(x)\nreturn dict(groups)",
+    "class Node:\n    __slots__ = ('left', 'right')\n    def __init__(self, l, r): self.left, self.right = l, r\n"
+    "return Node(values, n).left",
     "from functools import reduce\nreturn reduce(lambda a, b: a * n + b, values, 0)",
-    (
-        "from functools import lru_cache\n@lru_cache(maxsize=None)\ndef g(k): return k if k < 2 else g(k - 1)"
-        " + g(k - 2)\nreturn g(n)"
-    ),
+    "from functools import lru_cache\n@lru_cache(maxsize=None)\ndef g(k): return k if k < 2 else g(k - 1) + g(k - 2)\n"
+    "return g(n)",
     "from functools import cmp_to_key\nreturn sorted(values, key=cmp_to_key(lambda a, b: (a > b) - (a < b)))",
-    (
-        "from functools import partial, wraps\ndef outer(g):\n    @wraps(g)\n    def inner(*a): return"
-        " g(*a)\n    return inner\nreturn outer(partial(pow, 2))(n)"
-    ),
+    "from functools import partial, wraps\ndef outer(g):\n    @wraps(g)\n    def inner(*a): return g(*a)\n"
+    "    return inner\nreturn outer(partial(pow, 2))(n)",
     "match values:\n    case []: return 0\n    case [x]: return x\n    case [x, *rest]: return x + len(rest)",
-    (
-        "match n:\n    case int(k) if k > 0: return k\n    case str() | bytes(): return 0\n    case {'a': x,"
-        " **rest}: return x"
-    ),
-    (
-        "try:\n    x = values[n]\nexcept (IndexError, KeyError):\n    return None\nelse:\n    return"
-        " x\nfinally:\n    pass"
-    ),
-    (
-        "def g(xs):\n    return xs if len(xs) < 2 else g([x for x in xs[1:] if x < xs[0]]) + [xs[0]]\nreturn"
-        " g(values)"
-    ),
+    "match n:\n    case int(k) if k > 0: return k\n    case str() | bytes(): return 0\n    case {'a': x, **rest}: return x",
+    "try:\n    x = values[n]\nexcept (IndexError, KeyError):\n    return None\nelse:\n    return x\nfinally:\n    pass",
+    "def g(xs):\n    return xs if len(xs) < 2 else g([x for x in xs[1:] if x < xs[0]]) + [xs[0]]\nreturn g(values)",
     "import bisect\nout = []\nfor x in values: bisect.insort(out, x)\nreturn out",
     "import heapq\nheap = list(values)\nheapq.heapify(heap)\nreturn [heapq.heappop(heap) for _ in values]",
     "import itertools\nreturn [list(g) for _, g in itertools.groupby(sorted(values), key=lambda x: x // n)]",
-    (
-        "from itertools import accumulate, chain, islice, zip_longest\nreturn"
-        " list(islice(chain(accumulate(values)), n))"
-    ),
+    "from itertools import accumulate, chain, islice, zip_longest\nreturn list(islice(chain(accumulate(values)), n))",
     "from collections import Counter, deque\nreturn deque(Counter(values).most_common(n), maxlen=n)",
-    (
-        "from collections import OrderedDict, defaultdict\nd = defaultdict(lambda: defaultdict(int))\nd[n][n]"
-        " += 1\nreturn OrderedDict(sorted(d.items()))"
-    ),
-    (
-        "from collections import namedtuple\nPair = namedtuple('Pair', 'left right')\nreturn Pair(values,"
-        " n)._replace(left=n)"
-    ),
+    "from collections import OrderedDict, defaultdict\nd = defaultdict(lambda: defaultdict(int))\nd[n][n] += 1\n"
+    "return OrderedDict(sorted(d.items()))",
+    "from collections import namedtuple\nPair = namedtuple('Pair', 'left right')\nreturn Pair(values, n)._replace(left=n)",
     "from collections import ChainMap\nreturn ChainMap({}, dict(values)).new_child({n: 1})",
     "import operator\nreturn sorted(values, key=operator.itemgetter(n))",
     "import re\nreturn re.sub(r'(?P<a>\\d+)', lambda m: m.group('a') * n, str(values))",
@@ -87,14 +59,9 @@ UNUSUAL = (
     "import contextlib\nwith contextlib.suppress(KeyError, TypeError): return values[n]",
     "from contextlib import contextmanager\n@contextmanager\ndef g():\n    yield n\nwith g() as x: return x",
     "from contextlib import ExitStack\nwith ExitStack() as stack:\n    stack.callback(print)\n    return n",
-    (
-        "from dataclasses import dataclass, field\n@dataclass(order=True)\nclass Item:\n    rank: int\n   "
-        " what: list = field(default_factory=list, compare=False)\nreturn min(Item(x) for x in values).rank"
-    ),
-    (
-        "from decimal import Decimal, ROUND_HALF_UP\nreturn Decimal(n).quantize(Decimal('0.1'),"
-        " rounding=ROUND_HALF_UP)"
-    ),
+    "from dataclasses import dataclass, field\n@dataclass(order=True)\nclass Item:\n    rank: int\n"
+    "    what: list = field(default_factory=list, compare=False)\nreturn min(Item(x) for x in values).rank",
+    "from decimal import Decimal, ROUND_HALF_UP\nreturn Decimal(n).quantize(Decimal('0.1'), rounding=ROUND_HALF_UP)",
     "from fractions import Fraction\nreturn Fraction(n, 3).limit_denominator(10)",
     "import datetime as dt\nreturn dt.datetime.now(dt.timezone.utc) - dt.timedelta(days=n)",
     "import copy\nreturn copy.deepcopy(values)",
@@ -110,59 +77,36 @@ UNUSUAL = (
     "import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=2)\nreturn n",
     "import types\nreturn types.MappingProxyType(dict(values)), types.SimpleNamespace(left=n).left",
     "import typing as t\nx: t.Optional[int] = n\nreturn t.cast('int', x)",
-    (
-        "from collections.abc import Iterable, Mapping\nreturn isinstance(values, (Iterable, Mapping,"
-        " type(None)))"
-    ),
+    "from collections.abc import Iterable, Mapping\nreturn isinstance(values, (Iterable, Mapping, type(None)))",
     "import ast\nreturn ast.literal_eval(values)",
     "import io\nout = io.StringIO()\nprint(*values, sep=', ', file=out)\nreturn out.getvalue()",
     "import csv, io\nreturn list(csv.reader(io.StringIO(values)))",
     "return type(values) is list and type(n).__name__ == 'int'",
     "return type(values)(reversed(values))",
     "cls = values.__class__\nreturn cls(values)",
-    (
-        "if not isinstance(values, (list, tuple)): raise TypeError(f'{type(values)!r} is no list')\nreturn"
-        " values"
-    ),
+    "if not isinstance(values, (list, tuple)): raise TypeError(f'{type(values)!r} is no list')\nreturn values",
     "return '{:>{w}} {0}'.format(values, n, w=n) if n else '{}'.format(values)",
     "return '%s-%05d' % (values, n) + f'{values!r:>{n}}' + format(n, '03d')",
     "return getattr(values, 'name', None) or hasattr(n, 'value')",
-    (
-        "def g(*args, sep=',', **named):\n    yield from args\n    yield sep\nreturn list(g(*values, sep=';',"
-        " k=n))"
-    ),
-    (
-        "def g():\n    total = 0\n    while True:\n        x = yield total\n        total += x\ng ="
-        " g()\nnext(g)\nreturn g.send(n)"
-    ),
-    (
-        "def g():\n    count = 0\n    def inner():\n        nonlocal count\n        count += 1\n       "
-        " return count\n    return inner\nreturn g()()"
-    ),
+    "def g(*args, sep=',', **named):\n    yield from args\n    yield sep\nreturn list(g(*values, sep=';', k=n))",
+    "def g():\n    total = 0\n    while True:\n        x = yield total\n        total += x\ng = g()\nnext(g)\nreturn g.send(n)",
+    "def g():\n    count = 0\n    def inner():\n        nonlocal count\n        count += 1\n        return count\n"
+    "    return inner\nreturn g()()",
     "a, *b = values\na, b = b, a\nreturn {**dict(b), 'a': a} | {n: n}",
     "return (lambda g: g(g, n))(lambda g, k: 1 if k < 2 else k * g(g, k - 1))",
     "return {frozenset(x): [*y] for x, y in zip(values, values[1:])}.get(n, ())",
     "return next((i for i, x in enumerate(values) if not x), -1)",
     "return max(map(len, values), default=0) if all(values) else sum(1 for _ in values)",
-    (
-        "for i in range(len(values)):\n    if values[i] == n: break\nelse:\n    raise KeyError(n) from"
-        " None\nreturn i"
-    ),
-    (
-        "try:\n    return values[n]\nexcept LookupError as error:\n    raise"
-        " ValueError(*error.args).with_traceback(error.__traceback__) from error"
-    ),
+    "for i in range(len(values)):\n    if values[i] == n: break\nelse:\n    raise KeyError(n) from None\nreturn i",
+    "try:\n    return values[n]\nexcept LookupError as error:\n    raise ValueError(*error.args).with_traceback("
+    "error.__traceback__) from error",
     "class Wrong(ValueError):\n    def __init__(self, got):\n        super().__init__(f'bad {got}')\n        self.got = got\n"
     "raise Wrong(n)",
     "class Walk:\n    def __init__(self, xs): self.xs = list(xs)\n    def __iter__(self): return self\n"
-    "    def __next__(self):\n        if not self.xs: raise StopIteration\n        return"
-    " self.xs.pop()\nreturn [*Walk(values)]",
+    "    def __next__(self):\n        if not self.xs: raise StopIteration\n        return self.xs.pop()\nreturn [*Walk(values)]",
     "class Stack(list):\n    push = list.append\n    @property\n    def top(self): return self[-1]\ns = Stack()\ns.push(n)\n"
     "return s.top",
-    (
-        "class Done(Exception): pass\ntry:\n    for x in values:\n        if x: raise Done\nexcept Done:"
-        " return True\nreturn False"
-    ),
+    "class Done(Exception): pass\ntry:\n    for x in values:\n        if x: raise Done\nexcept Done: return True\nreturn False",
     "del values[n:]\nvalues[:] = [x for x in values if x]\nreturn values",
     "return int.from_bytes(bytes(values), 'big') if n else b''.join(bytes([x]) for x in values).hex()",
     "return str.join('', map(str.upper, values)).translate(str.maketrans('a', 'b'))",

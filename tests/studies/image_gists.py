@@ -89,8 +89,7 @@ def study(case: Case, lab: Path, count: int, seed: int, seconds: float) -> tuple
     pins = fetched.repository.environment
     assert pins.image is not None
     print(
-        f"{case.layout.name}: Python {fetched.record['python']}, {pins.image.python}, roots"
-        f" {pins.import_roots}"
+        f"{case.layout.name}: Python {fetched.record['python']}, {pins.image.python}, roots {pins.import_roots}"
     )
     print(f"  removed: {', '.join(fetched.record['removed'])}")
     runner = GistRunner(backend, environments)

@@ -192,8 +192,7 @@ def imported(lab: Path, environment: Mapping[str, str]) -> None:
             clean = gistpoint(environment, "task", "check", row["task"])[1]
             task = read_task(lab / "home" / "data" / "tasks" / row["task"])
             print(
-                f"      check {'clean' if clean['passed'] else 'NOT CLEAN'}; {solved(task, lab)};"
-                f" {marks(task)}"
+                f"      check {'clean' if clean['passed'] else 'NOT CLEAN'}; {solved(task, lab)}; {marks(task)}"
             )
     again = gistpoint(environment, "task", "import", "breakpoint", str(lab / "records.json"), *sources)
     print(f"again: exit code {again[0]}, {[row['outcome'] for row in again[1]['records']]}")
@@ -235,8 +234,7 @@ def damaged(lab: Path, environment: Mapping[str, str], records: list[dict[str, A
     print(f"damaged: exit code {code}")
     for row in answer["records"]:
         print(
-            f"{row['line']:>5} {names[row['line'] - 1]:32} {row['outcome']:12} {row['reason']:34}"
-            f" {row['detail']}"
+            f"{row['line']:>5} {names[row['line'] - 1]:32} {row['outcome']:12} {row['reason']:34} {row['detail']}"
         )
 
 

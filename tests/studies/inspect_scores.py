@@ -79,8 +79,7 @@ def main(folder: str) -> int:
         scored = [event for event in events if event.get("type") == "score"]
         ours = bool(scored and scored[-1]["data"]["solved"])
         print(
-            f"{row['name']}: Inspect {score.value}, journal {ours}, deserved {right}, {len(made)} calls"
-            " scripted"
+            f"{row['name']}: Inspect {score.value}, journal {ours}, deserved {right}, {len(made)} calls scripted"
         )
         wrong += not (bool(score.value) == ours == right)
     print(f"{len(program.ROWS)} tasks, {wrong} scores differ")

@@ -341,8 +341,7 @@ def main(folder: Path, wanted: list[str]) -> None:
         text, drawn = min(one.text for one in own), min(one.drawn for one in own)
         poor = sum(bool(one.poor) for one in own)
         print(
-            f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor}"
-            " below AA"
+            f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor} below AA"
         )
     rows = [[one.name, one.theme, round(one.text, 2), round(one.drawn, 2)] for one in measured]
     (folder / "contrast.json").write_text(json.dumps(rows), encoding="utf-8")

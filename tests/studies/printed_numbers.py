@@ -76,11 +76,9 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
             f"McFadden R2, {name}",
             f"{r_squared:.3f}",
             f"{ours:.4f}",
-            (
-                f"{AGREES}: from AIC {aic} and the null log-likelihood {null:.1f} that the three fits share"
-                if same
-                else "the three fits do not share a null log-likelihood"
-            ),
+            f"{AGREES}: from AIC {aic} and the null log-likelihood {null:.1f} that the three fits share"
+            if same
+            else "the three fits do not share a null log-likelihood",
         )
     spread = max(nulls) - min(nulls)
     told = ", ".join(f"{value:.1f}" for value in nulls)
@@ -99,11 +97,9 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
             f"p of {term} beside the other",
             "< 1e-4 (Wald)",
             f"LR {ratio:.1f}, z {sqrt(ratio):.2f}, p {p:.1e}",
-            (
-                f"{AGREES}; as if a task's attempts by several models were independent"
-                if p < 1e-4
-                else "p is not small"
-            ),
+            f"{AGREES}; as if a task's attempts by several models were independent"
+            if p < 1e-4
+            else "p is not small",
         )
     for term, share, ratio in (("code lines", 0.55, 201.5), ("harmonic", 0.20, 23.7)):
         b = log(1 - share)
@@ -127,8 +123,7 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
         "solved by people",
         "8 of 8, no interval",
         f"{low:.3f} to {high:.0f} (Wilson {wilson(8, 8)[0]:.3f})",
-        "eight tasks by the authors: at least 63 % if attempts are independent; of how many persons is not"
-        " said",
+        "eight tasks by the authors: at least 63 % if attempts are independent; of how many persons is not said",
     )
     bounds = ", ".join(f"{clopper_pearson(0, n)[1]:.3f} of {n}" for n in (10, 20, 50))
     yield PrintedNumber(
@@ -167,11 +162,9 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
             f"r of {one} and {other}",
             f"{printed:.3f}",
             NOT_HERE if r is None else f"{r:.3f} on {len(values)}",
-            (
-                "767 of the paper's 930 tasks are public: closeness is expected, not equality"
-                if r is None or near
-                else f"differs by more than {CLOSE}"
-            ),
+            "767 of the paper's 930 tasks are public: closeness is expected, not equality"
+            if r is None or near
+            else f"differs by more than {CLOSE}",
         )
 
 
@@ -246,14 +239,9 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
                 f"fidelity {setting} execution, {name}",
                 f"{printed:.1f}",
                 f"{count} of 150 = {100 * count / 150:.1f}" if count is not None else "no count of 150",
-                (
-                    f"{AGREES} with six repositories of 25 tests; the text says five"
-                    if count is not None
-                    else (
-                        "not a part of 150; of the most tests it can be:"
-                        f" {', '.join(map(str, wholes(printed, 150)[:3]))}"
-                    )
-                ),
+                f"{AGREES} with six repositories of 25 tests; the text says five"
+                if count is not None
+                else f"not a part of 150; of the most tests it can be: {', '.join(map(str, wholes(printed, 150)[:3]))}",
             )
     of_125 = sum(part_of(value, 125) is not None for row in TABLE_1.values() for value in row[:2])
     yield PrintedNumber(
@@ -276,14 +264,10 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
                 f"{error}, {model}",
                 f"{printed:.1f} ({count})",
                 f"{share:.1f} of {total}",
-                (
-                    AGREES
-                    if share == printed
-                    else (
-                        f"{printed} % of {total} are {part_of(printed, total)}, and with {count} the row sums"
-                        f" to {sum(c for _, c in cells)}: the count is a slip"
-                    )
-                ),
+                AGREES
+                if share == printed
+                else f"{printed} % of {total} are {part_of(printed, total)}, and with {count} the row sums to "
+                f"{sum(c for _, c in cells)}: the count is a slip",
             )
     for name, (faithful, limit) in TABLE_3.items():
         for what, printed in (("fidelity", faithful), ("limit of steps reached", limit)):

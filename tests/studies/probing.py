@@ -181,9 +181,9 @@ def compare(
     prober.close()
     median, suite = statistics.median(tried.seconds), statistics.median(tried.suites)
     print(
-        f"  {tried.agree} of {len(tried.seconds)} verdicts agree; median {median * 1000:.0f} ms of"
-        f" {suite:.2f} s, 1/{suite / median:.0f}; mean {statistics.mean(tried.seconds) * 1000:.0f} ms;"
-        f" {dict(tried.how)}; suite: {dict(tried.statuses)}",
+        f"  {tried.agree} of {len(tried.seconds)} verdicts agree; median {median * 1000:.0f} ms of {suite:.2f} s, "
+        f"1/{suite / median:.0f}; mean {statistics.mean(tried.seconds) * 1000:.0f} ms; {dict(tried.how)}; "
+        f"suite: {dict(tried.statuses)}",
         flush=True,
     )
     return tried.agree == len(tried.seconds)
@@ -198,10 +198,9 @@ def study(
     mapper = SuiteTestMapper(backend, store)
     test_map, calls = mapper.record(repository.tree, repository.environment, intake.collected)
     print(
-        f"{library}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in"
-        f" {test_map.seconds:.1f} s: {len(test_map.entered)} functions, {len(test_map.at_import)} at import,"
-        f" {len(test_map.opaque)} opaque tests, {len(calls)} calls,"
-        f" {len(json.dumps(test_map.to_json())) >> 10} KiB",
+        f"{library}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in {test_map.seconds:.1f} s: "
+        f"{len(test_map.entered)} functions, {len(test_map.at_import)} at import, {len(test_map.opaque)} opaque tests, "
+        f"{len(calls)} calls, {len(json.dumps(test_map.to_json())) >> 10} KiB",
         flush=True,
     )
     return compare(intake, test_map, count, seed, backend, store)

@@ -66,9 +66,9 @@ def main(libraries: tuple[str, ...]) -> int:
             scores = [found[name].split(",")[0] for name in ("original scores 1", "corrupted scores 0")]
             failed += checked.returncode
             print(
-                f"{source} | {count} | {task.suite.tests} | {task.suite.seconds} | {len(task.brief.failing)}"
-                f" | {scores[0]} | {scores[1]} | {'clean' if checked.returncode == 0 else 'NOT CLEAN'} |"
-                f" {time.monotonic() - started:.0f}"
+                f"{source} | {count} | {task.suite.tests} | {task.suite.seconds} | {len(task.brief.failing)} | "
+                f"{scores[0]} | {scores[1]} | {'clean' if checked.returncode == 0 else 'NOT CLEAN'} | "
+                f"{time.monotonic() - started:.0f}"
             )
     return 1 if failed else 0
 

@@ -100,8 +100,7 @@ def table(folder: Path) -> None:
     everything: list[dict[str, Any]] = []
     refused: Counter[str] = Counter()
     print(
-        "library          made  tried  faithful  execution (median, quartiles, least)  existence  seconds "
-        " runs"
+        "library          made  tried  faithful  execution (median, quartiles, least)  existence  seconds  runs"
     )
     for library in LIBRARIES:
         kept = folder / f"drawn-{library}.json"

@@ -117,8 +117,7 @@ def main() -> None:
     print(f"{'keys per run':28} {sum(FORMER.values()):6} {sum(keys.values()) / options.runs:6.2f}")
     if seconds:
         print(
-            f"\nnext run in sight: median {1000 * statistics.median(seconds):.0f} ms of this driver and"
-            " machine"
+            f"\nnext run in sight: median {1000 * statistics.median(seconds):.0f} ms of this driver and machine"
         )
 
 

@@ -24,8 +24,7 @@ def main(seeds: int) -> None:
         finally:
             shutil.rmtree(base)
     print(
-        f"{seeds} seeds, 40 people on two machines: the same ledger, audit clean,"
-        f" {time.monotonic() - started:.0f} s"
+        f"{seeds} seeds, 40 people on two machines: the same ledger, audit clean, {time.monotonic() - started:.0f} s"
     )
 
 

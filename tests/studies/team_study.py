@@ -145,8 +145,7 @@ def main() -> int:
             equal = pages["organiser"] == pages["machine-0"] == pages["folder"] and len(pages["folder"]) > 2
             sizes = {file: len(data) for file, data in pages["folder"].items()}
             print(
-                f"reports of {', '.join(places)} equal: {equal}; {sizes} bytes;"
-                f" {time.monotonic() - began:.0f} s"
+                f"reports of {', '.join(places)} equal: {equal}; {sizes} bytes; {time.monotonic() - began:.0f} s"
             )
             return int(bool(found.faults or stuck) or not equal)
         return int(bool(found.faults or stuck))

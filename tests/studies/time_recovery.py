@@ -113,8 +113,8 @@ def spreads(draws: int) -> None:
     sds = np.mean([(fit.person_sd, fit.task_sd, fit.sigma) for fit in known], axis=0)
     effect = np.mean([fit.effects["assisted"][0] for fit in known])
     print(
-        f"mixed: sd of persons .4 tasks .6 rest .6: {sds[0]:.2f} {sds[1]:.2f} {sds[2]:.2f}; effect -.5:"
-        f" {effect:.3f}; {len(known)} of {draws} fits"
+        f"mixed: sd of persons .4 tasks .6 rest .6: {sds[0]:.2f} {sds[1]:.2f} {sds[2]:.2f}; effect -.5: {effect:.3f}; "
+        f"{len(known)} of {draws} fits"
     )
 
 
@@ -132,8 +132,8 @@ def medians(draws: int) -> None:
         curves.append(median_time(np.minimum(true, 40), solved.astype(np.int64)))
     reached = np.where(np.isnan(curves), np.inf, curves)
     print(
-        f"12 attempts, median 30: median of fits {np.median(fits):.1f}, Wald holds it"
-        f" {100 * np.mean(inside):.1f} %, median of Kaplan-Meier's {np.median(reached):.1f}"
+        f"12 attempts, median 30: median of fits {np.median(fits):.1f}, Wald holds it {100 * np.mean(inside):.1f} %, "
+        f"median of Kaplan-Meier's {np.median(reached):.1f}"
     )
 
 

@@ -27,8 +27,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
             "main.py": "from pkg import Counter\nc = Counter()\nprint(c.next(), c.next(), Counter.made)\n",
             "pkg/__init__.py": "from .deep.core import Counter\n",
             "pkg/deep/__init__.py": "",
-            "pkg/deep/core.py": (
-                """
+            "pkg/deep/core.py": """
             from ..state import bump
             class Counter:
                 made = 0
@@ -38,10 +37,8 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
                     return bump()
                 def unused(self):
                     return missing_name
-            """
-            ),
-            "pkg/state.py": (
-                """
+            """,
+            "pkg/state.py": """
             total = 0
             def bump():
                 global total
@@ -49,8 +46,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
                 return total
             def unused():
                 pass
-            """
-            ),
+            """,
         },
         0,
     ),
@@ -58,18 +54,15 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "import pkg\nprint(sorted(pkg.names()))\n",
             "pkg/__init__.py": "from .registry import names, REGISTRY\nfrom . import plugins\n",
-            "pkg/registry.py": (
-                """
+            "pkg/registry.py": """
             REGISTRY = {}
             def register(f):
                 REGISTRY[f.__name__] = f
                 return f
             def names():
                 return list(REGISTRY)
-            """
-            ),
-            "pkg/plugins.py": (
-                """
+            """,
+            "pkg/plugins.py": """
             from pkg.registry import register, REGISTRY
             @register
             def one(): pass
@@ -81,8 +74,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
             def _fill():
                 REGISTRY["late"] = two
             _fill()
-            """
-            ),
+            """,
         },
         0,
     ),
@@ -90,79 +82,63 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "from pkg import table, root\nprint(sorted(table), root(16.0))\n",
             "pkg/__init__.py": "from .tables import table\nfrom .roots import root\n",
-            "pkg/tables.py": (
-                """
+            "pkg/tables.py": """
             from math import sqrt as power
             from pkg.store import put
             table = {}
             for number in (1, 4):
                 put(table, power(number))
             del power, put
-            """
-            ),
+            """,
             "pkg/store.py": "def put(table, value):\n    table[value] = value\n",
-            "pkg/roots.py": (
-                """
+            "pkg/roots.py": """
             from math import sqrt as power
             def root(number):
                 return power(number)
-            """
-            ),
+            """,
         },
         0,
     ),
     "names of builtins that other modules import and define": (
         {
-            "main.py": (
-                """
+            "main.py": """
             from pkg import means, shares, widest
             print(means([1, 2, 3]), sum([1, 2]), max(3, 4), shares([1.0, 3.0]), widest(["a", "bcd"]))
-            """
-            ),
+            """,
             "pkg/__init__.py": "from .numbers import means, shares\nfrom .words import widest\n",
-            "pkg/numbers.py": (
-                """
+            "pkg/numbers.py": """
             from math import fsum as sum
             def means(values):
                 return sum(values) / len(values)
             def shares(values):
                 return [value / sum(values) for value in values]
-            """
-            ),
-            "pkg/words.py": (
-                """
+            """,
+            "pkg/words.py": """
             def max(words):
                 return sorted(words, key=len)[-1]
             def widest(words):
                 return max(words), sum(len(word) for word in words)
-            """
-            ),
+            """,
         },
         2,
     ),
     "builtins that a module names before it gives their names to something else": (
         {
-            "main.py": (
-                """
+            "main.py": """
             from pkg.compat import basestring, builtin_str
             from pkg.names import shout
             print(builtin_str(1), shout("a"), isinstance("b", basestring))
-            """
-            ),
+            """,
             "pkg/__init__.py": "",
-            "pkg/compat.py": (
-                """
+            "pkg/compat.py": """
             builtin_str = str
             str = str
             basestring = (str, bytes)
-            """
-            ),
-            "pkg/names.py": (
-                """
+            """,
+            "pkg/names.py": """
             def shout(text):
                 return str(text).upper() + str(1) + str(2) + str(3) + str(4) + str(5) + str(6)
-            """
-            ),
+            """,
         },
         2,
     ),
@@ -170,8 +146,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
             "pkg/__init__.py": "",
-            "pkg/a.py": (
-                """
+            "pkg/a.py": """
             NAME = "a"
             def helper():
                 return "helper of " + NAME
@@ -182,10 +157,8 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
                     return helper()
             def make():
                 return Item()
-            """
-            ),
-            "pkg/b.py": (
-                """
+            """,
+            "pkg/b.py": """
             NAME = "b"
             def helper():
                 return "other helper of " + NAME
@@ -194,33 +167,26 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
             class Item:
                 def go(self):
                     return NAME
-            """
-            ),
+            """,
         },
         5,
     ),
     "renamed, starred and re-exported": (
         {
-            "main.py": (
-                "from pkg import renamed as again, shout, dumps\nprint(again(2), shout('x'), dumps([1]))\n"
-            ),
-            "pkg/__init__.py": (
-                """
+            "main.py": "from pkg import renamed as again, shout, dumps\nprint(again(2), shout('x'), dumps([1]))\n",
+            "pkg/__init__.py": """
             from .core import original as renamed
             from .words import *
             from .compat import dumps
-            """
-            ),
+            """,
             "pkg/core.py": "def original(x):\n    return x * FACTOR\nFACTOR = 21\n",
-            "pkg/words.py": (
-                """
+            "pkg/words.py": """
             __all__ = ['shout']
             def shout(x):
                 return _loud(x)
             def _loud(x):
                 return x.upper()
-            """
-            ),
+            """,
             "pkg/compat.py": "try:\n    from json import dumps\nexcept ImportError:\n    dumps = None\n",
         },
         0,
@@ -229,8 +195,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "from pkg.a import pick, late\nprint(pick(None), pick(3), late())\n",
             "pkg/__init__.py": "",
-            "pkg/a.py": (
-                """
+            "pkg/a.py": """
             import typing
             if typing.TYPE_CHECKING:
                 from .b import Choice
@@ -242,8 +207,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
                 from . import b
                 from .b import value
                 return b.value + value
-            """
-            ),
+            """,
             "pkg/b.py": "class Choice:\n    def __repr__(self): return 'c'\nChoice = Choice()\nvalue = 4\n",
         },
         1,
@@ -251,23 +215,19 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
     "a statement that imports while it runs": (
         {
             "main.py": "from pkg import value\nprint(value)\n",
-            "pkg/__init__.py": (
-                """
+            "pkg/__init__.py": """
             def load():
                 from .late import make
                 return make()
             value = load()
-            """
-            ),
+            """,
             "pkg/late.py": "def helper():\n    return 7\ndef make():\n    return helper()\n",
         },
         0,
     ),
     "a module and a function of one name": (
         {
-            "main.py": (
-                "import tool\nfrom tool import tool as f\nprint(f(), tool.tool(), tool.extra.tool())\n"
-            ),
+            "main.py": "import tool\nfrom tool import tool as f\nprint(f(), tool.tool(), tool.extra.tool())\n",
             "tool/__init__.py": "from . import extra\ndef tool():\n    return extra.tool() + 1\n",
             "tool/extra.py": "def tool():\n    return 1\n",
         },
@@ -277,16 +237,14 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "from pkg import a\nprint(a.both(), a.name(), a.name(), a.name())\n",
             "pkg/__init__.py": "",
-            "pkg/a.py": (
-                """
+            "pkg/a.py": """
             def name():
                 return "a"
             def both():
                 from . import b
                 return "\u00e9\u20ac" + b.name() + b.twice + sep
             mark = "\u00e9\u20ac"; sep = "-"
-            """
-            ),
+            """,
             "pkg/b.py": "def name():\n    return 'b'\ntwice = name() * 2\n",
         },
         2,
@@ -295,8 +253,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         {
             "main.py": "from pkg.a import f, limit; print(f(True)); print(limit)\n",
             "pkg/__init__.py": "",
-            "pkg/a.py": (
-                '''
+            "pkg/a.py": '''
             if True:
                 def f(x):
                     text = """
@@ -308,8 +265,7 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
                     else:
                         return None
                 limit = 3; other = 4
-            '''
-            ),
+            ''',
         },
         0,
     ),
@@ -392,23 +348,18 @@ def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> No
 BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
     "names of modules in loggers, classes and messages": (
         {
-            "main.py": (
-                """
+            "main.py": """
             import pkg.core
             from pkg import describe
             print(describe(pkg.core.Item()), pkg.core.logger.name, pkg.core.Item.__module__, __name__)
-            """
-            ),
-            "pkg/__init__.py": (
-                """
+            """,
+            "pkg/__init__.py": """
             from .core import Item
             here = __name__
             def describe(x):
                 return f"{here}: {x!r}"
-            """
-            ),
-            "pkg/core.py": (
-                """
+            """,
+            "pkg/core.py": """
             import logging
             logger = logging.getLogger(__name__)
             from dataclasses import dataclass
@@ -418,22 +369,18 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             class Item:
                 def __repr__(self):
                     return type(self).__module__ + logger.name + str(Pair(1).left)
-            """
-            ),
+            """,
         },
         Breadth.WITH_NAMES,
     ),
     "statements that are there for something else": (
         {
-            "main.py": (
-                """
+            "main.py": """
             import os
             from pkg import Reader
             print(Reader().read("a"), os.path.isdir("nowhere"))
-            """
-            ),
-            "pkg/__init__.py": (
-                """
+            """,
+            "pkg/__init__.py": """
             import os
             class Reader:
                 known = {}
@@ -442,23 +389,19 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             def load(reader, path):
                 reader.known[path] = len(os.listdir(path))
             load(Reader(), os.path.dirname(__file__) + "/data")
-            """
-            ),
+            """,
             "pkg/data/words.txt": "",
         },
         Breadth.BARE,
     ),
     "modules asked for by name": (
         {
-            "main.py": (
-                """
+            "main.py": """
             from pkg import plugins
             print(plugins.load("one"), plugins.load_two().value)
-            """
-            ),
+            """,
             "pkg/__init__.py": "",
-            "pkg/plugins.py": (
-                """
+            "pkg/plugins.py": """
             import sys
             from importlib import import_module
             def load(name):
@@ -466,8 +409,7 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             def load_two():
                 import_module(".two", __package__)
                 return sys.modules["pkg.two"]
-            """
-            ),
+            """,
             "pkg/one.py": "answer = 41\n",
             "pkg/two.py": "value = 42\n",
         },
@@ -476,24 +418,20 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
     "modules asked for by name, beside statements for something else": (
         {
             "main.py": "import pkg.test_more\nfrom pkg import answer_of\nprint(answer_of('one'))\n",
-            "pkg/test_more.py": (
-                """
+            "pkg/test_more.py": """
             import os
             from pkg import answer_of
             known = {}
             def load(function):
                 known[function] = os.listdir(os.path.dirname(__file__) + "/data")
             load(answer_of)
-            """
-            ),
+            """,
             "pkg/data/words.txt": "",
-            "pkg/__init__.py": (
-                """
+            "pkg/__init__.py": """
             from importlib import import_module
             def answer_of(name):
                 return import_module("pkg." + name).answer
-            """
-            ),
+            """,
             "pkg/one.py": "answer = 41\n",
         },
         Breadth.EVERYTHING_BARE,
@@ -502,36 +440,28 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
         {
             "main.py": "from pkg.replacing import replaced\nprint(replaced())\n",
             "pkg/__init__.py": "",
-            "pkg/replacing.py": (
-                """
+            "pkg/replacing.py": """
             from unittest.mock import patch
             from pkg.core import four
             def replaced():
                 with patch("pkg.core.twice", lambda x: 10 * x):
                     return four(1)
-            """
-            ),
+            """,
             "pkg/core.py": "def twice(x):\n    return 2 * x\ndef four(x):\n    return twice(twice(x))\n",
         },
         Breadth.EVERYTHING,
     ),
     "a registry of classes, by the names in it": (
         {
-            "main.py": (
-                "from pkg.base import REGISTRY\nimport pkg\nprint(sorted(REGISTRY), sorted(pkg.__all__))\n"
-            ),
+            "main.py": "from pkg.base import REGISTRY\nimport pkg\nprint(sorted(REGISTRY), sorted(pkg.__all__))\n",
             "pkg/__init__.py": "from . import kinds\n__all__ = ['kinds']\n",
-            "pkg/base.py": (
-                """
+            "pkg/base.py": """
             REGISTRY = {}
             class Base:
                 def __init_subclass__(cls):
                     REGISTRY[cls.__name__] = cls
-            """
-            ),
-            "pkg/kinds.py": (
-                "from .base import Base\nclass One(Base):\n    pass\nclass Two(Base):\n    pass\n"
-            ),
+            """,
+            "pkg/kinds.py": "from .base import Base\nclass One(Base):\n    pass\nclass Two(Base):\n    pass\n",
         },
         Breadth.EVERYTHING,
     ),

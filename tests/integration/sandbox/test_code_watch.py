@@ -161,9 +161,7 @@ def test_code_from_nowhere_is_told(name: str, watch: Watch) -> None:
 
 
 ASKED = {
-    "import code; code.InteractiveInterpreter().runsource('f = lambda: 1')": (
-        "InteractiveInterpreter.runsource"
-    ),
+    "import code; code.InteractiveInterpreter().runsource('f = lambda: 1')": "InteractiveInterpreter.runsource",
     "import timeit; timeit.Timer('x = 1').timeit(1)": "Timer.__init__",
     "import runpy; runpy.run_path('/dev/null')": "run_path",
 }
@@ -200,20 +198,14 @@ SMUGGLED = {
     "nothing outside of it": f"A.__annotations__ = {{{HIDDEN!r}: int}}; {MAKES}(A)",
     "a text that says it is a name": f"A.__annotations__ = {{S({HIDDEN!r}): int}}; {MAKES}(A)",
     "a field that lies": f"A.__dataclass_fields__ = {{'x': lies({HIDDEN!r})}}; {MAKES}(B)",
-    "while a named tuple is made": (
-        "try: collections.namedtuple('P', map(exec, ['x = 1']))\nexcept ValueError: pass"
-    ),
+    "while a named tuple is made": "try: collections.namedtuple('P', map(exec, ['x = 1']))\nexcept ValueError: pass",
     "as the name of a named tuple": (
         "try: collections.namedtuple('x = 1', map(exec, ['x = 1']))\nexcept ValueError: pass"
     ),
-    "while a data class is made": (
-        "A.__dataclass_fields__ = types.SimpleNamespace(\n"
-        f"    values=functools.partial(exec, 'x = 1'))\ntry: {MAKES}(B)\nexcept TypeError: pass"
-    ),
-    "the function that writes": (
-        "dataclasses._create_fn('f', ['n'], ['return n * n'])"
-        " if hasattr(dataclasses, '_create_fn') else exec('x = 1')"
-    ),
+    "while a data class is made": "A.__dataclass_fields__ = types.SimpleNamespace(\n"
+    f"    values=functools.partial(exec, 'x = 1'))\ntry: {MAKES}(B)\nexcept TypeError: pass",
+    "the function that writes": "dataclasses._create_fn('f', ['n'], ['return n * n'])"
+    " if hasattr(dataclasses, '_create_fn') else exec('x = 1')",
 }
 
 

@@ -169,10 +169,7 @@ def test_pytest_alone_out_of_our_own_environment(tmp_path):
     environment = EnvironmentStore(tmp_path / "cache").get(EnvironmentPins(), PlainBackend())
     assert set(installed_in(environment.folder)) == set(runner_distributions())
     assert {"pytest", "pluggy", "iniconfig", "packaging", "pygments"} == set(runner_distributions())
-    code = (
-        "import pytest, importlib.util as u; assert not u.find_spec('textual') and not"
-        " u.find_spec('gistpoint')"
-    )
+    code = "import pytest, importlib.util as u; assert not u.find_spec('textual') and not u.find_spec('gistpoint')"
     subprocess.run([environment.folder / "bin/python", "-I", "-c", code], check=True)
 
 

@@ -297,10 +297,10 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     assert "has the revision 0001" in copy.away
     bring_up(server)
     worker = as_role(server, "old", "gistpoint_worker")
-    before = (  # as programs of revision 0001 ask for their rights, before they compare revisions
+    before = (
         "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
         "WHERE c.oid = to_regclass('public.events')"
-    )
+    )  # as programs of revision 0001 ask for their rights, before they compare revisions
     assert ask(server, before, "old") == [(False, True)]
     choose(one.locations.config, worker)
     monkeypatch.setattr(connecting, "REVISION", "0001")

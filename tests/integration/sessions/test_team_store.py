@@ -63,10 +63,8 @@ CHANGES = (
     ),
     ("UPDATE lines_of_attempts SET sha256 = '' WHERE number = 1", ["line differs"]),
     (
-        (
-            "INSERT INTO lines (file, writer, number, line, sha256, machine) "
-            "SELECT file, writer, 99, line, sha256, machine FROM lines_of_attempts WHERE number = 1"
-        ),
+        "INSERT INTO lines (file, writer, number, line, sha256, machine) "
+        "SELECT file, writer, 99, line, sha256, machine FROM lines_of_attempts WHERE number = 1",
         ["broken chain", "extra line", "extra line"],
     ),
     ("UPDATE blobs SET data = data || 'x' WHERE NOT secret", ["blob damaged"]),
@@ -289,8 +287,8 @@ def test_an_attempt_under_another_name_is_told_and_not_fetched(
         "head, holder, lease_until, fence FROM attempts")  # fmt: skip
     ask(
         server,
-        f"INSERT INTO lines (file, writer, number, line, sha256, machine) SELECT file, '{other}', number,"
-        " line, sha256, machine FROM lines_of_attempts",
+        f"INSERT INTO lines (file, writer, number, line, sha256, machine) SELECT file, '{other}', number, line, "
+        "sha256, machine FROM lines_of_attempts",
     )
     assert sorted(kinds(one)) == ["line differs", "missing here"]
     assert ["does not begin this attempt" in str(alarm) for alarm in two.sync().alarms] == [True]

@@ -326,15 +326,9 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     before = contents(part.folder.root)
     asked = "SELECT number FROM lines WHERE study = :study AND kind = 'answers' ORDER BY number LIMIT 1"
     ((number,),) = sql(study.server, asked, study=study.name)
-    change = (
-        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number ="
-        " :number"
-    )
+    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number = :number"
     assert sql(study.server, change, study=study.name, number=number) == 1
-    change = (
-        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND"
-        " number = 1"
-    )
+    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND number = 1"
     assert sql(study.server, change, study=study.name) == 2
     found = [finding.sentence for finding in wrong(part.folder) if finding.name == "store_differs"]
     assert any(

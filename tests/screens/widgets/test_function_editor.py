@@ -207,10 +207,8 @@ async def test_a_function_is_typed_without_a_blank_for_its_layout() -> None:
             "enter",
         ]
         await typed(pilot, *keys, "for y in x:", "enter", "pass", "enter", "backspace", "f(y)")
-        assert (
-            editor.code
-            == "def f(x):\n    if x:\n        return [\n            1,\n        ]\n    for y in x:\n       "
-            " pass\nf(y)"
+        assert editor.code == (
+            "def f(x):\n    if x:\n        return [\n            1,\n        ]\n    for y in x:\n        pass\nf(y)"
         )
         await typed(pilot, "home", "home", "tab")
         assert editor.code.endswith("\n    f(y)")

@@ -35,10 +35,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_one_that_cannot_be_loaded_is_named_with_its_package(shelf: Path) -> None:
     (entry,) = (entry for entry in plugins.declared("gistpoint.kinds") if entry.name == "assertion")
-    said = (
-        r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError:"
-        r" .*cart_"
-    )
+    said = r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError: .*cart_"
     with pytest.raises(plugins.PluginError, match=said):
         plugins.load(entry, plugins.is_callable)
 
@@ -62,28 +59,21 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
         ("import sys\nsys.exit('bye')\n", "SystemExit: bye"),
         ("class Panic(BaseException): pass\nraise Panic('at the disco')\n", "Panic: at the disco"),
         (
-            (
-                "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no text')\nraise"
-                " Mute\n"
-            ),
+            "class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no text')\nraise Mute\n",
             "Mute: its text can't be read",
         ),
         ("raise RuntimeError('long ' * 100_000)\n", "RuntimeError: long long"),
         ("KIND = 'a text'\n", "it is a str, not a TaskKind"),
         ("from assertion_kind import AssertionKind as KIND\n", "it is a ABCMeta, not a TaskKind"),
         (
-            (
-                "from assertion_kind import AssertionKind\n"
-                "class Clash(AssertionKind):\n    modes = ('remove',)\nKIND = Clash()\n"
-            ),
+            "from assertion_kind import AssertionKind\n"
+            "class Clash(AssertionKind):\n    modes = ('remove',)\nKIND = Clash()\n",
             "the mode 'remove' is gistpoint's own",
         ),
         (
-            (
-                "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
-                "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
-                "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n"
-            ),
+            "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
+            "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
+            "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n",
             "the tool 'read_file' is gistpoint's own, and another one",
         ),
     ],
@@ -153,10 +143,11 @@ def test_a_format_that_fails_recognises_nothing_and_hinders_no_other(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, returned: str
 ) -> None:
     (shelf / "cart_kinds.py").write_text(
-        "from gistpoint.sessions.records.format import Format\nclass Cart(Format):\n    name = 'cart'\n   "
-        f" def sniff(self, probe):\n        return {returned}\n    def runs(self, probe):\n        return"
-        " []\n    def open(self, probe, id=''):\n        raise OSError\nCart.__abstractmethods__ ="
-        " frozenset()\nFORMAT = Cart()\n"
+        "from gistpoint.sessions.records.format import Format\n"
+        "class Cart(Format):\n    name = 'cart'\n"
+        f"    def sniff(self, probe):\n        return {returned}\n"
+        "    def runs(self, probe):\n        return []\n    def open(self, probe, id=''):\n        raise OSError\n"
+        "Cart.__abstractmethods__ = frozenset()\nFORMAT = Cart()\n"
     )
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
     for cached in (formats._installed, formats.formats):

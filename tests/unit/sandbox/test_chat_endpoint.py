@@ -351,9 +351,8 @@ def test_a_key_has_no_text_and_can_not_be_stored() -> None:
 
 def test_settings_from_the_environment_win_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
-        'sandbox = "bwrap"\n[llm]\nmodel = "file"\nbase_url = "http://file/v1"\napi_key ='
-        ' "file-key"\ntimeout_s = 9\nusd_per_million_prompt_tokens = 1\nusd_per_million_completion_tokens ='
-        " 2.5\nmax_tokens = 1000\n"
+        'sandbox = "bwrap"\n[llm]\nmodel = "file"\nbase_url = "http://file/v1"\napi_key = "file-key"\ntimeout_s = 9\n'
+        "usd_per_million_prompt_tokens = 1\nusd_per_million_completion_tokens = 2.5\nmax_tokens = 1000\n"
     )
     settings = endpoint_settings(tmp_path, {})
     assert (settings.model, settings.base_url, settings.key.reveal()) == (

@@ -77,12 +77,8 @@ def test_what_leads_elsewhere_stays(installed: Site) -> None:
         ({"_shop.pth": "../testbed/lib\n"}, "lib"),
         (
             {
-                "__editable__.shop-1.0.pth": (
-                    "import __editable___shop_1_0_finder; __editable___shop_1_0_finder.go()"
-                ),
-                "__editable___shop_1_0_finder.py": (
-                    "MAPPING = {'shop': 'WORKDIR/src/shop'}\nNAMESPACES = {}\n"
-                ),
+                "__editable__.shop-1.0.pth": "import __editable___shop_1_0_finder; __editable___shop_1_0_finder.go()",
+                "__editable___shop_1_0_finder.py": "MAPPING = {'shop': 'WORKDIR/src/shop'}\nNAMESPACES = {}\n",
             },
             "src",
         ),

@@ -10,10 +10,7 @@ from gistpoint.core.errors import InfrastructureError
 from gistpoint.sandbox.pools import RuffLinter
 
 FINE = "def f(x):\n    return x\n"
-DEAD_ELSE = (
-    "def f(x):\n    for n in x:\n        if n:\n            continue\n    else:\n        return 1\n   "
-    " return 2"
-)
+DEAD_ELSE = "def f(x):\n    for n in x:\n        if n:\n            continue\n    else:\n        return 1\n    return 2"
 UNUSED = "def f(x):  # noqa\n    y = x\n    return x\n"
 
 

@@ -69,10 +69,7 @@ def test_a_question_whose_spaces_were_stripped_is_one_after_two_blank_lines(hist
 
 def test_a_notice_lasts_until_its_two_spaces_whatever_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / ".aider.chat.history.md"
-    run = (
-        "> ==== test session ====\n1 failed\n\n>    assert x == 1\n\nstats.py:3: \nE  2 != 1\n==== 1 failed"
-        " ====  \n"
-    )
+    run = "> ==== test session ====\n1 failed\n\n>    assert x == 1\n\nstats.py:3: \nE  2 != 1\n==== 1 failed ====  \n"
     commit = "> Applied edit to a.py  \n> Commit abcdef0 fix: mean\n\nThe mean of nothing is nothing.  \n"
     path.write_text(
         f"# aider chat started at 2024-08-21 15:16:42\n\n#### /test pytest  \n{run}\nI change it.\n\n{commit}"
@@ -92,10 +89,10 @@ def test_thinking_is_a_thought_and_a_request_that_failed_an_error(tmp_path: Path
     path = tmp_path / ".aider.chat.history.md"
     block = "a.py\n```python\n<<<<<<< SEARCH\nx = {}\n=======\nx = 2\n>>>>>>> REPLACE\n```\n"
     path.write_text(
-        "# aider chat started at 2024-08-21 15:16:42\n\n#### fix it  \n\n--------------\n►"
-        f" **THINKING**\n\nThis?\n\n{block.format(0)}\n------------\n► **ANSWER**\n\nI change"
-        f" it.\n\n{block.format(1)}\n> Tokens: 1k sent, 10 received.  \n\n#### and now?  \n\n>"
-        " litellm.RateLimitError: too many requests  \n> Retrying in 0.2 seconds...  \n",
+        "# aider chat started at 2024-08-21 15:16:42\n\n#### fix it  \n\n--------------\n► **THINKING**\n\nThis?\n\n"
+        f"{block.format(0)}\n------------\n► **ANSWER**\n\nI change it.\n\n{block.format(1)}\n"
+        "> Tokens: 1k sent, 10 received.  \n"
+        "\n#### and now?  \n\n> litellm.RateLimitError: too many requests  \n> Retrying in 0.2 seconds...  \n",
         encoding="utf-8",
     )
     answer, _, failed = list(read_whole(path).steps())[-3:]
@@ -109,10 +106,7 @@ def test_thinking_is_a_thought_and_a_request_that_failed_an_error(tmp_path: Path
 
 def test_tests_that_aider_ran_are_test_runs(history: Path) -> None:
     told = "> Running pytest -q  \n> 1 failed, 3 passed in 0.1s  \n"
-    fed = (
-        "\n#### I ran this command: pytest -q  \n#### And got this output:  \n#### 2 failed, 5 passed in"
-        " 0.1s  \n"
-    )
+    fed = "\n#### I ran this command: pytest -q  \n#### And got this output:  \n#### 2 failed, 5 passed in 0.1s  \n"
     edit = AIDER[AIDER.index("#### Fix the mean") : AIDER.index("\n#### and now?")]
     history.write_text(f"# aider chat started at 2024-08-21 15:16:42\n\n{edit}{told}{fed}", encoding="utf-8")
     document = open_run(history)

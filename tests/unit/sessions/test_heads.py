@@ -288,8 +288,8 @@ def test_where_settings_and_data_share_a_folder_the_key_lies_beside_it(tmp_path:
 
 def test_two_processes_that_begin_at_once_have_one_key(home: Locations) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom gistpoint.sessions.heads import Head, HeadFile,"
-        " read_head\nsys.stdin.readline()\nHeadFile(Path(sys.argv[1]), Head(1, 'f' * 64)).close()\n"
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.sessions.heads import Head, HeadFile, read_head\n"
+        "sys.stdin.readline()\nHeadFile(Path(sys.argv[1]), Head(1, 'f' * 64)).close()\n"
     )
     folders = [home.attempts / f"06f{number}" for number in range(4)]
     started = [

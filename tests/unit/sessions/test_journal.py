@@ -234,10 +234,9 @@ def test_the_head_is_of_the_last_event_that_is_on_the_disk(
     at_sync: list[Head | None] = []
     monkeypatch.setattr(files, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
     first = writer.append(SUSPECT)
-    assert (at_sync, read_head(tmp_path)) == (
-        [Head(0, "")],
-        Head(1, writer.head),
-    ), "after the event, never before it"
+    assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), (
+        "after the event, never before it"
+    )
     writer.append(Heartbeat())
     assert read_head(tmp_path) == Head(1, line_hash(encode(first)))
     last = writer.append(SUSPECT)
@@ -307,10 +306,9 @@ def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> 
     with pytest.raises(AttemptError, match="open in another window or process"):
         JournalWriter(tmp_path, FakeClock())
     code = (
-        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\nfrom"
-        " gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import"
-        " JournalWriter\ntry:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept"
-        " AttemptError:\n    sys.exit(3)\n"
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\n"
+        "from gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import JournalWriter\n"
+        "try:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept AttemptError:\n    sys.exit(3)\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 3

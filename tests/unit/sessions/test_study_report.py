@@ -31,10 +31,7 @@ from gistpoint.sessions.exports.study.report.html import POLICY, page
 from gistpoint.sessions.exports.study.report.report import StudyReport
 from gistpoint.sessions.exports.study.report.results import results
 
-EVIL = (
-    '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x'
-    " onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$"
-)
+EVIL = '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$'
 PLOTS = (
     Plot("bp-2", "Rate", "mode", "share", (Bars("people", ("a", "b"), (0.5, None), (0.4, None), (0.6, None)),)),
     Plot("many", EVIL, EVIL, EVIL, (Bars(EVIL, tuple(f"{EVIL}{n}" for n in range(9)), (1.0,) * 9),)),

@@ -72,9 +72,7 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     trial = run_trial(judge, TrialSubject.CORRUPTED)
     first = validator.trial(task.id, replace(trial, odd=tuple(f"t::{n}" for n in range(300))))
     fix = {
-        "shop/prices.py::discount": (
-            "def discount(price, percent):\n    return price - price * percent // 100\n"
-        )
+        "shop/prices.py::discount": "def discount(price, percent):\n    return price - price * percent // 100\n"
     }
     validator.trial(task.id, run_trial(judge, TrialSubject.FIX, fix))
     check = validator.check(

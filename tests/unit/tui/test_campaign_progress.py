@@ -36,10 +36,9 @@ class Terminal(io.StringIO):
 
 
 def test_the_line_says_what_is_tried_and_what_became_of_it() -> None:
-    assert (
-        "; ".join(campaign_parts(REPORT))
-        == "3/10 kept of 26 tried of 88; 1:20, about 3:10 left; Cart.add, try 7 (boundary), before it: no"
-        " test fails; 310 tests/s; 14 no corruption is good"
+    assert "; ".join(campaign_parts(REPORT)) == (
+        "3/10 kept of 26 tried of 88; 1:20, about 3:10 left; Cart.add, try 7 (boundary), before it: no test fails; "
+        "310 tests/s; 14 no corruption is good"
     )
 
 

@@ -4,10 +4,7 @@ import random
 
 from gistpoint.tui.widgets.code_document import CodeDocument
 
-TEXT = (
-    'def f(a, b=[1, (2)]):\n    """Doc (."""\n    x = "é(" + g(1)[0]  # c (\n    return self.len, len(x),'
-    " None\n"
-)
+TEXT = 'def f(a, b=[1, (2)]):\n    """Doc (."""\n    x = "é(" + g(1)[0]  # c (\n    return self.len, len(x), None\n'
 
 
 def kinds(document: CodeDocument, row: int) -> dict[str, str]:

@@ -129,8 +129,7 @@ def test_fewer_than_five_solved_draw_no_curve() -> None:
     (short,) = found.not_estimated
     assert (
         short.words
-        == "The curve of people, remove, is not estimated: it needs at least 5 solved attempts, and there"
-        " are 4."
+        == "The curve of people, remove, is not estimated: it needs at least 5 solved attempts, and there are 4."
     )
 
 

@@ -114,10 +114,8 @@ def test_a_model_is_put_beside_people_under_the_same_budgets() -> None:
 
 def test_no_shared_task_is_told() -> None:
     found = run("versus", study_data([attempt_row("A", "t1"), attempt_row(task="t2", solver="m")]))
-    assert (
-        found.not_estimated[0].words
-        == "people minus m, remove, is not estimated: it needs at least 1 task attempted by both, and there"
-        " are 0."
+    assert found.not_estimated[0].words == (
+        "people minus m, remove, is not estimated: it needs at least 1 task attempted by both, and there are 0."
     )
 
 

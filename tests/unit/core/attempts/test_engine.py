@@ -375,8 +375,7 @@ def test_change_is_judged_in_the_submission_that_is_scored(tmp_path: Path) -> No
 def test_replacement_persists_in_discovery(tmp_path: Path) -> None:
     b = bench(tmp_path, Mode.DISCOVERY)
     b.submit(
-        "def add(self, name, price, count=1):\n    self.items.append((name, price, count))\n    self.seen ="
-        " True\n",
+        "def add(self, name, price, count=1):\n    self.items.append((name, price, count))\n    self.seen = True\n",
         name="Basket.add",
     )
     assert "self.seen = True" in b.look()

@@ -13,10 +13,7 @@ from gistpoint.core.attempts.revealed import source_text, traced_functions
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.tools.declaration import Revealed
 
-LAST = (
-    "This was the last tool use before the final one, and nothing was submitted yet: only a submission can"
-    " follow."
-)
+LAST = "This was the last tool use before the final one, and nothing was submitted yet: only a submission can follow."
 
 
 def test_functions_are_read_off_the_answer_of_trace() -> None:

@@ -250,9 +250,7 @@ IMPORTS = {
     "star of a package": "from pkg import *\ndef f(): t()",
     "inside a function": "def f():\n    from pkg.tool import t\n    t()",
     "guarded": "try:\n    from pkg.tool import t\nexcept ImportError:\n    t = None\ndef f(): t()",
-    "for types": (
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.tool import t\ndef f(): t()"
-    ),
+    "for types": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.tool import t\ndef f(): t()",
 }
 
 

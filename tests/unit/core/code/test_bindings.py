@@ -41,8 +41,7 @@ def test_each_form_binds_what_the_reference_says(code: str, bound: set[str]) -> 
 
 def test_of_a_definition_only_the_name_is_taken_where_it_is_not_entered() -> None:
     tree = ast.parse(
-        "@(x := 1)\ndef f(a, b=(y := 2)):\n    c = 1\nclass K(z := 3):\n    d = 1\ne = lambda g: [h for h"
-        " in g]"
+        "@(x := 1)\ndef f(a, b=(y := 2)):\n    c = 1\nclass K(z := 3):\n    d = 1\ne = lambda g: [h for h in g]"
     )
     assert names_bound_in(tree.body, into_definitions=False) == {"f", "K", "e", "g", "h"}
     assert names_bound_in(tree.body) == {*"xfabyczKdegh"}

@@ -210,10 +210,7 @@ def test_the_same_method_of_two_classes() -> None:
 
 
 def test_names_are_those_of_the_running_program() -> None:
-    source = (
-        "class A:\n class B:\n  def f(self):\n   def g(): return g.__qualname__\n   return g()\nname ="
-        " A.B().f()\n"
-    )
+    source = "class A:\n class B:\n  def f(self):\n   def g(): return g.__qualname__\n   return g()\nname = A.B().f()\n"
     space: dict[str, object] = {}
     exec(source, space)
     assert index_source("a.py", source.encode()).find("g").qualname == space["name"]

@@ -291,7 +291,7 @@ def test_records_that_mean_no_function_are_refused(
     assert raised.value.reason is reason
 
 
-SOURCES = f"""
+SOURCES = f'''
 [[source]]
 repository = "{URL}.git"
 source = "rail==1.0"
@@ -303,7 +303,7 @@ commit = "0123456"
 source = "here/rail"
 extra_requirements = ["freezegun"]
 exclude_newer = "2026-01-01"
-"""
+'''
 
 
 def test_sources_are_named_by_address_or_name_and_the_one_that_names_the_commit_wins() -> None:

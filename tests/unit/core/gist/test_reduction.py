@@ -57,10 +57,7 @@ def reduced(text: str, check: Check, expected: object, test: str = "") -> tuple[
 
 
 def test_statements_that_ran_and_that_nothing_needs_go() -> None:
-    text = (
-        "seen = []\nseen.append(1)\nfor n in (2, 3):\n    seen.append(n)\ndef f(x):\n    return len(seen)"
-        " < x\n"
-    )
+    text = "seen = []\nseen.append(1)\nfor n in (2, 3):\n    seen.append(n)\ndef f(x):\n    return len(seen) < x\n"
     found, _ = reduced(text, lambda names: names["f"](9), True)
     assert found == "seen = []\ndef f(x):\n    return len(seen) < x\n"
 

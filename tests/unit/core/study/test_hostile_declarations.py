@@ -27,8 +27,8 @@ FULL: dict[str, Any] = tomllib.loads(
         "tasks_per_person = 2", "tasks_per_person = 2\nquota = {remove = 1, hard = 1}"
     ).replace(
         'id = "alone"',
-        'id = "alone"\nwords = "By yourself"\ntool_uses = 8\ntools = ["read_file"]\ncomforts_off ='
-        ' ["paste"]\nexecution = true\nchat = {model = "m"}\nassistance = "chat"',
+        'id = "alone"\nwords = "By yourself"\ntool_uses = 8\ntools = ["read_file"]\ncomforts_off = ["paste"]\n'
+        'execution = true\nchat = {model = "m"}\nassistance = "chat"',
     )
     + """
 [protocol]

@@ -252,9 +252,8 @@ def test_answers_fit_their_questions() -> None:
 
 def test_an_answer_screens_out() -> None:
     study = declared(
-        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat ='
-        ' "before"\n[[questionnaire.item]]\nid = "tools"\ntext = "What do you use?"\nkind = "multi"\noptions'
-        ' = ["a", "b"]\nscreen_out = ["b"]'
+        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat = "before"\n[[questionnaire.item]]\n'
+        'id = "tools"\ntext = "What do you use?"\nkind = "multi"\noptions = ["a", "b"]\nscreen_out = ["b"]'
     )
     form = study.questionnaire[0]
     assert screened_out(form, {"tools": ["a", "b"]}) == "start.tools"
@@ -288,10 +287,7 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
         f"study.toml: the key 'training.tasks': there is no task '000', or more than one. {ids}",
         f"study.toml: the key 'tag.hard.tasks': there is no task 'gone', or more than one. {ids}",
         "study.toml: the key 'design.quota.remove' asks for 3 of the tasks, and there are 2.",
-        (
-            "study.toml: the key 'design.quota.discovry' names no mode of the tasks and no tag. Did you mean"
-            " 'discovery'?"
-        ),
+        "study.toml: the key 'design.quota.discovry' names no mode of the tasks and no tag. Did you mean 'discovery'?",
         "study.toml: the key 'design.quota.hard' asks for 1 of the tasks, and there are 0.",
         "study.toml: the key 'design.tasks_per_person' asks for 5 tasks, and there are 3 besides training.",
     ]

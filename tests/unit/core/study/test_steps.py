@@ -242,9 +242,8 @@ def test_a_plan_that_the_study_has_outgrown_is_refused(row: list[object]) -> Non
 
 def test_screening_ends_the_session() -> None:
     study = declared(
-        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat ='
-        ' "before"\n[[questionnaire.item]]\nid = "ai"\ntext = "Would you work without AI?"\nkind ='
-        ' "choice"\noptions = ["yes", "no"]\nscreen_out = ["no"]'
+        '[participants]\nscreening = "start"\n[[questionnaire]]\nid = "start"\nat = "before"\n[[questionnaire.item]]\n'
+        'id = "ai"\ntext = "Would you work without AI?"\nkind = "choice"\noptions = ["yes", "no"]\nscreen_out = ["no"]'
     )
     participant = Participant(study)
     participant.until(FormStep)

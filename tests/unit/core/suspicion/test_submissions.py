@@ -331,10 +331,7 @@ HONEST = [
     "from configparser import NoOptionError\ntry: return values[n]\nexcept NoOptionError: return None",
     "import shlex, textwrap, unicodedata\nreturn shlex.join(shlex.split(values))",
     "class Groups(dict):\n    def __missing__(self, key): return []\nreturn Groups()",
-    (
-        "class Key:\n    def __init__(self, v): self.v = v\n    def __call__(self): return self.v\nreturn"
-        " Key(values)()"
-    ),
+    "class Key:\n    def __init__(self, v): self.v = v\n    def __call__(self): return self.v\nreturn Key(values)()",
 ]
 STRICT = [
     'return getattr(values, f"visit_{n}")(values)',
@@ -387,8 +384,8 @@ def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked
 def test_a_module_that_a_newer_python_has_dropped_is_still_known() -> None:
     """The task may run on an older Python than gistpoint does."""
     program = (
-        "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import"
-        " names;print({'mailcap', 'uu'} <= names.STANDARD)"
+        "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import names;"
+        "print({'mailcap', 'uu'} <= names.STANDARD)"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"
 

@@ -30,8 +30,7 @@ def source() -> str:
     for n in range(CHAIN):
         lines = "".join(f"    x += {k}\n" for k in range(n))
         made.append(
-            f"def f{n}(x):\n    if x > 3:\n        return 0\n{lines}    return"
-            f" {f'f{n - 1}(x)' if n else 'x'}\n"
+            f"def f{n}(x):\n    if x > 3:\n        return 0\n{lines}    return {f'f{n - 1}(x)' if n else 'x'}\n"
         )
     return SHOP + "\n\n" + "\n\n".join(made)
 
