@@ -81,6 +81,8 @@ class _Verdict:
     reason: str
     taken: Mapping[str, bytes] = field(default_factory=dict)
     """The solver's files that were judged, by path."""
+    reduced: bool = False
+    """Whether this is a pass by the tests alone, which gistpoint would confirm (decision 113)."""
 
 
 class _Here:
@@ -113,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     reward = {"solved": int(verdict.solved), "score": verdict.score}
     taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
-    report = {**reward, "reason": verdict.reason}
+    report = {**reward, "reason": verdict.reason, "reduced": verdict.reduced}
     whole = json.dumps({**report, "taken": taken})
     print(whole if len(whole) <= _MOST_PRINTED else json.dumps(report))
     if options.reward is not None:
@@ -184,7 +186,9 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     done = solved(result, [target.name for target in targets], changed)
     if result.all_pass and not done:
         reason += " Not every corrupted function was changed."
-    return _Verdict(done, result.value, reason, tree.overlay)
+    if done:
+        reason += " This is a reduced result: a pass by the tests alone, which is not confirmed here."
+    return _Verdict(done, result.value, reason, tree.overlay, reduced=done)
 
 
 def _file(root: Path, path: str) -> bytes | None:

@@ -89,7 +89,7 @@ def test_gists_come_out_as_under_gistpoint(tmp_path: Path, environments: Environ
         ours = judge.judge(gist, thorough=False).score.execution_fidelity
         assert other.verdict(place)["solved"] == ours == int(gist is FAITHFUL)
     place.write_text("#" * (9 << 20), encoding="utf-8")
-    assert other.verdict(place).keys() == {"solved", "score", "reason"}
+    assert other.verdict(place).keys() == {"solved", "score", "reason", "reduced"}
     place.rename(tmp_path / "secret")
     place.symlink_to("secret")
     assert other.verdict(place)["taken"] == {}
