@@ -104,11 +104,11 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("gist", "lst"), 2, "Did you mean 'list'?"),
     (("glance",), 2, "No task is named"),
     (("glance", "--seconds", "-1"), 2, "--seconds: must be a number above 0"),
-    (("cache", "cleen"), 2, "Did you mean 'clean'?"),
+    (("admin", "cleen"), 2, "Did you mean 'clean'?"),
     (("doctor", "--sandbox", "bwrp"), 2, "Did you mean 'bwrap'?"),
     (("reviews", "merge", "/nope"), 2, "/nope can't be read"),
     (("agent", "watch", "nope"), 2, "There is no"),
     (("task", "validate", "nope"), 2, "There is no task 'nope'"),
-    (("completion", "bsh"), 2, "'bsh' is not one of bash, zsh, fish. Did you mean 'bash'?"),
+    (("admin", "completion", "bsh"), 2, "'bsh' is not one of bash, zsh, fish. Did you mean 'bash'?"),
 )
 """The words after `gistpoint`, the exit code, and what standard error holds."""

@@ -24,6 +24,8 @@ from gistpoint.tui.commands.command import (
     UNSANDBOXED_HELP,
     CommandParser,
     CommandRow,
+    TopParser,
+    WholeHelp,
     add_commands,
     readable,
 )
@@ -35,11 +37,33 @@ COMMANDS = (
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
     CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
     CommandRow(
-        "glance", "read functions blind, and see how often a fault is seen", "glance:GLANCE", screen=True
+        "glance",
+        "read functions blind, and see how often a fault is seen",
+        "glance:GLANCE",
+        screen=True,
+        shown=("all", "reader", "seconds", "reveal", "table", "merge"),
     ),
-    CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
+    CommandRow(
+        "task new",
+        "make a task from an sdist, a folder or a git repository",
+        "task_making:NEW",
+        shown=("mode", "function", "seed", "extra", "pytest_args", "exclude_newer"),
+    ),
     CommandRow("task import", "make tasks from the records of a public data set", "task_import:IMPORT"),
-    CommandRow("task generate", "make many tasks from one or more libraries", "task_making:GENERATE"),
+    CommandRow(
+        "task generate",
+        "make many tasks from one or more libraries",
+        "task_making:GENERATE",
+        shown=(
+            "mode",
+            "count",
+            "seed",
+            "workers",
+            "confirmable",
+            "list",
+            "pytest_args",
+        ),
+    ),
     CommandRow("task list", "list the tasks on this machine", "tasks:LIST"),
     CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:SHOW"),
     CommandRow("task export", "tasks as one file each, or for another harness", "task_export:EXPORT"),
@@ -54,8 +78,12 @@ COMMANDS = (
         "the progress of a set's validation, and how far two validators agree",
         "validations:STATE",
     ),
-    CommandRow("task baseline", "record what the suite shows on another backend", "tasks:BASELINE"),
-    CommandRow("gist new", "make gist tasks from a library's entrypoints", "gist_making:NEW"),
+    CommandRow(
+        "gist new",
+        "make gist tasks from a library's entrypoints",
+        "gist_making:NEW",
+        shown=("entrypoints", "sample", "hard", "pytest_args"),
+    ),
     CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
     CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
     CommandRow(
@@ -73,14 +101,35 @@ COMMANDS = (
         "attempts as a table, as an archive of journals, or one as a recorded run",
         "attempts:EXPORT",
     ),
-    CommandRow("agent run", "have a model attempt tasks, or what is missing of them", "agents:RUN"),
+    CommandRow(
+        "agent run",
+        "have a model attempt tasks, or what is missing of them",
+        "agents:RUN",
+        shown=("demo", "name", "model", "repeats", "max_cost"),
+    ),
     CommandRow("agent resume", "complete a run", "agents:RESUME"),
     CommandRow("agent list", "list the runs on this machine", "agents:LIST"),
     CommandRow("agent show", "the figures of a run", "agents:SHOW"),
     CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
     CommandRow("agent watch", "watch a run or an attempt under way", "agents:WATCH", screen=True),
-    CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:MCP"),
-    CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
+    CommandRow(
+        "mcp",
+        "serve a task's tools to a model in another program, over MCP",
+        "mcp:MCP",
+        shown=(
+            "attempt",
+            "budgets",
+            "participant",
+            "http",
+            "client",
+        ),
+    ),
+    CommandRow(
+        "serve",
+        "serve tasks or a study to participants in browsers",
+        "serve:serve_options",
+        shown=("people", "study", "new_links", "port", "public_url"),
+    ),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
     CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
     CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
@@ -97,13 +146,7 @@ COMMANDS = (
     CommandRow("store status", "what it has, and what is yet to be sent and fetched", "store:STATUS"),
     CommandRow("store sync", "send and fetch everything", "store:SYNC"),
     CommandRow("store check", "find every difference between files and database", "store:CHECK"),
-    CommandRow("cache list", "environments, images and leftovers, with their sizes", "storage:LIST"),
-    CommandRow("cache clean", "remove them; nothing of a task or an attempt is touched", "storage:CLEAN"),
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
-    CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
-    CommandRow(
-        "completion", "print the completion script of a shell: bash, zsh or fish", "completion:SCRIPT"
-    ),
     CommandRow("study new", "make the folder of a study", "studies:NEW"),
     CommandRow("study check", "what is missing or wrong before it opens", "studies:CHECK"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
@@ -133,6 +176,11 @@ COMMANDS = (
     CommandRow("study audit", "prove that the folder is as it was written", "study_people:AUDIT"),
     CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
     CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
+    CommandRow("admin paths", "print where gistpoint keeps things", "storage:PATHS"),
+    CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
+    CommandRow("admin clean", "remove them; no task and no attempt is touched", "storage:CLEAN"),
+    CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
+    CommandRow("admin baseline", "record what a task's suite shows on another backend", "tasks:BASELINE"),
 )
 """Every command, in the order of the help. A module is loaded when its command is called."""
 
@@ -143,10 +191,43 @@ GROUPS = {
     "agent": "have a model attempt tasks, with a person's tools, budgets and judge",
     "reviews": "export, merge and compare reviews of runs",
     "store": "share tasks, attempts and annotations in a team's database",
-    "cache": "list or remove what can be rebuilt",
     "study": "collect a human baseline: declare a study, take part in it, report it",
+    "admin": "paths, caches, completion of a shell, baselines of other backends",
 }
 """The help of commands that consist of commands."""
+
+FIRST = (
+    "demo",
+    "solve",
+    "review",
+    "task list",
+    "task new",
+    "task validate",
+    "study new",
+    "doctor",
+)
+"""The commands that a newcomer needs, in the order of the short help."""
+
+SECTIONS = {
+    "Solve": ("demo", "solve", "attempt"),
+    "Review": ("review", "reviews", "runs", "show", "search", "convert", "glance"),
+    "Make": ("task", "gist", "code"),
+    "Study": ("study", "serve"),
+    "Agents": ("agent", "mcp", "replay", "rescore"),
+    "Team": ("store",),
+    "Admin": ("doctor", "admin"),
+}
+"""Every first word that the help lists, by what it is for."""
+
+MOVED = {
+    ("paths",): "admin paths",
+    ("cache", "list"): "admin cache",
+    ("cache", "clean"): "admin clean",
+    ("cache",): "admin cache",
+    ("completion",): "admin completion",
+    ("task", "baseline"): "admin baseline",
+}
+"""Commands of earlier versions, which go on working, and what they are called now."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -204,8 +285,19 @@ def _understood(given: Sequence[str]) -> list[str]:
         first += 2 if words[first] == "--sandbox" else 1
     before, name, rest = words[:first], words[first : first + 1], words[first + 1 :]
     if name == ["help"]:
-        return [*before, *rest, "--help"]
-    return [*before, *(_ALIASES.get(name[0], name) if name else ()), *rest]
+        return [*before, *_with_new_name(rest), "--help"]
+    return [*before, *_with_new_name([*(_ALIASES.get(name[0], name) if name else ()), *rest])]
+
+
+def _with_new_name(words: Sequence[str]) -> list[str]:
+    """Return the words of a command by its present name. If the name is an old one, standard error names the
+    present one.
+    """
+    for old, new in MOVED.items():
+        if tuple(words[: len(old)]) == old:
+            print(f"`gistpoint {' '.join(old)}` is called `gistpoint {new}` now.", file=sys.stderr)
+            return [*new.split(), *words[len(old) :]]
+    return [*words]
 
 
 _OF_THE_USER = frozenset(
@@ -231,7 +323,7 @@ def _reported(error: UserError) -> int:
 
 def parser() -> CommandParser:
     """Return the parser of the whole command line."""
-    top = CommandParser(
+    top = TopParser(
         prog="gistpoint",
         description=(
             "Solve, replay and validate repository-level coding tasks with the tools and budgets of agents."
@@ -241,10 +333,12 @@ def parser() -> CommandParser:
             " codes: 0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C."
         ),
     )
+    top.first, top.sections = FIRST, SECTIONS
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
     _add_isolation(top)
     add_commands(top, COMMANDS, GROUPS)
+    top.add_argument("--help-all", action=WholeHelp, help="show every command and option")
     return top
 
 

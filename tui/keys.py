@@ -134,7 +134,7 @@ SCOPE_WORDS = {
 """A heading for each scope."""
 _PAGE_HEAD = """# Keys
 
-Every key can be changed by its id, in `config.toml` in the config folder that `gistpoint paths` prints:
+Every key can be changed by its id, in `config.toml` in the config folder that `gistpoint admin paths` prints:
 
 ```toml
 [keys]

@@ -560,7 +560,7 @@ def _corrupted(
         proof = prove(intake, (made.target,), runner, min_failing=settings.min_failing, run=run)
     except NoTaskError as refusal:
         kept = _keep_unkept(made, intake, locations)
-        hint = f"Every submission is kept in {kept}, below the data folder (gistpoint paths)."
+        hint = f"Every submission is kept in {kept}, below the data folder (gistpoint admin paths)."
         raise NoTaskError(
             refusal.reason, refusal.message, hint=f"{refusal.hint}\n{hint}".strip()
         ) from refusal

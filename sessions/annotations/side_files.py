@@ -314,7 +314,7 @@ class SideFileStore(Generic[Op, BookT]):
                 problems.append(found.problems[0])
                 problems.append(
                     f"{path.name} holds no operation. What can be merged are the files of the folder "
-                    f"{self.folder.name} in a data folder (`gistpoint paths`), not an export."
+                    f"{self.folder.name} in a data folder (`gistpoint admin paths`), not an export."
                 )
             else:
                 problems += found.problems

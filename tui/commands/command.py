@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
@@ -28,6 +29,10 @@ Options = Callable[[argparse.ArgumentParser], Handler]
 SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
 UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of its dependencies as you"
 """The help of the options that choose the isolation, which may also precede a command."""
+_ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})
+"""Options of every command that runs code: they are the same everywhere, so that no short help shows them."""
+_HELP_COLUMN = 28
+"""Where the explanation of an option begins, so that most fit on the line of their option."""
 
 _WIDTH = 1_000
 """Characters of a line of usage. A terminal wraps it better than argparse."""
@@ -47,6 +52,8 @@ class CommandParser(argparse.ArgumentParser):
     """Whether the command opens a screen."""
     names: Collection[str] = ()
     """Its subcommands; empty for a single command."""
+    shown: Collection[str] = ()
+    """The options that `--help` shows, by field; empty for all. `--help-all` shows the others as well."""
 
     _named: dict[str, Any] | None = None
 
@@ -64,7 +71,8 @@ class CommandParser(argparse.ArgumentParser):
         named, self._named = self._named, None
         if named is not None:
             # errors come to `parse_known_args`, with their argument
-            super().__init__(**{**named, "exit_on_error": False})
+            layout = partial(argparse.HelpFormatter, max_help_position=_HELP_COLUMN)
+            super().__init__(**{"formatter_class": layout, **named, "exit_on_error": False})
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         """Add the options and parse. A wrong call ends the program, with the usage of this command."""
@@ -88,6 +96,48 @@ class CommandParser(argparse.ArgumentParser):
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))
+            if self._rare():
+                self.add_argument("--help-all", action=WholeHelp, help="show every option and exit")
+
+    def _rare(self) -> list[argparse.Action]:
+        """Return the options that only the whole help shows."""
+        found = [action for action in self._actions if action.option_strings and not action.required]
+        if self.shown:
+            return [action for action in found if action.dest not in {*self.shown, "help", "help_all"}]
+        return [action for action in found if action.dest in _ISOLATION]
+
+    def format_help(self) -> str:
+        """Return the help with the options that most calls need, and the number of the others."""
+        rare = self._rare()
+        if not rare:
+            return self.whole_help()
+        helps = [(action, action.help) for action in rare]
+        groups = [(group, group.description) for group in self._action_groups]
+        try:
+            for action, _ in helps:
+                action.help = argparse.SUPPRESS
+            for group, _ in groups:
+                group.description = None
+            return self.whole_help()
+        finally:
+            for action, text in helps:
+                action.help = text
+            for group, description in groups:
+                group.description = description
+
+    def whole_help(self) -> str:
+        """Return the help with all options. Its usage names only what a call has to give."""
+        before, self.usage = self.usage, self.usage or self._short_usage().replace("%", "%%")
+        try:
+            return super().format_help()
+        finally:
+            self.usage = before
+
+    def _short_usage(self) -> str:
+        """Return the usage without the names of options that may be left out."""
+        usage = argparse.HelpFormatter("", width=_WIDTH)
+        usage.add_usage(None, [action for action in self._actions if _in_usage(action)], [], prefix="")
+        return f"{self.prog} [OPTION...] {usage.format_help().strip()}".strip()
 
     def command(self, name: str) -> CommandParser | None:
         """Return the parser of one of its commands; None if there is none with this name."""
@@ -95,6 +145,15 @@ class CommandParser(argparse.ArgumentParser):
             (action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None
         )
         return None if found is None else found.choices.get(name)
+
+    def commands(self) -> dict[str, str]:
+        """Return its commands that are listed, each with its line of help."""
+        return {
+            choice.dest: choice.help or ""
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for choice in action._choices_actions
+        }
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and the usage of this command, and end the program."""
@@ -154,6 +213,82 @@ class CommandParser(argparse.ArgumentParser):
         self.error(f"There is no option {names[0]!r}{place}.{meant}")
 
 
+class TopParser(CommandParser):
+    """The parser of the program. Its short help names a newcomer's commands, and the others by section."""
+
+    first: Sequence[str] = ()
+    """The commands that come first, each with its help."""
+    sections: Mapping[str, Sequence[str]] = {}
+    """The first words of all commands, by section."""
+
+    def format_help(self) -> str:
+        """Return the help that fits a small screen."""
+        width = max(map(len, self.first))
+        first = [f"  {name:{width}}  {self._help_of(name)}" for name in self.first]
+        label = max(map(len, self.sections))
+        sections = [f"  {title:{label}}  {', '.join(names)}" for title, names in self.sections.items()]
+        return "\n".join(
+            [
+                f"usage: {self.prog} [OPTION...] [COMMAND ...]",
+                "",
+                f"{self.description}",
+                "",
+                "First steps:",
+                *first,
+                "",
+                f"All commands (`{self.prog} help COMMAND` explains one, --help-all lists every one):",
+                *sections,
+                "",
+            ]
+        )
+
+    def whole_help(self) -> str:
+        """Return the help of every command, in sections, and of the options that precede a command."""
+        lines = [f"usage: {self.prog} [OPTION...] [COMMAND ...]", "", f"{self.description}"]
+        for title, names in self.sections.items():
+            rows = [row for name in names for row in self._rows_of(name)]
+            width = max(len(name) for name, _ in rows)
+            lines += ["", f"{title}:", *(f"  {name:{width}}  {text}" for name, text in rows)]
+        options = [action for action in self._actions if action.option_strings]
+        formatter = self._get_formatter()
+        formatter.start_section("Options before a command")
+        formatter.add_arguments(options)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return "\n".join([*lines, "", formatter.format_help()])
+
+    def _rows_of(self, name: str) -> Iterator[tuple[str, str]]:
+        """Yield the commands that begin with a word, each with its line of help."""
+        parser = self.command(name)
+        if parser is None or not parser.names:
+            yield name, self._help_of(name)
+            return
+        yield from ((f"{name} {inner}", text) for inner, text in parser.commands().items())
+
+    def _help_of(self, name: str) -> str:
+        """Return the line that describes a command."""
+        parser: CommandParser | None = self
+        *groups, last = name.split()
+        for group in groups:
+            parser = parser and parser.command(group)
+        listed = parser.commands() if parser else {}
+        return listed.get(last, "")
+
+
+class WholeHelp(argparse.Action):
+    """`--help-all`: prints the help with all options, and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        """Take no value, and leave nothing in the namespace."""
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print the whole help, and end the program."""
+        assert isinstance(parser, CommandParser)
+        print(parser.whole_help(), end="")
+        raise SystemExit(DONE)
+
+
 def _in_usage(action: argparse.Action) -> bool:
     """Return whether a short usage includes an action: required ones and positional ones."""
     return not action.option_strings or action.required
@@ -182,6 +317,8 @@ class CommandRow(NamedTuple):
     """The module below `tui/commands/` and the name of its `Face` there: `task_making:NEW`."""
     screen: bool = False
     """Whether it opens a screen."""
+    shown: tuple[str, ...] = ()
+    """The options that its short help shows, by field; empty for all."""
 
     def load(self) -> Options:
         """Import the module and return the function that adds the options."""
@@ -198,11 +335,13 @@ def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Map
         if group not in found:
             found[group] = _subparsers(found[""].add_parser(group, help=groups[group]), required=True)
         parser = found[group].add_parser(name, **({"help": command.help} if command.help else {}))
-        parser.load, parser.screen = command.load, command.screen
+        parser.load, parser.screen, parser.shown = command.load, command.screen, command.shown
 
 
 def _subparsers(parser: CommandParser, *, required: bool) -> Any:
-    made = parser.add_subparsers(title="commands", metavar="COMMAND", required=required)
+    made = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=required, parser_class=CommandParser
+    )
     parser.names = made.choices.keys()
     return made
 

@@ -1,4 +1,4 @@
-"""`gistpoint completion`: the script of a shell, and the words it asks for whenever Tab is pressed."""
+"""`gistpoint admin completion`: the script of a shell, and the words it asks for whenever Tab is pressed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gistpoint.tui.commands.command import DONE, CommandParser
 from gistpoint.tui.commands.options import Face, argument
 
 _SHELLS = {
-    "bash": 'eval "$(gistpoint completion bash)" in ~/.bashrc',
-    "zsh": 'eval "$(gistpoint completion zsh)" in ~/.zshrc, after compinit',
-    "fish": "gistpoint completion fish > ~/.config/fish/completions/gistpoint.fish",
+    "bash": 'eval "$(gistpoint admin completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(gistpoint admin completion zsh)" in ~/.zshrc, after compinit',
+    "fish": "gistpoint admin completion fish > ~/.config/fish/completions/gistpoint.fish",
 }
 """How to enable the completion in each shell."""
 

@@ -1,4 +1,4 @@
-"""`gistpoint paths`, and `gistpoint cache list` and `clean`: where gistpoint keeps things."""
+"""`gistpoint admin paths`, and `gistpoint admin cache` and `clean`: where gistpoint keeps things."""
 
 from __future__ import annotations
 

@@ -226,6 +226,62 @@ def test_every_line_of_the_table_names_something_that_adds_options(command: Comm
 
 def test_the_help_names_every_isolation_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.main(["--help"])
+        cli.main(["--help-all"])
     *first, last = builtin_backends()
     assert f"{', '.join(first)} or {last};" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("line", [(), *subcommands(cli.parser())], ids=" ".join)
+def test_a_short_help_fits_a_small_terminal(
+    line: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        cli.main([*line, "--help"])
+    assert len(capsys.readouterr().out.splitlines()) <= 24
+
+
+def test_the_help_lists_every_command_in_one_section() -> None:
+    listed = [name for names in cli.SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted({row.name.split()[0] for row in cli.COMMANDS if row.help})
+    assert set(cli.FIRST) <= {row.name for row in cli.COMMANDS}
+
+
+def test_the_whole_help_shows_what_the_short_one_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for wanted in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["task", "generate", wanted])
+        assert ended.value.code == 0
+        shown.append(capsys.readouterr().out)
+    short, whole = shown
+    assert "--count" in short
+    assert "--quadrants" not in short
+    assert "--help-all" in short
+    assert all(option in whole for option in ("--count", "--quadrants", "--sandbox", "corruption by a model"))
+
+
+@pytest.mark.parametrize("row", cli.COMMANDS, ids=lambda row: row.name)
+def test_the_options_that_a_short_help_shows_exist(row: CommandRow) -> None:
+    parser: CommandParser | None = cli.parser()
+    for word in row.name.split():
+        assert parser is not None
+        parser = parser.command(word)
+    assert parser is not None
+    parser.complete()
+    assert set(row.shown) <= {action.dest for action in parser._actions}
+
+
+@pytest.mark.parametrize(("old", "new"), cli.MOVED.items(), ids=str)
+def test_an_old_name_goes_on_working_and_names_the_new_one(
+    old: tuple[str, ...], new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    helps = []
+    for words in (old, new.split()):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*words, "--help"])
+        assert ended.value.code == 0
+        helps.append(capsys.readouterr())
+    assert helps[0].out == helps[1].out
+    assert f"`gistpoint {new}`" in helps[0].err
+    assert helps[1].err == ""

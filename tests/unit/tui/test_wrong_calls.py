@@ -52,7 +52,7 @@ def test_a_wrong_call_is_answered_in_a_line_or_two(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["help"], "usage: gistpoint [-h]"),
+        (["help"], "usage: gistpoint [OPTION...] [COMMAND ...]"),
         (["help", "task", "new"], "usage: gistpoint task new"),
         (["version"], "gistpoint "),
         (["tasks"], "There are no tasks yet"),
