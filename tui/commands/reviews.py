@@ -1,8 +1,10 @@
-"""`gistpoint reviews export`, `merge` and `agreement`."""
+"""`gistpoint reviews export`, `summary`, `merge` and `agreement`."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,12 +15,21 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
+from gistpoint.sessions.annotations.reviewed_runs import (
+    COLUMNS,
+    ReviewCounts,
+    ReviewedRun,
+    counts_by,
+    reviewed_rows,
+    reviewed_run,
+)
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
+from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, argument, option
-from gistpoint.tui.commands.output import for_output, print_json, print_table
+from gistpoint.tui.commands.output import for_output, print_json, print_table, write_whole
 
 
 def _store() -> ReviewStore:
@@ -34,10 +45,12 @@ def _print_problems(problems: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReviews(Request):
-    """Whose annotations to write, how and where."""
+    """Whose annotations to write, of which runs, how and where."""
 
-    format: Literal["csv", "jsonl"] = "csv"
-    output: str | None = None
+    paths: tuple[str, ...] = ()
+    """Files and folders of runs; empty for the annotations of all runs, of which only the keys are known."""
+    to: Literal["csv", "jsonl"] = "csv"
+    output: Path | None = None
     """None for standard output."""
     reviewer: tuple[str, ...] = ()
     """Empty for all."""
@@ -48,17 +61,75 @@ def export(asked: ExportReviews) -> int:
     store = _store()
     for name in asked.reviewer:
         _check_known(store, name)
+    columns: tuple[str, ...] = REVIEW_COLUMNS
     found = review_rows(store.book, asked.reviewer)
-    lines = csv_lines(found, REVIEW_COLUMNS) if asked.format == "csv" else jsonl_lines(found)
+    if asked.paths:
+        columns = COLUMNS
+        found = reviewed_rows(_runs(asked.paths, store), store.book, asked.reviewer)
+    lines = csv_lines(found, columns) if asked.to == "csv" else jsonl_lines(found)
     if asked.output is None:
         sys.stdout.writelines(for_output(lines))
         return DONE
-    try:
-        with Path(asked.output).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise UserError(f"{asked.output} can't be written: {error.strerror}.") from error
+    write_whole(asked.output, (line.encode("utf-8", "backslashreplace") for line in lines))
     return DONE
+
+
+def _runs(paths: tuple[str, ...], store: ReviewStore) -> Iterator[ReviewedRun]:
+    """Yield the runs below some paths with their reviews; report on standard error what can't be read."""
+    from gistpoint.tui.commands.runs import read_runs
+
+    problems: list[Listed] = []
+    for listed, document, header in read_runs(paths, problems):
+        yield reviewed_run(listed.name, document, header, store.book)
+    _print_problems(tuple(problem.problem for problem in problems))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizeReviews(Request):
+    """The runs whose reviews are counted."""
+
+    paths: tuple[str, ...]
+    json: bool = False
+
+
+def summary(asked: SummarizeReviews) -> int:
+    """Print what was judged, and how, by model and by task."""
+    runs = list(_runs(asked.paths, _store()))
+    if not runs:
+        raise UserError(f"There is no recorded run in {visible_line(', '.join(asked.paths))}.")
+    groups = {
+        "model": counts_by(runs, lambda run: run.model),
+        "task": counts_by(runs, lambda run: run.header.task),
+    }
+    if asked.json:
+        rows = {name: [_counts_as_json(item) for item in found] for name, found in groups.items()}
+        print_json("gistpoint.review-summary/1", rows)
+        return DONE
+    for name, found in groups.items():
+        headings = [name, "runs", "judged", "verdicts", "labels", "agreed"]
+        print_table(headings, [_counts_row(item) for item in found])
+        print()
+    return DONE
+
+
+def _counts_as_json(counts: ReviewCounts) -> dict[str, object]:
+    return {**asdict(counts), "verdicts": dict(counts.verdicts), "labels": dict(counts.labels)}
+
+
+def _counts_row(counts: ReviewCounts) -> list[str]:
+    agreed = f"{counts.agreed} of {counts.pairs}" if counts.pairs else "-"
+    return [
+        counts.name or "-",
+        str(counts.runs),
+        str(counts.judged),
+        _most_common(counts.verdicts),
+        _most_common(counts.labels),
+        agreed,
+    ]
+
+
+def _most_common(counted: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counted.most_common()) or "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +218,20 @@ EXPORT = Face(
     ExportReviews,
     export,
     {
-        "format": option("default: {default}"),
-        "output": option("instead of standard output", metavar="FILE"),
+        "paths": argument("PATH", "files and folders of runs (default: everything that was ever reviewed)"),
+        "to": option("default: {default}", "--to", "--format"),
+        "output": option("instead of standard output", "-o", "--output", metavar="PATH"),
         "reviewer": option("only of these reviewers", metavar="NAME"),
     },
+)
+SUMMARY = Face(
+    SummarizeReviews,
+    summary,
+    {"paths": argument("PATH", "files and folders of runs"), "json": JSON},
+    about=(
+        "Counts the reviews of runs by model and by task: runs, runs with a verdict, each verdict, each"
+        " label, and how many pairs of reviewers of a run gave the same verdict."
+    ),
 )
 MERGE = Face(
     MergeReviews,

@@ -90,7 +90,7 @@ def listing(wanted: ListRuns) -> int:
     problems: list[Listed] = []
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
-    for listed, document, run in _read(wanted.paths, problems):
+    for listed, document, run in read_runs(wanted.paths, problems):
         found.append((listed.name, listed.size, run))
         damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
     read = {name for name, _, _ in found}
@@ -120,12 +120,15 @@ def _print_profiles(wanted: ListRuns) -> int:
     from gistpoint.tui.commands.profiles import print_profiles, profiled
 
     problems: list[Listed] = []
-    runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
+    runs = [
+        profiled(listed.name, document, run) for listed, document, run in read_runs(wanted.paths, problems)
+    ]
     print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
     return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
 
 
-def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
+def read_runs(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
+    """Yield the runs of files and folders, read to their ends; add what can't be read to `problems`."""
     for listed in list_runs(paths, tells_unread=True):
         if listed.header is None:
             problems.append(listed)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from fakes import FakeClock
+from recorded_runs.dialogues import mini_v2
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations.keys import StepKey
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.annotations.reviews import RunVerdict
+from gistpoint.sessions.annotations.reviews import RunVerdict, annotated_key
+from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -92,3 +94,49 @@ def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, cap
     assert said in captured.err
     assert len(captured.err.splitlines()) <= 2
     assert captured.out == ""
+
+
+def reviewed(folder: Path, name: str, task: str, words: dict[str, str]) -> None:
+    """Write a run of mini-swe-agent, and a verdict by each reviewer in `words`."""
+    folder.mkdir(exist_ok=True)
+    run = mini_v2()
+    run["messages"][1]["content"] = f"Repair {name}."
+    run["info"]["config"] = {**run["info"].get("config", {}), "model": {"model_name": "model-a"}}
+    path = folder / f"{name}.traj.json"
+    path.write_text(json.dumps({**run, "instance_id": task}), encoding="utf-8")
+    document = open_run(path)
+    for reviewer, verdict in words.items():
+        store = ReviewStore(Locations.of_user().reviews, FakeClock())
+        Reviewer(store, reviewer).verdict(annotated_key(document, store.book), RunVerdict(verdict))
+
+
+def test_an_export_of_a_folder_names_the_run_its_task_and_its_model(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "accept"})
+    reviewed(folder, "two", "task-2", {})
+    output = tmp_path / "out.csv"
+    assert cli.main(["reviews", "export", str(folder), "--to", "csv", "-o", str(output)]) == cli.DONE
+    (row,) = csv.DictReader(output.read_text("utf-8").splitlines())
+    assert row["path"] == str(folder / "one.traj.json")
+    assert (row["task"], row["reviewer"], row["verdict"]) == ("task-1", "r1", "accept")
+    assert row["model"]
+    assert row["end_reason"]
+
+
+def test_a_summary_counts_verdicts_by_model_and_by_task(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "accept", "r2": "accept"})
+    reviewed(folder, "two", "task-1", {"r1": "accept", "r2": "needs_second_reviewer"})
+    reviewed(folder, "three", "task-2", {})
+    assert cli.main(["reviews", "summary", str(folder), "--json"]) == cli.DONE
+    found = json.loads(capsys.readouterr().out)
+    by_task = {row["name"]: row for row in found["task"]}
+    assert (by_task["task-1"]["runs"], by_task["task-1"]["judged"]) == (2, 2)
+    assert by_task["task-1"]["verdicts"] == {"accept": 2, "needs second reviewer": 1}
+    assert (by_task["task-1"]["agreed"], by_task["task-1"]["pairs"]) == (1, 2)
+    assert (by_task["task-2"]["runs"], by_task["task-2"]["judged"]) == (1, 0)
+    (by_model,) = found["model"]
+    assert (by_model["runs"], by_model["judged"]) == (3, 2)
+    assert cli.main(["reviews", "summary", str(folder)]) == cli.DONE
+    assert "task-1\t2\t2\taccept 2, needs second reviewer 1\t-\t1 of 2" in capsys.readouterr().out
+    assert cli.main(["reviews", "summary", str(tmp_path / "elsewhere")]) == cli.MISTAKE

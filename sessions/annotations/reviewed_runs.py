@@ -1,0 +1,101 @@
+"""Reviews next to the runs that they are about: rows for an export, and counts by model and by task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from gistpoint.sessions.annotations.reviews import Review, ReviewBook, annotated_key
+from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, Row, review_rows
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+
+RUN_COLUMNS = ("path", "task", "model", "agent", "outcome", "end_reason")
+"""What a row of an export says of its run: where its file is, and what the file records."""
+COLUMNS = (*RUN_COLUMNS, *REVIEW_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedRun:
+    """A recorded run, and every review of it."""
+
+    path: str
+    """As it was named, with `#ID` for one of several runs in a file."""
+    header: Run
+    reviews: tuple[Review, ...]
+
+    @property
+    def model(self) -> str:
+        """The model, or else the agent or `person`."""
+        return self.header.model or self.header.agent or self.header.actor.value
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The verdicts of all reviewers, in the order of their names."""
+        given = sorted(self.reviews, key=lambda review: review.reviewer)
+        return tuple(review.verdict.in_words for review in given if review.verdict is not None)
+
+
+def reviewed_run(path: str, document: RunDocument, header: Run, book: ReviewBook) -> ReviewedRun:
+    """Return a run with its reviews; without one, `reviews` is empty."""
+    key = annotated_key(document, book)
+    found = (book.review(key, reviewer) for reviewer in book.reviewers)
+    return ReviewedRun(path, header, tuple(review for review in found if _has_content(review)))
+
+
+def _has_content(review: Review) -> bool:
+    return bool(review.verdict or review.labels or review.comments)
+
+
+def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequence[str]) -> Iterator[Row]:
+    """Yield the annotations of some runs, by run, reviewer and time, with what identifies the run."""
+    for run in runs:
+        known: Row = {
+            "path": run.path,
+            "task": run.header.task,
+            "model": run.header.model,
+            "agent": run.header.agent,
+            "outcome": run.header.verdict,
+            "end_reason": run.header.exit_status,
+        }
+        keys = {review.run for review in run.reviews}
+        yield from (known | row for row in review_rows(book, reviewers) if row["run"] in keys)
+
+
+@dataclass(slots=True)
+class ReviewCounts:
+    """What reviewers said of the runs of one model, or of one task."""
+
+    name: str
+    runs: int = 0
+    judged: int = 0
+    """Runs with at least one verdict."""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """Runs by verdict. A run counts under each verdict that some reviewer gave it."""
+    labels: Counter[str] = field(default_factory=Counter)
+    """Runs by label, on the run or on any of its steps."""
+    pairs: int = 0
+    """Pairs of reviewers who both judged a run."""
+    agreed: int = 0
+    """Those of these pairs that gave the same verdict."""
+
+    def add(self, run: ReviewedRun) -> None:
+        """Count one more run."""
+        self.runs += 1
+        self.judged += bool(run.verdicts)
+        self.verdicts.update(set(run.verdicts))
+        self.labels.update({label.label for review in run.reviews for label in review.labels})
+        pairs = [first == second for first, second in combinations(run.verdicts, 2)]
+        self.pairs += len(pairs)
+        self.agreed += sum(pairs)
+
+
+def counts_by(runs: Iterable[ReviewedRun], name: Callable[[ReviewedRun], str]) -> list[ReviewCounts]:
+    """Return the counts of each group of runs, such as those of a model, in the order of the names."""
+    found: dict[str, ReviewCounts] = {}
+    for run in runs:
+        group = name(run)
+        found.setdefault(group, ReviewCounts(group)).add(run)
+    return [found[group] for group in sorted(found)]
