@@ -74,6 +74,8 @@ class ReviewCounts:
     """Runs with at least one verdict."""
     verdicts: Counter[str] = field(default_factory=Counter)
     """Runs by verdict. A run counts under each verdict that some reviewer gave it."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Runs by the reason of a verdict that needs one."""
     labels: Counter[str] = field(default_factory=Counter)
     """Runs by label, on the run or on any of its steps."""
     pairs: int = 0
@@ -86,6 +88,8 @@ class ReviewCounts:
         self.runs += 1
         self.judged += bool(run.verdicts)
         self.verdicts.update(set(run.verdicts))
+        given = [review.verdict for review in run.reviews if review.verdict is not None]
+        self.reasons.update({reason.value for verdict in given for reason in verdict.reasons})
         self.labels.update({label.label for review in run.reviews for label in review.labels})
         pairs = [first == second for first, second in combinations(run.verdicts, 2)]
         self.pairs += len(pairs)

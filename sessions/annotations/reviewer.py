@@ -13,6 +13,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.annotations.keys import StepKey, TextRange
 from gistpoint.sessions.annotations.reviews import (
     CODEC,
+    REASONED,
     ExcludeReason,
     LabelData,
     OpenedData,
@@ -23,6 +24,7 @@ from gistpoint.sessions.annotations.reviews import (
     ReviewOperationKind,
     RunVerdict,
     RunVerdictData,
+    VerdictReason,
 )
 from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore
 
@@ -103,7 +105,7 @@ class Reviewer:
         run: str,
         verdict: RunVerdict,
         *,
-        reasons: Iterable[ExcludeReason] = (),
+        reasons: Iterable[VerdictReason] = (),
         note: str = "",
         corrected_time_s: float | None = None,
         minutes: float | None = None,
@@ -111,14 +113,16 @@ class Reviewer:
     ) -> ReviewOperation:
         """Give a verdict, with the reviewer's own `words` if there are any.
 
-        Raises `ReviewError` for an exclusion without a reason, or a corrected time without a time.
+        Raises `ReviewError` for an exclusion or a "not solved" without a reason, and for a corrected time
+        without a time.
 
         Whether it is blind follows from the review so far.
         """
         why = tuple(sorted({reason.value for reason in reasons}))
-        if (verdict is RunVerdict.EXCLUDE) != bool(why):
+        if (verdict in REASONED) != bool(why):
             raise ReviewError(
-                "Exclusions, and they alone, have reasons.", hint=f"One of {', '.join(ExcludeReason)}."
+                "Only an exclusion and a 'not solved' have reasons, and need one.",
+                hint=f"One of {', '.join(REASONED.get(verdict, ExcludeReason))}.",
             )
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
             raise ReviewError("A corrected time belongs to accept_corrected_time, and to nothing else.")

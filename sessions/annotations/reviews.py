@@ -4,7 +4,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -48,6 +48,10 @@ class RunVerdict(StrEnum):
     ACCEPT_CORRECTED_TIME = "accept_corrected_time"
     EXCLUDE = "exclude"
     NEEDS_SECOND_REVIEWER = "needs_second_reviewer"
+    SOLVED = "solved"
+    """Of an agent's run: the task is solved."""
+    NOT_SOLVED = "not_solved"
+    """Of an agent's run: it is not, for the reasons given."""
 
 
 class ExcludeReason(StrEnum):
@@ -58,6 +62,36 @@ class ExcludeReason(StrEnum):
     SHORTCUT = "shortcut"
     ENVIRONMENT = "environment"
     NOT_SERIOUS = "not_serious"
+
+
+class FailureReason(StrEnum):
+    """Why an agent's run did not solve its task."""
+
+    WRONG_THEORY = "wrong_theory"
+    WRONG_PLACE = "wrong_place"
+    INCOMPLETE = "incomplete"
+    REGRESSION = "regression"
+    SHORTCUT = "shortcut"
+    GAVE_UP = "gave_up"
+    OUT_OF_BUDGET = "out_of_budget"
+    HARNESS_FAULT = "harness_fault"
+
+
+VerdictReason = ExcludeReason | FailureReason
+"""The reason of an exclusion, or of a run that did not solve its task."""
+
+
+REASONED: Mapping[RunVerdict, type[ExcludeReason] | type[FailureReason]] = {
+    RunVerdict.EXCLUDE: ExcludeReason,
+    RunVerdict.NOT_SOLVED: FailureReason,
+}
+"""The verdicts that need a reason, and the reasons of each."""
+
+
+def reasons_of(verdict: RunVerdict, names: Iterable[str]) -> tuple[VerdictReason, ...]:
+    """Return the reasons with some names that a verdict may have; unknown names are dropped."""
+    known = REASONED.get(verdict)
+    return () if known is None else tuple(known(name) for name in names if name in set(known))
 
 
 class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "run"}):
@@ -99,7 +133,7 @@ class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
     blind: bool | None = None
     """Whether model and outcome were hidden when it was given; None if that is not known."""
     reasons: tuple[str, ...] = ()
-    """Names of `ExcludeReason`, or reasons of a newer program."""
+    """Names of `ExcludeReason`, of `FailureReason` if not solved, or reasons of a newer program."""
     note: str = ""
     corrected_time_s: float | None = None
     minutes: float | None = None
@@ -138,7 +172,7 @@ class RunVerdictGiven:
 
     op: str
     verdict: RunVerdict
-    reasons: tuple[ExcludeReason, ...]
+    reasons: tuple[VerdictReason, ...]
     note: str
     corrected_time_s: float | None
     minutes: float | None
@@ -277,7 +311,7 @@ def _verdict(operation: ReviewOperation) -> RunVerdictGiven | None:
     return RunVerdictGiven(
         operation.op,
         given.verdict,
-        tuple(ExcludeReason(item) for item in given.reasons if item in set(ExcludeReason)),
+        reasons_of(given.verdict, given.reasons),
         given.note,
         _plausible(given.corrected_time_s),
         _plausible(given.minutes),
@@ -305,7 +339,8 @@ class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Annotated[str, Meta(min_length=1, max_length=1)]
     words: Annotated[str, Meta(min_length=1, max_length=60)]
     means: RunVerdict
-    reasons: tuple[ExcludeReason, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Names of `ExcludeReason`, or of `FailureReason` if it means `not_solved`."""
 
 
 DEFAULT_WORDS = (
@@ -317,14 +352,28 @@ DEFAULT_WORDS = (
     VerdictWord("I", "idle: not tried in earnest", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
     VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
 )
+"""The verdicts on a person's attempt: whether it counts."""
+
+AGENT_WORDS = (
+    VerdictWord("Y", "solved", RunVerdict.SOLVED),
+    VerdictWord("W", "wrong place changed", RunVerdict.NOT_SOLVED, (FailureReason.WRONG_PLACE,)),
+    VerdictWord("K", "kept a wrong theory", RunVerdict.NOT_SOLVED, (FailureReason.WRONG_THEORY,)),
+    VerdictWord("H", "half solved", RunVerdict.NOT_SOLVED, (FailureReason.INCOMPLETE,)),
+    VerdictWord("J", "junk: the environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
+    VerdictWord("I", "idle: gave up", RunVerdict.NOT_SOLVED, (FailureReason.GAVE_UP,)),
+    VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
+)
+"""The verdicts on an agent's run: whether it solved the task, and if not, why."""
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    verdict: tuple[VerdictWord, ...] = DEFAULT_WORDS
+    verdict: tuple[VerdictWord, ...] = ()
 
 
-def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWord, ...]:
-    """Return the verdicts of `review.toml` in a folder, or the default ones if there is no such file.
+def read_verdict_words(
+    config: Path, taken: Collection[str], default: tuple[VerdictWord, ...] = DEFAULT_WORDS
+) -> tuple[VerdictWord, ...]:
+    """Return the verdicts of `review.toml` in a folder, or `default` if there is no such file.
 
     The file holds `[[verdict]]` tables with `key`, `words`, `means` (a name of `RunVerdict`) and, for
     exclusions, `reasons`. `taken` are characters that mean something else. Raises `SettingsError` for
@@ -332,9 +381,9 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
     """
     path = config / _WORDS_FILE
     try:
-        found = msgspec.convert(read_toml(path), _Words).verdict
+        found = msgspec.convert(read_toml(path), _Words).verdict or default
     except FileNotFoundError:
-        return DEFAULT_WORDS
+        return default
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be used: {error}.", hint=_HINT) from error
     keys: set[str] = set()
@@ -348,8 +397,19 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
             raise SettingsError(
                 f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it."
             )
-        if (word.means is RunVerdict.EXCLUDE) != bool(word.reasons):
-            raise SettingsError(
-                f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_HINT
-            )
+        _require_reasons(path, word)
     return found
+
+
+def _require_reasons(path: Path, word: VerdictWord) -> None:
+    """Raise `SettingsError` unless a verdict has the reasons that it needs, and no others."""
+    if word.means not in REASONED:
+        if word.reasons:
+            raise SettingsError(f"{path}: {word.words!r}: this verdict has no reasons.", hint=_HINT)
+        return
+    if not word.reasons:
+        raise SettingsError(f"{path}: {word.words!r}: this verdict needs a reason.", hint=_HINT)
+    known = reasons_of(word.means, word.reasons)
+    unknown = [name for name in word.reasons if name not in known]
+    if unknown:
+        raise SettingsError(f"{path}: {word.words!r}: unknown reason {unknown[0]!r}.", hint=_HINT)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def accepted(book: ReviewBook, run: str) -> bool | None:
     """Return whether a run's pass was accepted or rejected; None without a ruling, or if reviewers disagree.
 
-    An exclusion for a shortcut rejects the pass; one for any other reason does not affect it.
+    "Not solved", and an exclusion for a shortcut, reject the pass; any other exclusion does not affect it.
     """
     rulings = {_rules(given) for given in verdicts(book, run)} - {None}
     return rulings.pop() if len(rulings) == 1 else None
@@ -35,8 +35,10 @@ def verdicts(book: ReviewBook, run: str) -> tuple[RunVerdictGiven, ...]:
 
 
 def _rules(given: RunVerdictGiven) -> bool | None:
-    if given.verdict in (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME):
+    if given.verdict in (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME, RunVerdict.SOLVED):
         return True
+    if given.verdict is RunVerdict.NOT_SOLVED:
+        return False
     return False if ExcludeReason.SHORTCUT in given.reasons else None
 
 

@@ -35,7 +35,7 @@ from gistpoint.sessions.studies.repairs import equivalences, journals_of, merge_
 from gistpoint.sessions.studies.solvers import SolverRuns, runs_of_solvers, with_differences
 
 REVIEWS = "reviews"
-_ACCEPTING = (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME)
+_ACCEPTING = (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME, RunVerdict.SOLVED)
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,10 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
     for given in verdicts(book, attempt_key(identity)):
         if given.verdict in _ACCEPTING:
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT), False
-        elif given.verdict is RunVerdict.EXCLUDE:
-            of_pass = set(given.reasons) == {ExcludeReason.SHORTCUT}
+        elif given.verdict in (RunVerdict.EXCLUDE, RunVerdict.NOT_SOLVED):
+            # "Not solved" of a model's attempt rejects its pass; the attempt itself counts.
+            is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
+            of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE), of_pass
 
 

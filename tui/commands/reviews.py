@@ -106,14 +106,15 @@ def summary(asked: SummarizeReviews) -> int:
         print_json("gistpoint.review-summary/1", rows)
         return DONE
     for name, found in groups.items():
-        headings = [name, "runs", "judged", "verdicts", "labels", "agreed"]
+        headings = [name, "runs", "judged", "verdicts", "reasons", "labels", "agreed"]
         print_table(headings, [_counts_row(item) for item in found])
         print()
     return DONE
 
 
 def _counts_as_json(counts: ReviewCounts) -> dict[str, object]:
-    return {**asdict(counts), "verdicts": dict(counts.verdicts), "labels": dict(counts.labels)}
+    counted = {"verdicts": counts.verdicts, "reasons": counts.reasons, "labels": counts.labels}
+    return {**asdict(counts), **{name: dict(values) for name, values in counted.items()}}
 
 
 def _counts_row(counts: ReviewCounts) -> list[str]:
@@ -123,6 +124,7 @@ def _counts_row(counts: ReviewCounts) -> list[str]:
         str(counts.runs),
         str(counts.judged),
         _most_common(counts.verdicts),
+        _most_common(counts.reasons),
         _most_common(counts.labels),
         agreed,
     ]
@@ -230,7 +232,7 @@ SUMMARY = Face(
     {"paths": argument("PATH", "files and folders of runs"), "json": JSON},
     about=(
         "Counts the reviews of runs by model and by task: runs, runs with a verdict, each verdict, each"
-        " label, and how many pairs of reviewers of a run gave the same verdict."
+        " reason and label, and how many pairs of reviewers of a run gave the same verdict."
     ),
 )
 MERGE = Face(

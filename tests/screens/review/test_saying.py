@@ -15,10 +15,11 @@ from textual.widgets import Button
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations import labels, reviews
 from gistpoint.sessions.annotations.reviewer import Reviewer
-from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
-from gistpoint.sessions.records.model import TextScope
-from gistpoint.tui.screens.review.annotations import VerdictDialog, _bound_characters
+from gistpoint.sessions.annotations.reviews import ExcludeReason, FailureReason, RunVerdict
+from gistpoint.sessions.records.model import Actor, TextScope
+from gistpoint.tui.screens.review.annotations import VerdictDialog, _bound_characters, form_for
 from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.widgets.options import Options
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -
         await driver.until_on(VerdictDialog)
         driver.app.screen.query_one(Button).press()
         await driver.until(lambda: driver.review.run.review.verdict is not None)
-        assert driver.review.run.review.verdict.verdict is RunVerdict.ACCEPT
+        assert driver.review.run.review.verdict.verdict is RunVerdict.SOLVED
         assert driver.review.run.review.verdict.blind
         await driver.until(lambda: "secret-model" in driver.text())
 
@@ -106,7 +107,7 @@ async def test_an_exclusion_needs_a_reason(run: Path) -> None:
         await driver.until_on(VerdictDialog)
         await driver.press("down", "down", "enter")
         driver.app.screen.query_one(Button).press()
-        await driver.until(lambda: "Say why it is excluded." in driver.text())
+        await driver.until(lambda: "Choose at least one reason." in driver.text())
         assert isinstance(driver.app.screen, VerdictDialog)
         await driver.press("escape")
         await driver.until_on(ReviewScreen)
@@ -171,9 +172,35 @@ async def test_a_verdict_that_is_typed_before_the_annotations_are_read_counts(ru
     async with reviewing(run) as driver:
         await driver.press("Y")
         await driver.until(lambda: driver.review.run.review and driver.review.run.review.verdict)
-        assert driver.review.run.review.verdict.words == "accept"
+        assert driver.review.run.review.verdict.words == "solved"
 
 
 def test_keys_of_verdicts_mean_nothing_else() -> None:
     taken = _bound_characters() | {label.key for label in labels.DEFAULT.labels}
-    assert not taken & {word.key for word in reviews.DEFAULT_WORDS}
+    assert not taken & {word.key for word in (*reviews.DEFAULT_WORDS, *reviews.AGENT_WORDS)}
+
+
+async def test_an_agents_run_is_asked_whether_it_solved_its_task(run: Path) -> None:
+    async with reviewing(run, size=(100, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("V")
+        await driver.until_on(VerdictDialog)
+        assert "Did this run solve its task?" in driver.text()
+        await driver.press("down", "enter")
+        await driver.until(lambda: "It kept a wrong theory" in driver.text())
+        reasons = driver.app.screen.query_one("#reasons-not-solved", Options)
+        reasons.pick(0)
+        driver.app.screen.query_one(Button).press()
+        await driver.until(lambda: driver.review.run.review.verdict is not None)
+        given = driver.review.run.review.verdict
+        assert given.verdict is RunVerdict.NOT_SOLVED
+        assert given.reasons == (FailureReason.WRONG_THEORY,)
+
+
+def test_a_persons_attempt_is_asked_whether_it_counts() -> None:
+    person, agent = form_for(Actor.PERSON), form_for(Actor.AGENT)
+    assert RunVerdict.ACCEPT in person.verdicts
+    assert RunVerdict.SOLVED not in person.verdicts
+    assert RunVerdict.SOLVED in agent.verdicts
+    assert {word.means for word in agent.words} <= {*agent.verdicts}
+    assert {word.means for word in person.words} <= {*person.verdicts}

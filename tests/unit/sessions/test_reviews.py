@@ -382,7 +382,7 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
     [
         ("verdict = 1", "review.toml can't be used"),
         ('[[verdict]]\nkey = "n"\nwords = "no"\nmeans = "accept"', "'n' of 'no' is taken"),
-        ('[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "exclude"', "exclusions, and they alone"),
+        ('[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "exclude"', "needs a reason"),
         ('[[verdict]]\nkey = "Z"\nwords = "late"\nmeans = "accept_corrected_time"', "needs a time"),
         ('[[verdict]]\nkey = "ZZ"\nwords = "no"\nmeans = "accept"', "verdict"),
     ],

@@ -138,5 +138,5 @@ def test_a_summary_counts_verdicts_by_model_and_by_task(tmp_path: Path, capsys: 
     (by_model,) = found["model"]
     assert (by_model["runs"], by_model["judged"]) == (3, 2)
     assert cli.main(["reviews", "summary", str(folder)]) == cli.DONE
-    assert "task-1\t2\t2\taccept 2, needs second reviewer 1\t-\t1 of 2" in capsys.readouterr().out
+    assert "task-1\t2\t2\taccept 2, needs second reviewer 1\t-\t-\t1 of 2" in capsys.readouterr().out
     assert cli.main(["reviews", "summary", str(tmp_path / "elsewhere")]) == cli.MISTAKE

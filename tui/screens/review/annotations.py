@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from textual import events, on
@@ -17,15 +17,20 @@ from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
+    AGENT_WORDS,
+    DEFAULT_WORDS,
     ExcludeReason,
+    FailureReason,
     Review,
     RunVerdict,
+    VerdictReason,
     VerdictWord,
     annotated_key,
     read_verdict_words,
+    reasons_of,
 )
 from gistpoint.sessions.annotations.settling import settle
-from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.records.model import Actor, Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
@@ -33,20 +38,66 @@ from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain
 
-_WORDS = {
-    RunVerdict.ACCEPT: "Accept: it counts as it is",
-    RunVerdict.ACCEPT_CORRECTED_TIME: "Accept with a corrected time, in seconds",
-    RunVerdict.EXCLUDE: "Exclude, for the reasons below",
-    RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
-}
 _LOOK_S = 2.0
-_REASONS = {
+_EXCLUSIONS: Mapping[VerdictReason, str] = {
     ExcludeReason.EXPOSURE: "The solver had seen the answer",
     ExcludeReason.AID: "The solver had help that is not allowed",
     ExcludeReason.SHORTCUT: "The tests pass without a repair",
     ExcludeReason.ENVIRONMENT: "The environment failed",
-    ExcludeReason.NOT_SERIOUS: "It was no serious attempt",
+    ExcludeReason.NOT_SERIOUS: "The solver did not really try",
 }
+_FAILURES: Mapping[VerdictReason, str] = {
+    FailureReason.WRONG_THEORY: "It kept a wrong theory",
+    FailureReason.WRONG_PLACE: "It changed the wrong place",
+    FailureReason.INCOMPLETE: "Part of the fault remains",
+    FailureReason.REGRESSION: "It broke something else",
+    FailureReason.SHORTCUT: "The tests pass without a repair",
+    FailureReason.GAVE_UP: "It gave up",
+    FailureReason.OUT_OF_BUDGET: "It ran out of budget",
+    FailureReason.HARNESS_FAULT: "The harness failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictForm:
+    """What a reviewer is asked about a run, which depends on who solved."""
+
+    title: str
+    verdicts: Mapping[RunVerdict, str]
+    words: tuple[VerdictWord, ...]
+    """The verdicts that one key gives, unless `review.toml` has others."""
+
+
+OF_A_PERSON = VerdictForm(
+    "Does this attempt count?",
+    {
+        RunVerdict.ACCEPT: "Accept: it counts as it is",
+        RunVerdict.ACCEPT_CORRECTED_TIME: "Accept with a corrected time, in seconds",
+        RunVerdict.EXCLUDE: "Exclude, for the reasons below",
+        RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
+    },
+    DEFAULT_WORDS,
+)
+OF_AN_AGENT = VerdictForm(
+    "Did this run solve its task?",
+    {
+        RunVerdict.SOLVED: "Solved",
+        RunVerdict.NOT_SOLVED: "Not solved, for the reasons below",
+        RunVerdict.EXCLUDE: "Exclude, for the reasons below",
+        RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
+    },
+    AGENT_WORDS,
+)
+_REASONS: Mapping[RunVerdict, Mapping[VerdictReason, str]] = {
+    RunVerdict.EXCLUDE: _EXCLUSIONS,
+    RunVerdict.NOT_SOLVED: _FAILURES,
+}
+"""The reasons of the verdicts that need one."""
+
+
+def form_for(actor: Actor) -> VerdictForm:
+    """Return what is asked about a run of a person or of an agent."""
+    return OF_A_PERSON if actor is Actor.PERSON else OF_AN_AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +105,7 @@ class Given:
     """A verdict as filled in. The corrected time is in seconds."""
 
     verdict: RunVerdict
-    reasons: tuple[ExcludeReason, ...] = ()
+    reasons: tuple[VerdictReason, ...] = ()
     note: str = ""
     corrected_s: float | None = None
     words: str = ""
@@ -63,11 +114,11 @@ class Given:
     @classmethod
     def by_word(cls, word: VerdictWord) -> Given:
         """Return the verdict for a key."""
-        return cls(word.means, word.reasons, words=word.words)
+        return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
 
 
 class VerdictDialog(Dialog[Given]):
-    """One of four verdicts. An exclusion needs a reason, a corrected time its seconds.
+    """One of the verdicts of a form. Some need a reason, and a corrected time needs its seconds.
 
     A key is also enough.
     """
@@ -75,21 +126,28 @@ class VerdictDialog(Dialog[Given]):
     CSS_PATH = "../dialogs/dialogs.tcss"
 
     verdicts = query_one("#verdicts", Options)
-    reasons = query_one("#reasons", Options)
 
-    def __init__(self, words: Sequence[VerdictWord]) -> None:
-        super().__init__("Your verdict on this run")
-        self._words = words
+    def __init__(self, form: VerdictForm, words: Sequence[VerdictWord]) -> None:
+        super().__init__(form.title)
+        self._form, self._words = form, words
 
     def body(self) -> list[Widget]:
         """Return verdicts, reasons, and fields for a time and a note, hiding what a verdict doesn't need."""
         return [
-            Options(list(_WORDS.values()), id="verdicts"),
-            Options(list(_REASONS.values()), several=True, id="reasons"),
+            Options(list(self._form.verdicts.values()), id="verdicts"),
+            *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
             Input(placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
             Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
+        ]
+
+    def _lists_of_reasons(self) -> list[Widget]:
+        """Return a list of reasons for each verdict of the form that needs one."""
+        return [
+            Options(list(_REASONS[verdict].values()), several=True, id=_list_id(verdict))
+            for verdict in self._form.verdicts
+            if verdict in _REASONS
         ]
 
     def on_key(self, event: events.Key) -> None:
@@ -109,12 +167,13 @@ class VerdictDialog(Dialog[Given]):
     @property
     def verdict(self) -> RunVerdict:
         """The chosen verdict."""
-        return list(_WORDS)[next(iter(self.verdicts.chosen), 0)]
+        return list(self._form.verdicts)[next(iter(self.verdicts.chosen), 0)]
 
     @on(Options.Changed)
     def fit(self) -> None:
         """Show the fields of the verdict."""
-        self.reasons.display = self.verdict is RunVerdict.EXCLUDE
+        for verdict in self._form.verdicts.keys() & _REASONS.keys():
+            self.query_one(f"#{_list_id(verdict)}").display = verdict is self.verdict
         self.query_one("#corrected").display = self.verdict is RunVerdict.ACCEPT_CORRECTED_TIME
 
     @on(Button.Pressed)
@@ -122,11 +181,11 @@ class VerdictDialog(Dialog[Given]):
     def answer(self) -> None:
         """Dismiss with the verdict if the form is complete."""
         verdict = self.verdict
-        reasons = tuple(reason for number, reason in enumerate(_REASONS) if number in self.reasons.chosen)
+        reasons = self._chosen_reasons(verdict)
         corrected = _seconds(self.query_one("#corrected", Input).value)
         problem = ""
-        if verdict is RunVerdict.EXCLUDE and not reasons:
-            problem = "Say why it is excluded."
+        if verdict in _REASONS and not reasons:
+            problem = "Choose at least one reason."
         elif verdict is RunVerdict.ACCEPT_CORRECTED_TIME and corrected is None:
             problem = "Give the corrected time as a number of seconds."
         if problem:
@@ -135,11 +194,22 @@ class VerdictDialog(Dialog[Given]):
         self.dismiss(
             Given(
                 verdict,
-                reasons if verdict is RunVerdict.EXCLUDE else (),
+                reasons,
                 self.query_one("#note", Input).value.strip(),
                 corrected if verdict is RunVerdict.ACCEPT_CORRECTED_TIME else None,
             )
         )
+
+    def _chosen_reasons(self, verdict: RunVerdict) -> tuple[VerdictReason, ...]:
+        """Return the reasons that are chosen for a verdict; empty for one without reasons."""
+        if verdict not in _REASONS:
+            return ()
+        chosen = self.query_one(f"#{_list_id(verdict)}", Options).chosen
+        return tuple(reason for number, reason in enumerate(_REASONS[verdict]) if number in chosen)
+
+
+def _list_id(verdict: RunVerdict) -> str:
+    return f"reasons-{verdict.value.replace('_', '-')}"
 
 
 def _seconds(text: str) -> float | None:
@@ -170,6 +240,7 @@ class ReviewAnnotations:
         self._begun = time.monotonic()
         self._found_again = False
         self._sets: tuple[LabelSet, ...] = ()
+        self._form = OF_AN_AGENT
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None while they are being read."""
@@ -186,7 +257,10 @@ class ReviewAnnotations:
         locations = self._view.settings.locations
         self._sets = read_label_sets(locations.config)
         labels = {label.key for labels in self._sets for label in labels.labels}
-        self._words = read_verdict_words(locations.config, labels | _bound_characters())
+        self._form = form_for(document.header.actor)
+        self._words = read_verdict_words(
+            locations.config, labels | _bound_characters(), default=self._form.words
+        )
         self._reviewer = Reviewer(
             ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer
         )
@@ -363,8 +437,8 @@ class ReviewAnnotations:
     @property
     def hint(self) -> str:
         """Return the keys that annotate a step and judge the run, in words."""
-        keys = " ".join(word.key for word in self._words)
-        return f"L labels  c comments  {keys} V judge the run"
+        first = "".join(f"{word.key} {word.words}  " for word in self._words[:1])
+        return f"L labels  c comments  {first}V all verdicts"
 
     def _ask_label(self) -> None:
         """Choose a label for the step, or for the selection in it."""
@@ -457,7 +531,7 @@ class ReviewAnnotations:
             if given is not None:
                 self._give(given)
 
-        self._view.open(VerdictDialog(self._words), answered)
+        self._view.open(VerdictDialog(self._form, self._words), answered)
 
     def _give(self, given: Given) -> None:
         """Give a verdict. The same key again takes it back."""
