@@ -16,7 +16,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
         "There is no option '--fuction'. Did you mean '--function'?",
     ),
     (("task", "list", "--jsn"), 2, "Did you mean '--json'?\nusage: gistpoint task list"),
-    (("task", "list", "more"), 2, "'more' is too much.\nusage: gistpoint task list"),
+    (("task", "list", "more"), 2, "Unexpected: 'more'.\nusage: gistpoint task list"),
     (("--jsn", "task", "list"), 2, "There is no option '--jsn' before the command"),
     (("--sandbox", "foo"), 2, "there is no sandbox 'foo': bwrap, docker, landlock, plain"),
     (("--sandbox", "foo", "demo"), 2, "there is no sandbox 'foo'"),

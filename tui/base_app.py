@@ -516,11 +516,7 @@ class BaseApp(App[object]):
         for screen in self.screen_stack:
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
-        where = (
-            f"The details are in {log}."
-            if not self.is_web
-            else "Please inform the person who gave you the link."
-        )
+        where = f"Details: {log}" if not self.is_web else "Please inform the person who gave you the link."
         text = f"{type(error).__name__}: {str(error)[:500]}\n\n{where}{kept}"
         if recover:
             self.call_later(self._recover, text)

@@ -60,15 +60,13 @@ def price_words(price: Price, state: AttemptState) -> str:
     """Return a call's price and the remaining budget, in a few words."""
     if price.scores:
         scores = state.remaining.scores
-        return (
-            "costs no step" if scores is None else f"costs 1 score, {max(0, scores - price.scores)} left then"
-        )
+        return "costs no step" if scores is None else f"costs 1 score, leaves {max(0, scores - price.scores)}"
     left = state.remaining.spend(tool_uses=price.tool_uses, submissions=price.submissions)
     use = state.of_kind.unit
     uses = f"{price.tool_uses} {use}{'' if price.tool_uses == 1 else 's'}"
-    text = f"costs {uses}, {left.tool_uses} left then"
+    text = f"costs {uses}, leaves {left.tool_uses}"
     if price.submissions and not state.of_kind.hands_in_once:
-        text = f"costs {uses} and 1 submission; {left.tool_uses} and {left.submissions} left then"
+        text = f"costs {uses} and 1 submission; leaves {left.tool_uses} and {left.submissions}"
     return text + LAST if price.last_tool_use or price.last_submission else text
 
 

@@ -17,7 +17,7 @@ async def test_the_price_is_told_before_a_call(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         await driver.press("f5")
         await driver.type("read_file shop/prices.py")
-        assert "costs 1 tool use, 15 left then" in driver.text()
+        assert "costs 1 tool use, leaves 15" in driver.text()
         await driver.press("f3")
         await driver.until(lambda: "−1 tool use" in driver.text())
 

@@ -27,7 +27,7 @@ async def test_what_is_sent_is_the_call_that_a_model_makes(tmp_path: Path, line:
     async with solving(tmp_path) as driver:
         await driver.press("f5")
         await driver.type(line)
-        assert "read_function discount shop/prices.py  costs 1 tool use, 15 left then" in driver.text()
+        assert "read_function discount shop/prices.py  costs 1 tool use, leaves 15" in driver.text()
         await driver.press("enter")
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         (call,) = driver.state.calls
@@ -49,7 +49,7 @@ async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(
         await driver.until(lambda: "nothing spent" in driver.text())
         line = driver.solve.console.line
         assert line.value == "read_function Basket.total shop/prices.py"
-        assert "Enter calls this: costs 1 tool use, 14 left then" in driver.text()
+        assert "Enter calls this: costs 1 tool use, leaves 14" in driver.text()
         assert driver.state.remaining.tool_uses == 15
         await driver.press("enter")
         await driver.until(lambda: driver.state.remaining.tool_uses == 14)

@@ -220,7 +220,7 @@ async def test_one_hand_in_after_a_question_ends_the_attempt(tmp_path: Path) -> 
         await driver.pilot.press("f9")
         await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
         assert "There is one hand-in" in driver.text()
-        assert "costs 2 steps, 48 left then" in driver.text()
+        assert "costs 2 steps, leaves 48" in driver.text()
         driver.app.screen.query_one("#yes", Button).press()
         await driver.until(lambda: driver.ground.how == ["ended"])
         assert driver.case.ended == "solved"

@@ -80,7 +80,7 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
     services = services_with_tasks(tmp_path, clock)
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text())
-        assert "Enter starts it" in driver.text()
+        assert "Enter starts the task" in driver.text()
         await driver.press("enter")
         await driver.until_screen("SolveScreen")
         first = driver.state.attempt_id

@@ -43,7 +43,7 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
         await driver.until_screen("ConfirmDialog")
         await driver.until(lambda: "-     pass" in driver.text() and f"+     {BODY}" in driver.text())
         assert "shop/prices.py::discount  +1 −1" in driver.text()
-        assert "costs 1 tool use and 1 submission; 15 and 3 left then" in driver.text()
+        assert "costs 1 tool use and 1 submission; leaves 15 and 3" in driver.text()
         await driver.press("enter")
         await driver.until_screen("SummaryScreen")
         assert "✔ solved" in driver.text()
@@ -118,7 +118,7 @@ async def test_code_that_does_not_parse_costs_a_tool_use_and_no_submission(tmp_p
         await driver.press("f6")
         await driver.type("))")
         await driver.press("f9")
-        await driver.until(lambda: "costs 1 tool use, 15 left then" in driver.text())
+        await driver.until(lambda: "costs 1 tool use, leaves 15" in driver.text())
         await driver.press("shift+tab", "enter")  # the default is not to submit it
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         assert (driver.state.remaining.tool_uses, driver.state.remaining.submissions) == (15, 4)

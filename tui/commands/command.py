@@ -167,7 +167,7 @@ class CommandParser(argparse.ArgumentParser):
         what = "its commands" if self.names else "its options"
         first = f"{self.prog}: {readable(message[:1].upper() + message[1:])}".rstrip(".")
         print(
-            f"{first}{'' if first.endswith('?') else '.'}\n{usage.format_help().strip()}; --help tells"
+            f"{first}{'' if first.endswith('?') else '.'}\n{usage.format_help().strip()}; --help shows"
             f" {what}",
             file=sys.stderr,
         )
@@ -207,7 +207,7 @@ class CommandParser(argparse.ArgumentParser):
     def _refuse(self, words: Sequence[str]) -> NoReturn:
         names = [word.partition("=")[0] if word.startswith("-") else word for word in words]
         if not words[0].startswith("-"):
-            self.error(f"{' '.join(map(repr, names))} is too much")
+            self.error(f"unexpected: {' '.join(map(repr, names))}")
         meant = did_you_mean(names[0], self._option_string_actions)
         place = " before the command" if self.names else ""
         self.error(f"There is no option {names[0]!r}{place}.{meant}")

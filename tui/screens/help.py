@@ -67,7 +67,7 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
         title = SCOPE_WORDS[scope]
         rest = list(rows_of(scope, keymap, without=shown))
         if rest:
-            found.append((f"{title} (at other times)" if title in here else title, rest))
+            found.append((f"{title} (not now)" if title in here else title, rest))
     focused = screen.focused
     typing = typing_rows(type(focused), _taken(screen)) if isinstance(focused, TextArea | Input) else []
     after = (("Typing", typing), ("Moving about", moving), ("Everywhere", program))

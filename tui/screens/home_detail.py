@@ -80,8 +80,8 @@ def _next_words(row: TaskRow) -> str:
             return f"Enter continues where you left off · {another}"
         older = " · r resumes an unfinished one" if row.unfinished is not None else ""
         return f"Enter shows the result{older} · {another}"
-    free = " (nothing counts: it is a demo)" if row.shipped else ""
-    return f"Enter starts it, and the clock{free}"
+    free = " (a demo: nothing counts)" if row.shipped else ""
+    return f"Enter starts the task and the clock{free}"
 
 
 def _attempt(summary: AttemptSummary, begun: str) -> Line:

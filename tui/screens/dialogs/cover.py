@@ -74,7 +74,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
         with framed(Vertical(classes="cover"), "z Are you there?"):
             yield Plain(f"No key was pressed for {span}. Code and instructions are hidden until you answer.")
             yield Plain(
-                f"If you were working, these {span} count; the time behind this page is idle in any case."
+                f"If you were working, these {span} count. The time since this page appeared never counts."
             )
             yield Button("I was working  Alt+Y", id="worked", compact=True)
             yield Button("I was away  Alt+X", id="away", compact=True)

@@ -85,7 +85,7 @@ class FormPage(StudyPage):
         numbers = ", ".join(str(field.number) for field in left_out)
         what = f"Question {numbers} has" if count == 1 else f"Questions {numbers} have"
         text = f'{what} no answer. Should that be stored as "rather not say"?'
-        dialog = ConfirmDialog("Not everything is answered", text, yes="Rather not say", no="Go back")
+        dialog = ConfirmDialog("Some questions have no answer", text, yes="Rather not say", no="Go back")
         self.app.push_screen(dialog, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
