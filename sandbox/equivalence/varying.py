@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Encoded = list[Any]
 """One encoded value."""
-_CONTAINERS = "ltez"
+_CONTAINERS = "ltezc"
 _LONGEST = 12
 _FAR = 10_000
 """Integers reach this far, whatever was recorded; larger ones would often make a loop that never ends."""
@@ -140,10 +140,10 @@ def _containers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
     from hypothesis import strategies as st
 
     kind, lengths = seen[0][0], {len(value[1]) for value in seen}
-    # A tuple that always has the same length is a record, with a type of its own for each place.
-    if kind == "t" and len(lengths) == 1:
+    # A slice, or a tuple that always has the same length, has a type of its own at each position.
+    if kind in "tc" and len(lengths) == 1:
         places = [[value[1][n] for value in seen] for n in range(lengths.pop())]
-        return st.tuples(*map(_strategy, places)).map(lambda value: ["t", list(value)])
+        return st.tuples(*map(_strategy, places)).map(lambda value: [kind, list(value)])
     parts = [part for value in seen for part in value[1]]
     if not parts:
         return None
@@ -230,11 +230,13 @@ _STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
 
 
 def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
-    if parts:
+    can_be_shorter = kind != "c"
+    if parts and can_be_shorter:
         yield [kind, []]
         yield [kind, parts[: len(parts) // 2]]
     for n, part in enumerate(parts):
-        yield [kind, [*parts[:n], *parts[n + 1 :]]]
+        if can_be_shorter:
+            yield [kind, [*parts[:n], *parts[n + 1 :]]]
         for changed in _simpler_pair(part) if kind == "d" else _simpler(part):
             yield [kind, [*parts[:n], changed, *parts[n + 1 :]]]
 
@@ -268,6 +270,8 @@ def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
     if not parts and kind in _EMPTY:
         return _EMPTY[kind]
     inside = ", ".join(map(written, parts))
+    if kind == "c":
+        return f"slice({inside})"
     comma = "," if kind == "t" and len(parts) == 1 else ""
     left, right = _BRACKETS[kind]
     return f"{left}{inside}{comma}{right}"

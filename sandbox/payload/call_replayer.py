@@ -8,7 +8,7 @@ Records: `described`, `outcome`, `problem` (why nothing can be called), `finish`
 
 An encoded value is a list whose first member says what it is: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
-tuple, set or frozenset of encoded values, `d` a dictionary of pairs, and `o` any other object: the call it
+tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, and `o` any other object: the call it
 was recorded in, the way to it, and the name of its class.
 """
 
@@ -53,8 +53,14 @@ _SHOWN = 20_000
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCALARS: tuple[Any, ...] = (int, float, str, bytes)
 _PLAIN: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
-_KINDS: dict[Any, str] = {list: "l", tuple: "t", set: "e", frozenset: "z"}
-_MAKERS: dict[str, Any] = {"l": list, "t": tuple, "e": set, "z": frozenset}
+_KINDS: dict[Any, str] = {list: "l", tuple: "t", set: "e", frozenset: "z", slice: "c"}
+_MAKERS: dict[str, Any] = {
+    "l": list,
+    "t": tuple,
+    "e": set,
+    "z": frozenset,
+    "c": lambda parts: slice(*parts),
+}
 
 
 class Late(BaseException):
@@ -77,6 +83,8 @@ def _children(value: Any) -> list[Any]:
     """The parts of a container, in an order that two copies of it share."""
     if type(value) is dict:
         return [part for pair in value.items() for part in pair]
+    if type(value) is slice:
+        return [value.start, value.stop, value.step]
     if type(value) in (set, frozenset):
         return sorted(value, key=lambda part: canonical(part, 0, ()))
     return list(value)
@@ -98,7 +106,8 @@ def encoded(value: Any, call: int, way: list[int]) -> list[Any]:
     if kind is bytes:
         return ["y", value.hex()]
     if kind in _KINDS or kind is dict:
-        if len(way) >= _DEPTH or len(value) > _ITEMS:
+        is_too_long = kind is not slice and len(value) > _ITEMS
+        if len(way) >= _DEPTH or is_too_long:
             return ["o", call, way, _name(kind)]
         parts = [encoded(part, call, [*way, place]) for place, part in enumerate(_children(value))]
         if kind is dict:

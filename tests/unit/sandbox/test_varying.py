@@ -53,9 +53,20 @@ def test_values_are_written_as_python_writes_them() -> None:
         {1, 2},
         set(),
         frozenset({3}),
+        slice(1, None, -1),
+        [slice(None, 2)],
     ]:
         assert eval(written(encoded(value))) == value
     assert written(["o", 4, [0], "lib.Thing"]) == "<lib.Thing of call 5>"
+
+
+def test_the_parts_of_a_slice_are_varied() -> None:
+    recorded = [[encoded(slice(1, 5, None))], [encoded(slice(None, 3, 2))]]
+    made = [values[0] for values in varied(recorded, 200)]
+    assert {value[0] for value in made} == {"c"}
+    assert any(value[1][2] == ["i", "0"] for value in made)
+    assert all(len(value[1]) == 3 for value in made)
+    assert all(len(less[0][1]) == 3 for less in simpler([made[-1]], 50))
 
 
 def encoded(value: object) -> list[object]:
