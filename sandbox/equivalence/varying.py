@@ -7,6 +7,7 @@ here.
 
 from __future__ import annotations
 
+import operator
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -39,9 +40,14 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encode
         return []
     found: list[list[Encoded]] = []
     arguments = st.tuples(*(_strategy([example[n] for example in examples]) for n in range(len(examples[0]))))
+    # Arguments often fit together, so half of the inputs are a recorded call with one argument changed.
+    whole = st.sampled_from(list(examples[:_FEW]))
+    place = st.integers(0, len(examples[0]) - 1)
+    changed = st.builds(_with_one_changed, whole, place, arguments)
+    inputs = st.one_of(changed, arguments.map(list))
 
     @settings(
-        max_examples=most,
+        max_examples=2 * most,  # many are drawn twice
         derandomize=True,
         database=None,
         deadline=None,
@@ -52,13 +58,18 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encode
             HealthCheck.large_base_example,
         ],
     )
-    @given(arguments)
-    def collect(drawn: tuple[Encoded, ...]) -> None:
-        found.append([*drawn])
+    @given(inputs)
+    def collect(drawn: list[Encoded]) -> None:
+        found.append(drawn)
 
     collect()
     unique = {repr(item): item for item in found}
     return list(unique.values())[:most]
+
+
+def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[Encoded]) -> list[Encoded]:
+    """Return a recorded call's arguments, the one at `place` replaced by the drawn one."""
+    return [*recorded[:place], drawn[place], *recorded[place + 1 :]]
 
 
 def _strategy(values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
@@ -88,8 +99,9 @@ def _integers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     low, high = min(numbers), max(numbers)
     reach = 5 + (high - low) // 2
     near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
-    # `near` counts twice: two of three numbers are to be like the recorded ones.
-    return st.one_of(near, near, far).map(lambda value: ["i", str(value)])
+    # Faults at a boundary show one away from a recorded number.
+    adjacent = st.builds(operator.add, st.sampled_from(numbers[:_FEW]), st.sampled_from((-1, 1)))
+    return st.one_of(near, adjacent, far).map(lambda value: ["i", str(value)])
 
 
 def _floats(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
@@ -112,7 +124,32 @@ def _texts(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     longest = min(_LONGEST * 4, max(len(value[1]) for value in seen) + 3)
     known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
     plain = st.text(st.sampled_from(string.printable), max_size=longest)
-    return st.one_of(known, plain, others).map(lambda value: ["s", value])
+    recorded = st.sampled_from([value[1] for value in seen[:_FEW]])
+    # Texts drawn at random rarely mean anything to the function; a recorded one that is edited does.
+    edited = st.builds(
+        lambda text, edit, place, letter: edit(text, place % (len(text) + 1), letter),
+        recorded,
+        st.sampled_from(_TEXT_EDITS),
+        st.integers(0, _FAR),
+        st.sampled_from(letters),
+    )
+    return st.one_of(edited, edited, known, plain, others).map(lambda value: ["s", value])
+
+
+_TEXT_EDITS: Sequence[Callable[[str, int, str], str]] = (
+    lambda text, place, letter: text[:place] + letter + text[place:],
+    lambda text, place, letter: text[:place] + text[place + 1 :],
+    lambda text, place, letter: text[:place] + letter + text[place + 1 :],
+    lambda text, place, letter: text[:place],
+    lambda text, place, letter: text[place:],
+    lambda text, place, letter: f" {text}",
+    lambda text, place, letter: f"{text} ",
+    lambda text, place, letter: f"{text}\n",
+    lambda text, place, letter: text.swapcase(),
+    lambda text, place, letter: text + text,
+    lambda text, place, letter: text[::-1],
+)
+"""Small changes of a text, at a place in it or with a letter of the recorded ones."""
 
 
 def _bytes(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
@@ -148,7 +185,25 @@ def _containers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
     if not parts:
         return None
     longest = min(_LONGEST, max(lengths) + 3)
-    return st.lists(_strategy(parts), max_size=longest).map(lambda value: [kind, value])
+    made = st.lists(_strategy(parts), max_size=longest)
+    edited = st.builds(
+        lambda parts, edit, place, part: edit(list(parts), place % (len(parts) + 1), part),
+        st.sampled_from([value[1] for value in seen[:_FEW]]),
+        st.sampled_from(_LIST_EDITS),
+        st.integers(0, _FAR),
+        _strategy(parts),
+    )
+    return st.one_of(edited, made).map(lambda value: [kind, value])
+
+
+_LIST_EDITS: Sequence[Callable[[list[Encoded], int, Encoded], list[Encoded]]] = (
+    lambda parts, place, part: [*parts[:place], *parts[place + 1 :]],
+    lambda parts, place, part: [*parts[:place], part, *parts[place:]],
+    lambda parts, place, part: [*parts[:place], part, *parts[place + 1 :]],
+    lambda parts, place, part: [*parts, *parts[:1]],
+    lambda parts, place, part: parts[::-1],
+)
+"""Small changes of a container, at a place in it or with another part."""
 
 
 _STRATEGIES: Mapping[str, Callable[[Sequence[Encoded]], SearchStrategy[Encoded] | None]] = {

@@ -73,3 +73,22 @@ def encoded(value: object) -> list[object]:
     from gistpoint.sandbox.payload.call_replayer import encoded as encode
 
     return encode(value, 0, [])
+
+
+def test_a_fault_that_only_a_recorded_text_with_a_blank_before_it_shows_is_found() -> None:
+    recorded = [[encoded(text), encoded(["yes"])] for text in ("true", "no", "off")]
+    made = [(values[0][1], values[1]) for values in varied(recorded, 400)]
+    assert any(text[0].isspace() and text.strip() in ("true", "no", "off") for text, _ in made if text)
+
+
+def test_half_of_the_inputs_change_one_argument_of_a_recorded_call() -> None:
+    recorded = [[encoded(n), encoded(str(n)), encoded([n])] for n in range(20)]
+    known = {repr(values) for values in recorded}
+    made = varied(recorded, 400)
+    changed = [
+        values
+        for values in made
+        if any(sum(a != b for a, b in zip(values, call, strict=True)) == 1 for call in recorded)
+    ]
+    assert len(changed) > len(made) / 4
+    assert any(repr(values) not in known for values in changed)
