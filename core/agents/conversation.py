@@ -21,7 +21,8 @@ from gistpoint.core.agents.settings import (
 )
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.attempts.identity import MODEL
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, Handover
+from gistpoint.core.attempts.parts import AttemptCall, Handover
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatMessage, ToolRequest, sound_requests
 
 NOT_SUPPORTED = "not_supported"

@@ -19,15 +19,10 @@ from gistpoint.core.agents import static
 from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import (
-    EndReason,
-    GiveUpCode,
-    ModelTurn,
-    Pane,
-    PauseReason,
-    RequestedCall,
-)
-from gistpoint.core.attempts.state import REQUEST_ID, AttemptState
+from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.parts import REQUEST_ID
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.estimates import Estimate, tokens_in

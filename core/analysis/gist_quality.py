@@ -16,7 +16,7 @@ from gistpoint.core.analysis.task_means import (
     percent,
     share_over_tasks,
 )
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from gistpoint.core.analysis.findings import Shortfall
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 

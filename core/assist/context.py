@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import resources
 
 from gistpoint.core.attempts.events import AssistAsked, AttemptStarted, JournalEvent
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.errors import AttemptError, did_you_mean

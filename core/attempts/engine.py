@@ -24,10 +24,8 @@ from gistpoint.core.attempts.events import (
     BufferEdited,
     CallAnswered,
     CallMade,
-    EndReason,
     EventData,
     FocusMoved,
-    GiveUpCode,
     HandedOver,
     Heartbeat,
     IdlePrompted,
@@ -36,7 +34,6 @@ from gistpoint.core.attempts.events import (
     NotesWritten,
     Pane,
     Paused,
-    PauseReason,
     ProcessStarted,
     QuestionnaireAnswered,
     Recorder,
@@ -46,7 +43,9 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.harness import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, participant_code
 from gistpoint.core.attempts.malformed import Malformed, arguments_in, bound_again, malformed_call
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance, fold
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
+from gistpoint.core.attempts.state import AttemptState, advance, fold
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord

@@ -16,6 +16,9 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from gistpoint.core.attempts.reasons import EndReason as EndReason
+from gistpoint.core.attempts.reasons import GiveUpCode as GiveUpCode
+from gistpoint.core.attempts.reasons import PauseReason as PauseReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed
@@ -26,80 +29,6 @@ from gistpoint.core.tools.declaration import Replacement, Revealed
 SCHEMA_VERSION = 1
 _SHORT = 1_000
 """A half-written text with fewer code points is stored whole, which costs little and is easy to read."""
-
-
-class PauseReason(StrEnum):
-    """Why the clock is stopped."""
-
-    BREAK = "break"
-    INTERRUPTED = "interrupted"
-    QUESTION_TO_ORGANISER = "question_to_organiser"
-    ENVIRONMENT_FAILURE = "environment_failure"
-    HARNESS_SCORING = "harness_scoring"
-    AWAY = "away"
-    SUSPEND_DETECTED = "suspend_detected"
-    CORRECTION = "correction"
-    ENDPOINT_WAIT = "endpoint_wait"
-    """A model's endpoint asked to be called later."""
-    HANDOVER = "handover"
-    QUESTIONNAIRE = "questionnaire"
-    """A study asks about the task before the work on it."""
-
-
-SOLVER_PAUSE_REASONS = (
-    PauseReason.BREAK,
-    PauseReason.INTERRUPTED,
-    PauseReason.QUESTION_TO_ORGANISER,
-    PauseReason.ENVIRONMENT_FAILURE,
-)
-"""The reasons that a person can choose; the others are set by the program or an organiser."""
-
-
-class EndReason(StrEnum):
-    """Why an attempt ended: a closed set, because each is a distinct statistical event."""
-
-    SOLVED = "solved"
-    SUBMISSIONS_EXHAUSTED = "submissions_exhausted"
-    CALLS_EXHAUSTED = "calls_exhausted"
-    STEPS_EXHAUSTED = "steps_exhausted"
-    TIME_CAP = "time_cap"
-    GAVE_UP = "gave_up"
-    SKIPPED = "skipped"
-    FINAL_WRONG = "final_wrong"
-    INFRASTRUCTURE = "infrastructure"
-    WITHDRAWN = "withdrawn"
-    DISQUALIFIED = "disqualified"
-    CONTEXT_EXHAUSTED = "context_exhausted"
-    """A model's conversation does not fit the context that it was given."""
-    TOKEN_CAP = "token_cap"
-
-
-class GiveUpCode(StrEnum):
-    """Why a solver gave up or skipped."""
-
-    TOO_HARD = "too_hard"
-    UNCLEAR = "unclear"
-    BROKEN_TASK = "broken_task"
-    TIRED = "tired"
-    OUT_OF_TIME = "out_of_time"
-    OTHER = "other"
-    NO_TOOL_CALL = "no_tool_call"
-    """A model's replies call no tool."""
-    DECLINED = "declined"
-    TRUNCATED = "truncated"
-    NOT_SUPPORTED = "not_supported"
-    """A built-in solver can't attempt tasks of this kind."""
-
-
-SOLVER_GIVE_UP_CODES = (
-    GiveUpCode.TOO_HARD,
-    GiveUpCode.UNCLEAR,
-    GiveUpCode.BROKEN_TASK,
-    GiveUpCode.TIRED,
-    GiveUpCode.OUT_OF_TIME,
-    GiveUpCode.OTHER,
-)
-"""The codes that a person can choose; the others are set by the program for a model."""
 
 
 class Pane(StrEnum):

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from gistpoint.core.attempts.events import CallMade, EndReason, EventData
+from gistpoint.core.attempts.events import CallMade, EventData
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, KindState
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.reasons import EndReason
+from gistpoint.core.attempts.state import AttemptState, KindState
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import UNSET
 
 from gistpoint.core.attempts.events import CallMade
-from gistpoint.core.attempts.state import AttemptCall
+from gistpoint.core.attempts.parts import AttemptCall
 from gistpoint.core.tools.declaration import BoundCall, RefusalError, Tool
 
 RAW_CHARACTERS = 100_000

@@ -12,14 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import (
-    EndReason,
-    GiveUpCode,
-    ModelTurn,
-    Pane,
-    PauseReason,
-    RequestedCall,
-)
+from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import Usage
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of

@@ -16,7 +16,6 @@ from gistpoint.core.attempts.events import (
     CallAnswered,
     CallMade,
     Crashed,
-    EndReason,
     EventData,
     IdlePrompted,
     JournalEvent,
@@ -26,6 +25,7 @@ from gistpoint.core.attempts.events import (
     SubmissionMade,
     SubmissionRun,
 )
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.bank import AIDS

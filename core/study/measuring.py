@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.clock import ACTIVE
-from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.parts import AttemptCall, Submission
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.attempts.results import standing_in
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, attempt_result
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_result
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared

@@ -23,7 +23,7 @@ from statistics import NormalDist, fmean, pstdev
 
 import msgspec
 
-from gistpoint.core.attempts.events import EndReason, GiveUpCode
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
 from gistpoint.core.draws import normal, uniform
 from gistpoint.core.study.declaration import Assistance, Condition, StudyTask
 from gistpoint.core.study.operations import StudyError
