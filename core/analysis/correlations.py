@@ -1,4 +1,4 @@
-"""How the metrics of tasks go together, with each other and with success (Breakpoint, figure 12)."""
+"""Correlations of task metrics with each other and with success (Breakpoint, figure 12)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTE = (
 
 
 def metric_correlations(data: StudyData) -> Findings:
-    """Correlate all metrics with each other and with mean success and mean log time, per mode."""
+    """Correlate all metrics with each other, with mean success and with mean log time, per mode."""
     found = FindingsBuilder()
     groups = measuring(data, FOUND)
     mode_pools = by_mode(pools(groups))
@@ -56,14 +56,14 @@ def metric_correlations(data: StudyData) -> Findings:
             columns |= _add_outcomes(found, table, pool, {metric: columns[metric] for metric in metrics})
         found.plot(Plot(f"bp-12-{mode}", f"Correlations: {mode}", "", "", (_matrix(columns),), NOTE))
         found.settings(groups)
-    # Metrics go together also where nobody has attempted enough tasks.
+    # The matrix of metrics is shown even if too few tasks have been attempted.
     return found.findings(without_rows=True)
 
 
 def _add_outcomes(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, metrics: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
-    """Add the correlations of success and time with metrics; return the means of both by task, as columns."""
+    """Add the correlations of success and time with metrics; return both outcomes' means by task."""
     columns: dict[str, Mapping[str, float]] = {}
     for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
@@ -79,7 +79,7 @@ def _add_outcomes(
 
 
 def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float | None:
-    """Return Pearson's r; None if one of the two is constant."""
+    """Return Pearson's r; None if there are fewer than two pairs or one variable is constant."""
     one, other = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if len(one) < 2 or min(np.ptp(one), np.ptp(other)) == 0:
         return None
@@ -87,7 +87,7 @@ def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float |
 
 
 def pearson_p(r: float, count: int) -> float:
-    """Return the two-sided p of r over `count` pairs, by t = r sqrt((n - 2) / (1 - r2)) with n - 2 degrees."""
+    """Return the two-sided p of r over `count` pairs, by t = r sqrt((n - 2) / (1 - r2)) with n - 2 df."""
     if abs(r) >= 1:
         return 0.0
     statistic = abs(r) * ((count - 2) / (1 - r * r)) ** 0.5
@@ -95,9 +95,7 @@ def pearson_p(r: float, count: int) -> float:
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of r by Fisher's transformation; None for fewer than four pairs or a perfect
-    r.
-    """
+    """Return the 95 % interval of r by Fisher's z = artanh(r); None below four pairs or for a perfect r."""
     if count < 4 or abs(r) >= 1:
         return None
     middle, half = float(np.arctanh(r)), _Z / (count - 3) ** 0.5
@@ -105,11 +103,10 @@ def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
 
 
 def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = None) -> Number | None:
-    """Return a correlation of some rows with its interval, on Fisher's scale; None if one of the two is
-    constant.
+    """Return a correlation with its jackknife interval on Fisher's scale; None if it is undefined.
 
-    `r` gives it for the rows that are kept. Beside it is Fisher's own interval if there are independent
-    `pairs`.
+    `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
+    interval is the independent one. A perfect correlation has no interval.
     """
     whole = r(np.ones(len(units.tasks), dtype=bool))
     if not np.isfinite(whole):
@@ -130,7 +127,7 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
 
 
 def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
-    """Return the mean of an outcome by task."""
+    """Return the mean by task of `SOLVED` (0 or 1) or `TIME` (natural logarithm of minutes)."""
     values: dict[str, list[float]] = {}
     for row in rows:
         values.setdefault(row.task, []).append(_outcome(row, outcome))

@@ -1,4 +1,4 @@
-"""Finding the corrupted function, and repairing it (Breakpoint, figure 6)."""
+"""Finding and repairing the corrupted function (Breakpoint, figure 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOMENTS_NOTE = (
 
 
 def diagnosis(data: StudyData) -> Findings:
-    """Give the shares found, changed, solved, and solved of those found, in discovery (Breakpoint, figure 6)."""
+    """Return the shares found, changed, solved, and solved of those found, in discovery (figure 6)."""
     builder = FindingsBuilder()
     table = builder.table(
         "Finding and repairing",
@@ -82,7 +82,7 @@ def diagnosed(row: AttemptRow) -> bool:
 
 
 def calls_until(row: AttemptRow, seconds: float) -> int:
-    """Count the calls that were made until a moment of the active clock."""
+    """Count the solver's calls up to a moment of the active clock, in seconds."""
     return sum(call.at_s is not None and call.at_s <= seconds and not call.automatic for call in row.calls)
 
 

@@ -1,4 +1,4 @@
-"""Whether who looks around more before the first submission solves more, among those who tried the same task."""
+"""Exploration before the first submission against success, among attempts at the same task."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gistpoint.core.study.rows import AttemptRow
 
 VIEW, SEARCH, SUBMIT = "view", "search", "submit"
 STEP = 10.0
-"""Percentage points of the share of searches that the odds ratio is for."""
+"""The difference in the share of searches, in percentage points, that the odds ratio is for."""
 
 
 def looks(row: AttemptRow) -> tuple[int, int]:
-    """Count the views and the searches of an attempt before its first submission; refused calls show nothing."""
+    """Count an attempt's views and searches before its first submission, without refused calls."""
     first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
     before = [call.kind for call in row.calls if not call.refused and call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 
 def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return values less the mean of their task, and the means."""
+    """Return values less the mean of their task, and those means."""
     given = np.asarray(values, dtype=float)
     places = Units.named([""] * len(tasks), tasks).tasks
     means = (np.bincount(places, weights=given) / np.bincount(places))[places]
@@ -38,7 +38,10 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 
 
 def exploration(data: StudyData) -> Findings:
-    """Return the odds of solving by information calls and by the share of searches, within tasks (`explore`)."""
+    """Return odds ratios of solving per information call and per share of searches (`explore`).
+
+    By logistic regression with the task's mean of each as a covariate (Mundlak 1978), thus within tasks.
+    """
     found = FindingsBuilder()
     table = found.table(
         "Exploration before the first submission, and success",
@@ -76,7 +79,7 @@ def exploration(data: StudyData) -> Findings:
 
 
 def _looked(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
-    """Return the attempts that viewed or searched anything, with both counts."""
+    """Return the attempts with at least one view or search, with the counts of both."""
     counted = [(row, *looks(row)) for row in rows if row.calls]
     return [(row, views, searches) for row, views, searches in counted if views + searches]
 
@@ -86,7 +89,7 @@ def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str,
     for name, given in values.items():
         inside, means = within(given, tasks)
         # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs
-        # the differences between tasks (Mundlak 1978).
+        # differences between tasks (Mundlak 1978).
         made[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
             made[f"mean {name} of the task"] = means

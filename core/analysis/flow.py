@@ -1,4 +1,4 @@
-"""The flow of participants and attempts: who was enrolled, what became of them, and what is counted."""
+"""The flow of participants and attempts: enrolment, outcomes, and what is counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.core.study.soundness import task_named
 
 
 def participant_flow(data: StudyData) -> Findings:
-    """Return the counts of people and attempts at each step, and the coverage of tasks (`flow`)."""
+    """Return the numbers of people and attempts at each step, and the coverage of tasks (`flow`)."""
     people = tuple(data.ledger.people.values())
     if not any((people, data.rows, data.ledger.erased)):
         return Findings()
@@ -97,7 +97,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
     rows = [row for row in data.rows if not row.solver]
     if not rows and not assigned:
         return
-    # Declared conditions first, then those that only the log or the rows have.
+    # Declared conditions come first, then those that occur only in the log or the rows.
     names = dict.fromkeys(condition.id for condition in data.study.conditions_of_people)
     names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(
         row.condition for row in rows
@@ -113,9 +113,7 @@ _BY_TESTS = ("by the tests alone", "of these not asked")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Count the solved ones, those that the tests alone call solved, and of these those that nobody asked
-    about.
-    """
+    """Count the rows that are solved, solved by the tests alone, and never put to a confirmation."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),
@@ -135,7 +133,7 @@ def _add_models(found: FindingsBuilder, data: StudyData) -> None:
 
 
 def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:
-    """Add how many counted attempts the tasks have in each condition of people."""
+    """Add the numbers of counted attempts per task, for each condition of people."""
     target = data.study.design.target_per_task
     columns = ("condition", "tasks", "fewest", "mean", "most", f"tasks with at least {target}")
     table = found.table("Counted attempts by task", columns)

@@ -1,6 +1,4 @@
-"""How well people know beforehand how long they will need and whether they will solve it, and what it felt
-like.
-"""
+"""Forecasts of time and success against the outcomes, and impressions after the task."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ CHANCE, FELT = "forecast_chance", "felt_minutes"
 
 
 def forecasts(data: StudyData) -> Findings:
-    """Return forecasts against what happened, felt minutes, and ease against times (`forecast`)."""
+    """Return forecasts against outcomes, felt against measured minutes, ease against times (`forecast`)."""
     found = FindingsBuilder()
     table = found.table("Forecasts and impressions", ("what", "estimate", "spread (factor of one sd)"))
     rows = people(data)
@@ -52,7 +50,8 @@ def forecasts(data: StudyData) -> Findings:
         outcomes = [float(row.solved) for row in own]
         add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
-        # A forecaster who knew the rate alone would score this: a stated chance helps if it scores less.
+        # This is the score of a forecaster who knows only the rate: stated chances are informative if they
+        # score less.
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
         over = list(map(sub, chance, outcomes))
@@ -75,13 +74,13 @@ def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortf
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
-    """Return the geometric mean of answers over the minutes that were needed, and their spread as a factor."""
+    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd."""
     ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
     return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the correlation of ranks, ties at their middle; NaN if one of them is constant."""
+    """Return Spearman's rank correlation, with mean ranks for ties; NaN if one variable is constant."""
     x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))

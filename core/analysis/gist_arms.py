@@ -1,6 +1,4 @@
-"""Gists under two conditions that differ in one thing: tools or none, the test given or not (Gistify, 3.4 and
-4.3).
-"""
+"""Gists under two conditions with one difference: tools or none, test given or not (Gistify, 3.4 and 4.3)."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ CORRELATION_NOTE = (
 
 
 def static_against_agentic(data: StudyData) -> Findings:
-    """Compare solvers without tools with the same ones with tools (Gistify, section 4.3)."""
+    """Compare each solver without tools to itself with tools (Gistify, section 4.3)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         return one.tools == () and other.tools != ()
@@ -62,9 +60,7 @@ def static_against_agentic(data: StudyData) -> Findings:
 
 
 def given_test(data: StudyData) -> Findings:
-    """Compare conditions in which the test's body is given with those in which it is not (Gistify, section
-    3.4).
-    """
+    """Compare conditions that differ only in whether the test's body is given (Gistify, section 3.4)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         alike = alike_but_for(one, "give_test") == alike_but_for(other, "give_test")
@@ -126,7 +122,7 @@ _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
 
 
 def test_score_and_fidelity(data: StudyData) -> Findings:
-    """Correlate the test score with fidelity, by task and by solver (Gistify, section 3.4)."""
+    """Correlate the test score with fidelity, over tasks and over solvers (Gistify, section 3.4)."""
     found = FindingsBuilder()
     columns = ("solver", "over", "pairs", "r", "p (as if independent)")
     table = found.table("Test score and fidelity", columns, CORRELATION_NOTE)
@@ -150,7 +146,7 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
 def _add_by_solver(
     found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]
 ) -> None:
-    """Add the correlation over solvers and conditions, of their means, as the paper has it."""
+    """Add the correlation of mean test score and fidelity over solvers and conditions, as in the paper."""
     what = f"The correlation of test score and fidelity by solver ({label})"
     needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
     if not members or found.too_few(what, needs):

@@ -1,4 +1,4 @@
-"""How good gists are: fidelity, where their lines come from, how many run, how much of the test they keep."""
+"""The quality of gists: fidelity, the origin of their lines, and how much of the test they keep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BY_TASK = (
 
 
 def execution_of(data: StudyData, condition: str) -> str:
-    """Return whether a condition lets gists be executed: with, without, or as the task says."""
+    """Return whether a condition allows executing gists, in words: with, without, or as the task says."""
     declared = data.study.condition_of(condition)
     if declared is None or declared.execution is None:
         return "as the task says"
@@ -41,7 +41,7 @@ def execution_of(data: StudyData, condition: str) -> str:
 
 
 def quality(data: StudyData) -> Findings:
-    """Return fidelity and the rates of lines by solver and execution, and by scaffold (Gistify, table 1)."""
+    """Return fidelity and line rates in percent, by solver and by scaffold (Gistify, table 1)."""
     found = FindingsBuilder()
     columns = ("fidelity %", "line existence %", "line execution %", "of those not mocked %", "mocked")
     table = found.table("Gists by solver and execution", ("solver", "execution", "gists", *columns), MOCKED)
@@ -70,7 +70,7 @@ def _own(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
 
 
 def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
-    # A mocked gist is not faithful, and its lines are not of the codebase's work (decision 86).
+    # A mocked gist is not faithful, and its lines do not come from the codebase (decision 86).
     own = _own(rows)
     return {
         "fidelity": share_over_tasks(rows),
@@ -80,7 +80,7 @@ def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
 
 
 def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
-    # The fidelity without such gists is in a column of its own (decision 86).
+    # The fidelity without mocked gists is a column of its own (decision 86).
     own = _own(rows)
     return share_over_tasks(own), len(rows) - len(own)
 
@@ -98,9 +98,9 @@ def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
 
 
 def conditions(data: StudyData) -> Findings:
-    """Return one row for each condition of each solver, with its difference to the base (Gistify, table 3).
+    """Return a row for each condition of each solver, with its difference to the base (Gistify, table 3).
 
-    The base is the first condition of the declaration that the solver has.
+    The base is the first declared condition under which the solver has rows.
     """
     order = {condition.id: place for place, condition in enumerate(data.study.condition)}
     found = FindingsBuilder()
@@ -141,7 +141,7 @@ CONDITION_NOTE = (
 
 
 def tests_kept(data: StudyData) -> Findings:
-    """Return fidelity beside the pass rate and the overlap with the original test (Gistify, table 6)."""
+    """Return fidelity with the pass rate and the overlap with the original test (Gistify, table 6)."""
     found = FindingsBuilder()
     table = found.table("Tests of the gists", _TEST_COLUMNS, TEST_NOTE)
     for group in measuring(data, FIDELITY):
@@ -175,7 +175,7 @@ TEST_NOTE = (
 
 
 def overlap_f1(row: AttemptRow) -> float | None:
-    """Return the harmonic mean of the recall and the precision of the test's lines, in percent."""
+    """Return F1 of the test's lines in percent, from recall and precision; None if either is unknown."""
     recall, precision = row.number("test_recall"), row.number("test_precision")
     if recall is None or precision is None:
         return None

@@ -1,4 +1,4 @@
-"""Success on the hard tasks, high in complexity and in centrality, against the rest (Breakpoint, figure 3b)."""
+"""Success on tasks high in both complexity and centrality, against the others (Breakpoint, figure 3b)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NOTE = (
 
 @dataclass(frozen=True)
 class HardSet:
-    """The tasks of a study that are hard by two metrics, and the rest."""
+    """The tasks of a study that are hard by two metrics, and those that are not."""
 
     metrics: tuple[str, ...]
     hard: frozenset[str]
     rest: frozenset[str]
-    """Tasks that are not hard; those whose library or metrics are not known are in neither."""
+    """The tasks that are not hard; tasks with an unknown library or metric are in neither set."""
 
 
 def hard_set(
@@ -43,10 +43,13 @@ def hard_set(
     candidates: Mapping[str, Sequence[Mapping[str, float]]],
     metrics: Sequence[str],
 ) -> HardSet:
-    """Tell the hard tasks from the rest, by the percentiles of each task's own library."""
+    """Split tasks by whether all metrics reach the 90th percentile of the functions of their own library.
+
+    `candidates` holds the metrics of each library's functions.
+    """
     bars: dict[str, dict[str, float]] = {}
-    # Against the task's own library: a degree of 9 is much in a small one and little in a large one (decision
-    # 86).
+    # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large
+    # one (decision 86).
     for source, functions in candidates.items():
         known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {
@@ -63,8 +66,9 @@ def hard_set(
 
 
 def hard_tasks(data: StudyData) -> Findings:
-    """Give each solver's share on hard tasks and on the rest, their difference and ratio, by both
-    definitions.
+    """Return each solver's share on hard tasks and on the others, by both definitions of hard.
+
+    With the difference and the ratio of the two shares.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -86,7 +90,7 @@ def hard_tasks(data: StudyData) -> Findings:
             _add_sides(found, table, name, mode, made, members)
     if found.has_rows:
         add_metric_by_mode(found, pools(groups), crossed)
-    # Which tasks are hard is worth saying also where there are too few of them.
+    # The number of hard tasks is reported even if there are too few for an estimate.
     if found.has_rows or found.has_shortfalls:
         found.note(*notes)
     return found.findings(without_rows=True)
@@ -100,7 +104,7 @@ def _add_sides(
     tasks: HardSet,
     members: Iterable[PooledRows],
 ) -> None:
-    """Add the shares of the groups of a mode on the hard tasks and on the rest, and their figure."""
+    """Add the shares of a mode's groups on hard and on other tasks, and their plot."""
     shown: dict[str, Mapping[str, Number]] = {}
     for group in members:
         sides = group.on(tasks.hard).rows, group.on(tasks.rest).rows
@@ -124,7 +128,10 @@ def _add_sides(
 
 
 def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Number, Number]:
-    """Return the difference and the ratio of two shares solved; no ratio where one of them is 0."""
+    """Return the difference and the ratio of the shares solved on hard and on other tasks.
+
+    The interval of the ratio is taken on the log scale; it has no value if either share is 0.
+    """
     rows = [*hard, *rest]
     of_hard = np.arange(len(rows)) < len(hard)
     solved = np.array([float(row.solved) for row in rows])

@@ -1,6 +1,4 @@
-"""How much of the differences in times is of persons, how much of tasks: a mixed model of log times, solved
-only.
-"""
+"""A linear mixed model of the log times of solved attempts: variance of persons and of tasks."""
 
 from __future__ import annotations
 
@@ -33,26 +31,25 @@ NOTE = "Of solved attempts alone, so it describes them; it is no estimate of how
 
 models: Any = mixed_linear_model
 _METHODS = ("bfgs", "nm")
-"""The quick one, and one that needs no gradient where a variance is near zero."""
+"""The fast optimiser, then one without gradients for a variance near zero."""
 
 
 @dataclass(frozen=True)
 class MixedFit:
-    """ln minutes = constant + conditions + person + task + noise."""
+    """The fit of ln minutes = constant + condition + person + task + noise, by REML."""
 
     effects: dict[str, tuple[float, float]]
-    """By condition the coefficient against the first condition, with its standard error."""
+    """For each condition, its coefficient against the first and the standard error."""
     person_sd: float
     task_sd: float
     sigma: float
 
 
 def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit | None:
-    """Fit crossed random effects of persons and tasks by restricted maximum likelihood; None if it does not
-    converge.
+    """Fit crossed random effects of persons and tasks by restricted maximum likelihood (REML).
 
-    All rows are in one group with two variance components: `groups=` a person or a task would nest the other
-    in it.
+    All rows form one group with two variance components, because `groups=` would nest one factor in the
+    other. None if no optimiser converges.
     """
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:
@@ -87,8 +84,9 @@ def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 
 def mixed_times(data: StudyData) -> Findings:
-    """Return the spread of persons and tasks, and effects of conditions, among solved attempts
-    (`time-mixed`).
+    """Return the standard deviations of persons and tasks, and conditions' ratios, of solved attempts.
+
+    The analysis `time-mixed`: standard deviations are of ln minutes; the ratios are exp of the coefficients.
     """
     rows = solved_of(people(data))
     if not rows:

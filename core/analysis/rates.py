@@ -1,4 +1,4 @@
-"""How often each solver solves tasks of each mode: on the tasks that all have attempted, and on all."""
+"""Solve rates by solver and mode, on the tasks that all solvers attempted and on all tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAME, ALL = "same tasks", "all tasks"
 
 
 def solve_rates(data: StudyData) -> Findings:
-    """Return the share solved by solver and mode (Breakpoint, figure 2), on the probability scale."""
+    """Return the share solved by solver and mode, with passes by standing (Breakpoint, figure 2)."""
     known = groups(data)
     found = FindingsBuilder()
     solved = found.table(
@@ -54,9 +54,7 @@ STANDINGS = tuple(str(standing) for standing in Standing if standing is not Stan
 
 
 def _by_tests(group: PooledRows, found: FindingsBuilder) -> tuple[Number | int, ...]:
-    """Return how many rows the tests alone call solved, their share, and how many of these have each
-    standing.
-    """
+    """Return the number of rows that the tests alone call solved, their share, and the count per standing."""
     rows = [row.by_the_tests for row in group.rows]
     rate = found.number(f"{group.label}/{group.mode}/tests", share(rows))
     standings = Counter(row.confirmation for row in rows if row.solved)

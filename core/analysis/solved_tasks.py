@@ -1,6 +1,4 @@
-"""Whether the tasks that one side solved are harder (Breakpoint, sections 4.2.2 and 4.2.3, figures 13 and
-14).
-"""
+"""Whether one side solved harder tasks than the other (Breakpoint, sections 4.2.2-4.2.3, figures 13-14)."""
 
 from __future__ import annotations
 
@@ -39,17 +37,17 @@ NOTE = (
 
 @dataclass(frozen=True)
 class RankTest:
-    """Mann and Whitney's test of two samples, with two sizes of the effect."""
+    """The Mann-Whitney test of two samples, with two effect sizes."""
 
     p: float
     r: float
-    """z / sqrt N, with the sign of the difference."""
+    """z / sqrt(N), positive if the first sample is larger."""
     d: float | None
-    """Cohen's; None if nothing varies."""
+    """Cohen's d; None if nothing varies."""
 
 
 def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
-    """Compare two samples, two-sided, as scipy does by default: exact if small and without ties."""
+    """Return the two-sided Mann-Whitney test by scipy's default: exact for small samples without ties."""
     tested = mannwhitneyu(one, other, alternative="two-sided")
     p = float(tested.pvalue)
     sign = float(np.sign(float(tested.statistic) - len(one) * len(other) / 2))
@@ -58,7 +56,7 @@ def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the difference of the means over the pooled standard deviation."""
+    """Return the difference of the means over the pooled standard deviation; None if that is undefined."""
     first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     degrees = len(first) + len(second) - 2
     if degrees < 1:
@@ -68,12 +66,15 @@ def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def pairs_implied(p: float, r: float) -> float:
-    """Return the N that a printed p and r = z / sqrt(N) imply."""
+    """Return the sample size N implied by a printed two-sided p and r = z / sqrt(N)."""
     return (float(ndtri(p / 2)) / r) ** 2
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6)."""
+    """Return p values adjusted by Holm's step-down method, in their order.
+
+    Holm 1979, Scandinavian Journal of Statistics 6.
+    """
     adjusted, least = [0.0] * len(values), 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
         least = max(least, min(1.0, (len(values) - rank) * values[place]))
@@ -82,7 +83,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def solved_by_solvers(data: StudyData) -> Findings:
-    """Compare the solved tasks of each two solvers of a condition (Breakpoint, section 4.2.2 and figure 14)."""
+    """Compare the solved tasks of each pair of solvers of a condition (Breakpoint, 4.2.2 and figure 14)."""
     found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)
@@ -93,8 +94,9 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare those of a solver under its least and its greatest budget (Breakpoint, section 4.2.3 and figure
-    13).
+    """Compare the tasks that a solver solved under its least and its greatest budget.
+
+    Breakpoint, section 4.2.3 and figure 13.
     """
     pairs = []
     for series in budget_series(data, measuring(data, FOUND)):
@@ -122,12 +124,12 @@ def _compared(
             f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs
         ):
             continue
-        # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
-        # and the difference of slopes are shown with it (decision 86).
+        # The paper's test treats two overlapping sets of tasks as independent samples, so McNemar's test by
+        # task and the difference of slopes are shown with it (decision 86).
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)
-        # A test has no interval; its numbers still say how many persons and tasks they rest on.
+        # A test has no interval, but its numbers still record how many persons and tasks they rest on.
         rests_on = Number(
             None,
             persons=persons_of((*one.rows, *other.rows)),
@@ -156,7 +158,7 @@ def _compared(
         title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
         violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
         found.plot(Plot(f"{identity}-{len(made)}", title, "", metric, (violins,)))
-    # Holm's p needs the p values of all comparisons: the rows are made when every one is known.
+    # Holm's adjustment needs all p values, so the rows are added after the last comparison.
     for (left, right), p in zip(made, holm(ps), strict=True):
         table.row(*left, p, *right)
     found.settings(group for pair in pairs for group in pair[:2])
@@ -181,7 +183,7 @@ NO_INTERVAL = "a test, which has no interval"
 
 
 def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
-    """The metric of the tasks that a group solved at least once."""
+    """Return a metric of each task that a group solved at least once; tasks without it are left out."""
     solved = sorted({row.task for row in group.rows if row.solved})
     return [
         float(data.tasks[task].metrics[metric])
@@ -191,7 +193,7 @@ def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
 
 
 def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardScores) -> Number | None:
-    """How much steeper the log odds of the first side rise with the metric; None from too few attempts."""
+    """Return the first side's slope on the metric less the other's, in log odds; None if data are too few."""
     rows = [row for row in (*one.rows, *other.rows) if row.task in scores.of]
     if too_few("", *regression_needs(rows)) is not None:
         return None

@@ -1,7 +1,8 @@
-"""By which factor something changes the time to solve: censored regressions of log times within tasks.
+"""Ratios of the times to solve, by censored log-normal regression within tasks.
 
-ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without
-a solved attempt, or with one attempt, says nothing about b and is left out.
+The model is ln t = task + b x + sigma e, in which an attempt that did not solve its task is censored at its
+time; exp(b) is the ratio of times for one unit of x. Tasks with a single attempt or without a solved one
+carry no information about b and are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
-"""No condition can have this name."""
+"""The regression's column for the place in a person's order; no condition can have this name."""
 GIVING_UP = (
     "Who gave up counts here like somebody whom a limit stopped then, as if they would have gone on as"
     " quickly as the others. They would have been slower; `time-km` shows how much that can matter."
@@ -40,18 +41,18 @@ GIVING_UP = (
 
 @dataclass(frozen=True)
 class TimeRegression:
-    """Effects on log time."""
+    """The effects of a regression of ln t, with their variances."""
 
     names: tuple[str, ...]
     spread: Spread
-    """Of the effects, on the log scale."""
+    """The estimates and jackknife variances of the effects, on the log scale."""
     errors: Floats
-    """Standard errors of the likelihood, as if attempts were independent."""
+    """Standard errors by the likelihood, as if attempts were independent."""
     sigma: float
     solved: int
 
     def ratio(self, name: str) -> Number:
-        """Return exp(b) of an effect, with Wald's interval beside it."""
+        """Return exp(b) of an effect with its jackknife interval, and Wald's as the independent one."""
         place = self.names.index(name)
         middle, half = float(self.spread.estimate[place]), Z_95 * float(self.errors[place])
         iid = float(np.exp(middle - half)), float(np.exp(middle + half))
@@ -59,17 +60,17 @@ class TimeRegression:
 
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
-    """Return the countable rows of people that have a time."""
+    """Return the countable rows of people that have a primary time above 0."""
     return tuple(row for row in people_of(data.rows) if (row.primary_s or 0.0) > 0)
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return what a reader of a regression of times must know if somebody gave up."""
+    """Return the note that a regression of times needs if somebody gave up; empty otherwise."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:
-    """Return the logarithms of the primary times in minutes."""
+    """Return the natural logarithms of the primary times in minutes."""
     return np.log([(row.primary_s or 0.0) / 60 for row in rows])
 
 
@@ -82,16 +83,19 @@ def regress_times(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of
-    effects.
+    """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without
-    `interval` the refits for one are left out.
+    `contrasts` names further linear combinations of the effects, by their weights. The variances are the
+    two-way jackknife's (`intervals.jackknife`), with the likelihood's own variance for single attempts; that
+    one is scaled by the degrees of freedom which the tasks take.
+
+    Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
+    separated. Without `interval` nothing is refitted and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
-    # Tasks that say nothing about the effects would only add parameters.
+    # Tasks without information about the effects would only add parameters.
     kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
     if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
         return short
@@ -119,7 +123,8 @@ def regress_times(
         fit = fitted(chosen)
         return np.full(len(sums), np.nan) if fit is None else sums @ fit.coefficients[:count]
 
-    # Persons and tasks of unused rows are not left out: they would count as units without having a say.
+    # Only the persons and tasks of the rows used are left out in turn: the others would count as units
+    # without influencing the estimate.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
     place = np.flatnonzero(kept)
 
@@ -141,7 +146,7 @@ def _sums(names: tuple[str, ...], contrasts: Mapping[str, Mapping[str, float]]) 
 
 
 def _telling(tasks: Integers, solved: Kept, chosen: Kept | None = None) -> Kept:
-    """Which rows are of a task that has a solved attempt and another one."""
+    """Return which rows belong to a task that has a solved attempt and at least one more."""
     considered = np.ones(len(tasks), dtype=bool) if chosen is None else chosen
     size = int(tasks.max(initial=-1)) + 1
     counts = np.bincount(tasks[considered], minlength=size)
@@ -155,7 +160,7 @@ def _with_tasks(x: Floats, tasks: Integers) -> Floats:
 
 
 def _apart(x: Floats, tasks: Integers | None) -> bool:
-    """Whether the columns vary, within tasks, and not in step with each other."""
+    """Whether the columns vary within tasks and are linearly independent there."""
     if not len(x):
         return False
     places = np.zeros(len(x), dtype=np.int64) if tasks is None else np.unique(tasks, return_inverse=True)[1]
@@ -168,10 +173,10 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (condition, its reference): as declared if the primary analysis compares, else with
-    the first.
+    """Return the pairs (condition, reference) of people's conditions.
 
-    A declared contrast of two conditions reads "the first against the second".
+    A declared contrast of two conditions comes first and reads "the first against the second"; every other
+    condition is paired with the first of the study.
     """
     names = [condition.id for condition in data.study.conditions_of_people]
     declared = data.study.protocol.primary_contrast
@@ -181,7 +186,7 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the column of the place in the order of the person's tasks, if all are known and they differ."""
+    """Return the centred place in the person's order as a column; empty unless all are known and differ."""
     places = [row.position for row in rows if row.position is not None]
     if len(places) < len(rows) or len(set(places)) < 2:
         return {}
@@ -191,8 +196,9 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
 def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
-    """Return the time under a condition over that under another, within tasks, with the position in the
-    regression.
+    """Return the ratio of the time under a condition to that under its reference.
+
+    The regression is within tasks and has the position in the person's order as a covariate.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
@@ -204,8 +210,10 @@ def condition_ratio(
 
 
 def time_ratios(data: StudyData) -> Findings:
-    """Return ratios of times: of conditions, and for a unit of familiarity, forecast and metrics
-    (`time-ratio`).
+    """Return the ratios of times between conditions, and per unit of each covariate (`time-ratio`).
+
+    The covariates are familiarity with the code, the forecast (per doubling), and the declared difficulty
+    metrics (per standard deviation over the tasks).
     """
     rows = people(data)
     found = FindingsBuilder()
@@ -255,8 +263,7 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""Answers of people whose effects are estimated: what a unit of each is, and how the answer becomes a column.
-"""
+"""Answers of people whose effects are estimated: the words for one unit, and the column made of an answer."""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -272,7 +279,7 @@ def _beside_conditions(
 
 
 def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
-    """Return a column for each value of an attribute but the first, which is the reference."""
+    """Return an indicator column for each value of an attribute except the first, which is the reference."""
     values = [str(getattr(row, name)) for row in rows]
     return {
         f"{name} {other}": [float(value == other) for value in values] for other in sorted(set(values))[1:]
@@ -288,12 +295,15 @@ def _of_metric(
         return Shortfall(what, "different values of the metric", 2, 1)
     columns: dict[str, ArrayLike] = {metric: [(known[row.task] - middle) / spread for row in rows]}
     columns |= _dummies(rows, "mode") | _dummies(rows, "condition")
-    # A metric is the same at all attempts of a task: within tasks nothing would be left of it.
+    # A metric is constant within a task: a regression within tasks could not estimate its effect.
     return regress_times(what, rows, columns, within_tasks=False)
 
 
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
-    """Return the ratio by least squares on solved attempts within tasks, with the interval of HC3 errors."""
+    """Return the ratio by least squares of ln t on solved attempts within tasks, with HC3 errors.
+
+    None if the tasks solved under both conditions can't separate them.
+    """
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
     kept = [
@@ -309,10 +319,10 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
 
 
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
-    """Return the ratio of solved attempts from ln t = a + b x + c ln forecast with HC3 errors.
+    """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
-    The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are
-    solved.
+    This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
+    attempts are solved, or all under one condition.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
@@ -325,8 +335,10 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
 
 
 def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number | None:
-    """Return exp of the first coefficient, with HC3 errors (MacKinnon & White 1985), as if all were
-    independent.
+    """Return exp(b) of the first column by least squares of ln t, with HC3 errors.
+
+    The interval is Wald's with HC3 (MacKinnon & White 1985, Journal of Econometrics 29) and treats attempts
+    as independent. None if the columns are linearly dependent or there are too few rows.
     """
     if len(rows) <= x.shape[1] or np.linalg.matrix_rank(x) < x.shape[1]:
         return None
@@ -351,7 +363,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times by mode, and how much the modes differ in it (`time-mode`)."""
+    """Return the ratio of times in each mode, and the ratio of two modes' ratios (`time-mode`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
@@ -388,9 +400,7 @@ def _by_mode(
     modes: Sequence[str],
     contrasts: Mapping[str, Mapping[str, float]],
 ) -> TimeRegression | Shortfall:
-    """Regress times on the condition in each of the modes, all in one regression, so that they can be
-    contrasted.
-    """
+    """Regress times on the condition in each mode, all in one regression so that modes can be contrasted."""
     what = f"The ratio of times by mode, {name},"
     rows = [row for row in pair if row.mode in modes]
     if not rows:
@@ -403,7 +413,7 @@ def _by_mode(
 
 
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:
-    """Count by mode the tasks attempted in both conditions, with a solved attempt."""
+    """Count, by mode, the tasks attempted under both conditions that have a solved attempt."""
     counts = dict.fromkeys(sorted({row.mode for row in rows}), 0)
     for task in sorted({row.task for row in rows}):
         own = [row for row in rows if row.task == task]

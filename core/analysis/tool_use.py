@@ -1,4 +1,4 @@
-"""What solvers do with their tools (Breakpoint, figures 10 and 11; Gistify, table 7)."""
+"""Calls of tools by solver (Breakpoint, figures 10 and 11; Gistify, table 7)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools ar
 
 
 def information_and_submissions(data: StudyData) -> Findings:
-    """Give the mean calls for information against the mean submissions (Breakpoint, figure 10)."""
+    """Return the mean information calls of an attempt with its mean submissions (Breakpoint, figure 10)."""
     found = FindingsBuilder()
     title = "Calls for information, and submissions"
     table = found.table(title, ("group", "mode", "information calls", "submissions"), NOTE)
@@ -57,7 +57,7 @@ def _point(label: str, x: Number, y: Number) -> Points:
 
 
 def calls_by_tool(data: StudyData) -> Findings:
-    """Give the mean calls of each tool in an attempt (Breakpoint, figure 11)."""
+    """Return the mean number of calls of each tool in an attempt (Breakpoint, figure 11)."""
     found = FindingsBuilder()
     groups = _with_calls(data, FOUND)
     for mode, members in by_mode(groups).items():
@@ -81,9 +81,9 @@ def calls_by_tool(data: StudyData) -> Findings:
 
 
 def kinds_of_calls(data: StudyData) -> Findings:
-    """Give the calls of a run at a gist, and the percentages that view, search, execute (Gistify, table 7).
+    """Return the calls of a gist attempt, and the percentages by kind of call (Gistify, table 7).
 
-    As in the paper the rows with and without execution are also averaged, where a solver has both.
+    As in the paper, the rows with and without execution are also averaged where a solver has both.
     """
     found = FindingsBuilder()
     columns = ("solver", "execution", "gists", "calls", *(f"{kind} %" for kind in KINDS))
@@ -110,20 +110,20 @@ POOLED = "Percentages are of all calls of the group's attempts; edits and hand-i
 
 
 def own_calls(row: AttemptRow) -> tuple[CallRow, ...]:
-    """Return the calls that the solver made; those that the program made for it are left out."""
+    """Return the calls that the solver made, without those that the program made for it."""
     return tuple(call for call in row.calls if not call.automatic)
 
 
 def information_calls(row: AttemptRow) -> int:
-    """Count the calls that read from the codebase."""
+    """Count the solver's views and searches."""
     return sum(call.kind in INFORMATION for call in own_calls(row))
 
 
 def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
-    """Return the mean calls of an attempt and which percentages view, search, execute, do something else.
+    """Return the mean calls of an attempt, and the percentages of all calls that each of `KINDS` has.
 
-    Percentages are of all calls and sum to 100. Of several sides, such as with and without execution, the
-    figures are the means of the sides' own.
+    The percentages sum to 100. Of several sides, such as with and without execution, each figure is the
+    unweighted mean over the sides.
     """
     rows = [row for side in sides for row in side]
     counted = [

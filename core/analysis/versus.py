@@ -1,4 +1,4 @@
-"""People beside models on the same tasks: the difference of their rates, task by task."""
+"""People and models on the same tasks: the mean difference of their rates, task by task."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Measure = Callable[[AttemptRow], float]
 
 
 def solved(row: AttemptRow) -> float:
-    """Whether an attempt is solved, 0 or 1."""
+    """Return 1 if an attempt is solved, else 0."""
     return float(row.solved)
 
 
 @dataclass(frozen=True)
 class TaskDifference:
-    """The mean over the tasks that both sides have attempted of one side's mean less the other's."""
+    """The mean, over the tasks that both sides attempted, of the first side's mean less the second's."""
 
     number: Number
     better: int
-    """Tasks at which the first side's mean is the greater."""
+    """The number of tasks at which the first side's mean is greater."""
     worse: int
     equal: int
 
     @property
     def sign_p(self) -> float:
-        """The two-sided p of the exact sign test over tasks."""
+        """The two-sided p of the exact sign test over tasks, without ties."""
         return sign_test(self.better, self.worse)
 
 
@@ -48,7 +48,11 @@ def difference_by_task(
     *,
     interval: bool = True,
 ) -> TaskDifference | Shortfall:
-    """Compare two sides on the tasks that both have attempted, each task with the same weight."""
+    """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
+
+    The interval is the two-way jackknife's; the independent one is Wald's. Returns a shortfall if no task was
+    attempted by both.
+    """
     shared = {row.task for row in first} & {row.task for row in second}
     if short := too_few(what, ("task attempted by both", 1, len(shared))):
         return short
@@ -57,7 +61,7 @@ def difference_by_task(
     kept = np.array([row.task in shared for row in (*first, *second)])
     side = side[kept]
     units, values = Units.of(rows), np.array([measure(row) for row in rows])
-    # Each task has the same weight: a task that many attempted would otherwise count as many.
+    # Tasks are weighted equally: otherwise a task with many attempts would dominate.
     by_task = differences(units, values, side, np.ones(len(rows), dtype=bool))
 
     def estimate(chosen: Kept) -> float:
@@ -68,13 +72,13 @@ def difference_by_task(
     number = spread.number(
         Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side])
     )
-    # Means of floats that should be equal differ in the last digits: a tie is no win.
+    # Equal means of floats can differ in the last digits, which must not count as better or worse.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
 
 
 def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
-    """Return the interval of a difference of means as if attempts were independent."""
+    """Return the interval of a difference of means that treats attempts as independent."""
     if min(len(first), len(second)) < 2:
         return None
     half = Z_95 * float(np.sqrt(first.var() / len(first) + second.var() / len(second)))
@@ -82,7 +86,7 @@ def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, f
 
 
 def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
-    """Return for each task the mean of one side less that of the other; NaN where one of them has no row."""
+    """Return, for each task, the first side's mean less the second's; NaN where one has no row."""
     size = int(units.tasks.max()) + 1
     means = []
     for chosen in (kept & side, kept & ~side):
@@ -100,8 +104,9 @@ def sign_test(better: int, worse: int) -> float:
 
 
 def holm(p: Sequence[float]) -> tuple[float, ...]:
-    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6), in their
-    order.
+    """Return p values adjusted by Holm's step-down method, in their order.
+
+    Holm 1979, Scandinavian Journal of Statistics 6.
     """
     adjusted, highest = [0.0] * len(p), 0.0
     for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
@@ -111,7 +116,10 @@ def holm(p: Sequence[float]) -> tuple[float, ...]:
 
 
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
-    """Return the people to put beside a model: under the same budgets, else in the same condition, else all."""
+    """Return the groups of people to compare a model with.
+
+    Those under the same budgets, else those in the same condition, else all.
+    """
     # Equal budgets first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
@@ -119,7 +127,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people minus each model on shared tasks, and by terciles of metrics (`versus`)."""
+    """Return people minus each model on shared tasks, and in thirds of the metrics (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(
@@ -178,7 +186,7 @@ NOTE = (
 
 
 def _pairs(members: Sequence[PooledRows]) -> Iterator[tuple[PooledRows, PooledRows]]:
-    """Yield the models of a mode, each with the people to put beside it."""
+    """Yield each model of a mode with each group of people to compare it with."""
     people = [group for group in members if group.people]
     for model in members:
         if not model.people:
@@ -190,7 +198,7 @@ def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
 
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
-    """Adjust the p values of each family, that of the same people."""
+    """Adjust the p values by Holm within each family: the comparisons with the same group of people."""
     made = [0.0] * len(found)
     for family in {label for label, _ in found}:
         places = [place for place, (label, _) in enumerate(found) if label == family]
@@ -200,8 +208,9 @@ def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
 
 
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
-    """Return the difference in each third of the shared tasks by the declared metrics; thirds need different
-    values.
+    """Return the difference in each third of the shared tasks, by the declared metrics.
+
+    A metric is left out if its terciles coincide.
     """
     made = []
     for metric in data.study.report.difficulty:
