@@ -23,7 +23,7 @@ _TIMES = 20
 BUDGET_NOTE = (
     "A budget is tool uses / submissions; conditions are on one line only if they differ in nothing but"
     f" budgets. The difference is within tasks, to {STANDARD} where the solver has it and else to the least"
-    " budget, with the exact McNemar test by task beside it. Cutting attempts at a large budget short would"
+    " budget, with the exact McNemar test by task next to it. Cutting attempts at a large budget short would"
     " not be the same: who knows of a smaller one plans otherwise."
 )
 SUBMISSION_NOTE = (

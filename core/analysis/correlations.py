@@ -25,7 +25,7 @@ SOLVED, TIME = "solved", "ln minutes"
 NOTE = (
     "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of the"
     " minutes of the solved ones. Intervals of correlations with success and time are by the two-way"
-    " jackknife; beside them Fisher's, which takes tasks as independent and their means as known. The paper"
+    " jackknife; next to them Fisher's, which takes tasks as independent and their means as known. The paper"
     " prints neither."
 )
 

@@ -99,7 +99,7 @@ def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None
 
 
 TREND_NOTE = (
-    "The slope is in log odds, with the two-way jackknife's interval and Wald's beside it; Cochran and"
+    "The slope is in log odds, with the two-way jackknife's interval and Wald's next to it; Cochran and"
     " Armitage's test takes all attempts as independent. 'Found' are corrupted functions that were touched."
 )
 

@@ -87,7 +87,7 @@ def hazard_ratio(
     spread = jackknife(Units.of(pair), estimate, whole[1])
     # The interval that papers print is shown as well (decision 87).
     robust, p = _by_lifelines(pair, helped)
-    return replace(spread.number(Scale.LOG, iid=robust), beside=CLUSTERED), p
+    return replace(spread.number(Scale.LOG, iid=robust), iid_label=CLUSTERED), p
 
 
 @dataclass(frozen=True)

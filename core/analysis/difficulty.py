@@ -63,7 +63,7 @@ def difficulty(data: StudyData) -> Findings:
 
 NOTE = (
     "b is the change of the log odds of success with one standard deviation of the metric, over the repair"
-    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; beside"
+    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; next to"
     " it Wald's, as the paper prints it, which takes all attempts as independent. 'p without the term' is the"
     " likelihood-ratio test of leaving the term out. The paper's published code has the solver's mean as a"
     " covariate that its text does not name: where there are several solvers, both are shown. Where the data,"

@@ -68,7 +68,7 @@ def exploration(data: StudyData) -> Findings:
         columns = _columns({"calls": totals, "searches": shares}, [row.task for row in rows])
         fit = regress(rows, columns)
         if fit is None:
-            found.not_estimated(what, "effect that can be told from the other", 2, 0)
+            found.not_estimated(what, "effect that can be separated from the other", 2, 0)
             continue
         made: dict[str, Number | None] = {}
         for name in ("calls", "searches"):

@@ -21,10 +21,10 @@ class Number:
     tasks: int = 0
     rows: int = 0
     iid: tuple[float, float] | None = None
-    """The interval that papers print, usually one that treats rows as independent; `beside` names it."""
+    """The interval that papers print, usually one that treats rows as independent; `iid_label` names it."""
     note: str = ""
     """Why there is no interval, or the basis of the interval."""
-    beside: str = "i.i.d."
+    iid_label: str = "i.i.d."
     """The label of the interval `iid`."""
 
 

@@ -28,7 +28,7 @@ MOCKED = (
 )
 BY_TASK = (
     "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and tasks,"
-    " and beside them those that take all attempts as independent. The paper prints neither."
+    " and next to them those that take all attempts as independent. The paper prints neither."
 )
 
 
@@ -168,8 +168,8 @@ _TEST_COLUMNS = (
     "test F1 %",
 )
 TEST_NOTE = (
-    "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside"
-    " it. The paper's test score is the recall of the original test's lines; F1 also counts lines that were"
+    "The pass rate is of gists with at least one passing test, as in the paper; their number is next"
+    " to it. The paper's test score is the recall of the original test's lines; F1 also counts lines that were"
     " added."
 )
 

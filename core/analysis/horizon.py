@@ -186,7 +186,7 @@ def horizons(data: StudyData) -> Findings:
     table = found.table(
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
-        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and"
+        "METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
         f" no penalty. After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
     )
     marks: list[Mark] = []
@@ -252,7 +252,7 @@ def _horizons(
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
         # METR's interval is labelled with its method: it does not treat runs as independent.
-        number = replace(number, beside=BOOTSTRAP)
+        number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
             note = "success does not fall with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)

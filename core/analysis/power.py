@@ -115,7 +115,7 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
     training = {task_named(name, known) for name in study.training.tasks}
     counted = len(known.keys() - training)
     if not counted:
-        raise StudyError("The study has no tasks to count, so nothing can be said of it.")
+        raise StudyError("The study has no tasks to count, so nothing can be computed for it.")
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
     compared = len(contrast) == 2 or (

@@ -47,7 +47,7 @@ def iid_words(number: Number) -> str:
     """Return the interval `iid` after its label; empty if there is none."""
     if number.iid is None:
         return ""
-    return f"{number.beside} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
+    return f"{number.iid_label} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
 
 
 def number_words(number: Number) -> str:

@@ -249,7 +249,7 @@ def time_ratios(data: StudyData) -> Findings:
         if answers:
             column = [turned(value) for _, value in answers]
             own = [row for row, _ in answers]
-            add(item, words, _beside_conditions(f"The ratio of times for {words}", own, item, column), item)
+            add(item, words, _given_conditions(f"The ratio of times for {words}", own, item, column), item)
     for metric in data.study.report.difficulty:
         own = [row for row in rows if metric in data.tasks[row.task].metrics]
         if own:
@@ -271,7 +271,7 @@ def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[Attem
     return [(row, value) for row, value in answers if value is not None and value > 0]
 
 
-def _beside_conditions(
+def _given_conditions(
     what: str, rows: Sequence[AttemptRow], item: str, column: Sequence[float]
 ) -> TimeRegression | Shortfall:
     columns: dict[str, ArrayLike] = {item: column, **_dummies(rows, "condition"), **position_column(rows)}

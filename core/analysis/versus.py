@@ -180,8 +180,8 @@ _COLUMNS = (
     "settings",
 )
 NOTE = (
-    "The mean over tasks of the difference of rates. Holm over the models that the same people are put"
-    " beside."
+    "The mean over tasks of the difference of rates. Holm over the models that the same people are"
+    " compared with."
 )
 
 

@@ -66,7 +66,7 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
     code = state.buffered(buffer) if buffer else None
     if code is not None:
         parts.append(f"# In the editor: {buffer}\n\n{code}")
-    said = [
+    exchanged = [
         message
         for exchange in state.exchanges
         if exchange.reply and not exchange.problem
@@ -75,7 +75,7 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
     messages = (
         ChatMessage("system", template_text(template)),
         ChatMessage("user", "\n\n".join(parts)),
-        *said,
+        *exchanged,
         ChatMessage("user", question),
     )
     return AssistContext(messages, len(sent), tuple(call.call_id for call in left_out))

@@ -1,4 +1,4 @@
-"""One question to the assistant and its answer, within the limits of the condition, recorded in the attempt."""
+"""One question to the assistant and its answer, within the condition's limits, recorded in the attempt."""
 
 from __future__ import annotations
 

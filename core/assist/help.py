@@ -1,4 +1,4 @@
-"""The gist that a study shows beside a repair."""
+"""The gist that a study shows with a repair."""
 
 from __future__ import annotations
 

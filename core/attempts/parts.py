@@ -22,27 +22,27 @@ class ModelSpending:
 
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
-    """Of all replies, including failed tries."""
+    """The usage of all replies, including failed attempts at a request."""
     retried: int = 0
-    """Requests that were sent again."""
+    """The number of requests sent again."""
     malformed: int = 0
-    """Calls that could not be carried out as requested."""
+    """The number of calls that could not be carried out as requested."""
 
 
 def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
-    """Return the cost of replies; `malformed` counts their calls that could not be carried out."""
+    """Return the cost of replies; `malformed` is the number of their calls that could not be carried out."""
     turns = tuple(turns)
     costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
     return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
 
 
 REQUEST_ID = "request_id"
-"""The member of a call's `extra` that holds the id by which a model's reply asked for it."""
+"""The member of a call's `extra` with the id of the call in the model's reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptCall:
-    """One tool call, and its result once there is one."""
+    """One tool call, with its result once there is one."""
 
     call_id: str
     turn: int
@@ -52,29 +52,29 @@ class AttemptCall:
     """The answer; None while the call runs."""
     refused: bool = False
     at_ms: int = 0
-    """Active milliseconds when the call was made."""
+    """The active time of the call, in milliseconds."""
     duration_ms: int = 0
     remaining: Remaining = NOTHING_LEFT
-    """The budgets left after it."""
+    """The budgets left after the call."""
     revealed: Revealed = NOTHING_REVEALED
     thought: str = ""
     automatic: str = ""
     """The limit that made the program call; empty for a call by the solver."""
     number: int = 0
-    """Its number among the calls of the attempt, from 1; the calls of one reply share their turn."""
+    """The number among the attempt's calls, from 1; calls of one reply share their turn."""
     malformed: str = ""
-    """Why it can't be carried out (`malformed.Malformed`); empty for a sound call."""
+    """Why the call can't be carried out (`malformed.Malformed`); empty if it can."""
     raw: str = ""
-    """The text of a malformed call's arguments as received, if there was one."""
+    """The text of a malformed call's arguments as received; empty if there was none."""
     code: str = ""
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     requested: bool = False
-    """Whether a model's reply requested it."""
+    """Whether a model's reply requested the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A change of the driver, with the number of turns and of calls before it."""
+    """A change of the driver, with the numbers of turns and calls before it."""
 
     to: str
     by: str
@@ -93,15 +93,15 @@ class Submission:
     number: int
     call_id: str
     replacement: Replacement = NOTHING_REPLACED
-    """The replacement that a repair submits."""
+    """The replacement, of a repair."""
     gist: str = ""
-    """The text of a gist's hand-in."""
+    """The text handed in, of a gist."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
-    """A gist's score as `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+    """A gist's score in the form of `core.kinds.gist.score`, with evidence by line under `lines`."""
     counts: bool = True
-    """False if the harness failed: it cost nothing."""
+    """Whether it counts and costs a submission; false if the harness failed."""
     status: str = ""
-    """The run's status; empty while it runs."""
+    """The status of the run; empty while it runs."""
     reason: str = ""
     score: float | None = None
     solved: bool = False
@@ -109,17 +109,17 @@ class Submission:
     failing: tuple[str, ...] = ()
     failures: tuple[tuple[str, str], ...] = ()
     changed: tuple[str, ...] = ()
-    """Corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
+    """The corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
     suspicious: tuple[str, ...] = ()
-    """What the text of a pass shows; `doubts` says whether that matters."""
+    """The marks found in the text of a pass; `doubts` decides whether they matter."""
     at_ms: int = 0
     seconds: float = 0.0
     confirmation: Confirmation | None = None
-    """Of a pass, after the attempt has ended; None if nobody requested one."""
+    """The confirmation of a pass, after the end of the attempt; None if none was requested."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why a pass is to be read before it counts."""
+        """The reasons why a pass needs review before it counts."""
         return doubts(self.suspicious, self.confirmation)
 
     @property
@@ -142,7 +142,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A function that the solver marked as suspect, and when."""
+    """A function marked as suspect by the solver, with the time and the number of calls before."""
 
     name: str
     at_ms: int
@@ -151,7 +151,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the attempt ended, with the solver's own words if there are any."""
+    """The reason of the attempt's end, with the solver's words, if any."""
 
     reason: str
     code: str = ""

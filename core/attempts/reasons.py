@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class PauseReason(StrEnum):
-    """Why the clock is stopped."""
+    """The reason of a stopped clock."""
 
     BREAK = "break"
     INTERRUPTED = "interrupted"
@@ -17,10 +17,10 @@ class PauseReason(StrEnum):
     SUSPEND_DETECTED = "suspend_detected"
     CORRECTION = "correction"
     ENDPOINT_WAIT = "endpoint_wait"
-    """A model's endpoint asked to be called later."""
+    """The model's endpoint asked for a later request."""
     HANDOVER = "handover"
     QUESTIONNAIRE = "questionnaire"
-    """A study asks about the task before the work on it."""
+    """A study asks questions about the task before the work on it."""
 
 
 SOLVER_PAUSE_REASONS = (
@@ -33,7 +33,7 @@ SOLVER_PAUSE_REASONS = (
 
 
 class EndReason(StrEnum):
-    """Why an attempt ended: a closed set, because each is a distinct statistical event."""
+    """The reason of an attempt's end: a closed set, because each is a distinct statistical event."""
 
     SOLVED = "solved"
     SUBMISSIONS_EXHAUSTED = "submissions_exhausted"
@@ -47,12 +47,12 @@ class EndReason(StrEnum):
     WITHDRAWN = "withdrawn"
     DISQUALIFIED = "disqualified"
     CONTEXT_EXHAUSTED = "context_exhausted"
-    """A model's conversation does not fit the context that it was given."""
+    """The conversation no longer fits the model's context."""
     TOKEN_CAP = "token_cap"
 
 
 class GiveUpCode(StrEnum):
-    """Why a solver gave up or skipped."""
+    """The reason for giving up or skipping."""
 
     TOO_HARD = "too_hard"
     UNCLEAR = "unclear"
@@ -61,11 +61,11 @@ class GiveUpCode(StrEnum):
     OUT_OF_TIME = "out_of_time"
     OTHER = "other"
     NO_TOOL_CALL = "no_tool_call"
-    """A model's replies call no tool."""
+    """The model's replies call no tool."""
     DECLINED = "declined"
     TRUNCATED = "truncated"
     NOT_SUPPORTED = "not_supported"
-    """A built-in solver can't attempt tasks of this kind."""
+    """The built-in solver can't attempt tasks of this kind."""
 
 
 SOLVER_GIVE_UP_CODES = (

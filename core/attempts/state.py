@@ -1,5 +1,6 @@
-"""The pure fold from events to the state that the screens draw; live work, resuming and replay all go through
-it.
+"""The state of an attempt, and the pure fold from events to it.
+
+Screens draw this state; live work, resuming and replay all use the fold.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement
 
 
 def attempt_result(state: AttemptState, accepted: bool | None = None) -> AttemptResult:
-    """Return the result of an attempt so far."""
+    """Return the current result of an attempt; `accepted` is the reviewers' decision, if any."""
     return result_of(state.solved, state.suspicious, accepted)
 
 
@@ -82,13 +83,13 @@ class KindState(Protocol):
     """The part of an attempt's state that belongs to the kind of its task, folded from the same events."""
 
     unit: ClassVar[str]
-    """The unit of the budget of calls, in words."""
+    """The unit of the budget of calls, such as "tool use"."""
     hands_in_once: ClassVar[bool]
-    """Whether the only submission ends the attempt; then submissions are not a separate budget."""
+    """Whether the single submission ends the attempt, so that submissions are not a separate budget."""
 
     @property
     def scores_made(self) -> int:
-        """How many scores were requested before the hand-in."""
+        """The number of scores requested before the hand-in."""
         ...
 
     def score_words(self, score: float) -> str:
@@ -96,11 +97,11 @@ class KindState(Protocol):
         ...
 
     def buffered(self, name: str) -> str | None:
-        """Return the text of a buffer that belongs to this part; None for any other buffer."""
+        """Return the text of a buffer of this part; None for any other buffer."""
         ...
 
     def advance(self, state: AttemptState, event: JournalEvent) -> KindState:
-        """Return this part after one more event; `state` is the attempt before it."""
+        """Return this part after one more event; `state` is the attempt's before the event."""
         ...
 
 
@@ -113,11 +114,11 @@ class NoKindState:
 
     @property
     def scores_made(self) -> int:
-        """None."""
+        """Zero: there are no scores."""
         return 0
 
     def score_words(self, score: float) -> str:
-        """Return the score with three digits."""
+        """Return the score with three decimals."""
         return f"score {score:.3f}"
 
     def buffered(self, name: str) -> str | None:
@@ -133,9 +134,9 @@ NOT_STARTED = AttemptStarted()
 
 
 class AttemptState(Struct, frozen=True):
-    """Everything known of an attempt after some number of its events.
+    """The state of an attempt after some of its events.
 
-    A struct, because the fold replaces it several times for each event, and a dataclass takes ten times as
+    It is a struct because the fold replaces it several times per event, and a dataclass takes ten times as
     long.
     """
 
@@ -144,13 +145,13 @@ class AttemptState(Struct, frozen=True):
     remaining: Remaining = NOTHING_LEFT
     calls: tuple[AttemptCall, ...] = ()
     refused_free: int = 0
-    """Calls in a row, up to the last, that were refused at no cost."""
+    """The number of consecutive calls, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     knowledge: Knowledge = struct_field(default_factory=Knowledge)
     suspects: tuple[Suspect, ...] = ()
     buffers: Mapping[str, str] = struct_field(default_factory=dict)
-    """Half-written code by buffer name (`path::qualname`)."""
+    """Unsubmitted code by buffer name (`path::qualname`)."""
     of_kind: KindState = NoKindState()
     """The state of the task's kind; kept up to date if the fold begins with `TaskJudge.blank`."""
     notes: str = ""
@@ -158,15 +159,15 @@ class AttemptState(Struct, frozen=True):
     pause: Pause | None = None
     ending: Ending | None = None
     doubt: Doubt = NO_DOUBT
-    """Time without input that the solver was asked about and has not answered for."""
+    """Time without input about which the solver was asked and has not answered."""
     clock: Clock = struct_field(default_factory=Clock)
     affordances: Mapping[str, int] = struct_field(default_factory=dict)
-    """How often each affordance was used."""
+    """The number of uses of each affordance."""
     turns: tuple[ModelTurn, ...] = ()
-    """A model's replies."""
+    """The model's replies."""
     handovers: tuple[Handover, ...] = ()
     questionnaires: tuple[QuestionnaireAnswered, ...] = ()
-    """Answers that the solver gave during the attempt."""
+    """The solver's answers to questionnaires during the attempt."""
     exchanges: Exchanges = ()
     """Exchanges with the assistant of a study's condition."""
     left_brief: bool = False
@@ -174,7 +175,7 @@ class AttemptState(Struct, frozen=True):
     processes: int = 0
     events: int = 0
     unknown: int = 0
-    """Events of types that this version does not know."""
+    """The number of events whose type this version does not know."""
 
     @property
     def attempt_id(self) -> str:
@@ -193,22 +194,22 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def drivers(self) -> tuple[str, ...]:
-        """The kinds of actors that had the attempt, in the order of their first turn."""
+        """The kinds of actors that drove the attempt, in the order of their first turn."""
         return tuple(dict.fromkeys([self.header.actor, *(handover.to for handover in self.handovers)]))
 
     @property
     def driver(self) -> str:
-        """The kind of actor that has the attempt now."""
+        """The kind of actor that drives the attempt now."""
         return self.handovers[-1].to if self.handovers else self.header.actor
 
     @property
     def mixed(self) -> bool:
-        """Whether both a person and a model had the attempt: it then counts as neither's."""
+        """Whether both a person and a model drove the attempt, which then counts for neither."""
         return {PERSON, MODEL} <= set(self.drivers)
 
     @property
     def pending(self) -> AttemptCall | None:
-        """The call that has no result yet."""
+        """The call without a result; None if there is none."""
         return self.calls[-1] if self.calls and self.calls[-1].text is None else None
 
     def buffered(self, name: str) -> str | None:
@@ -223,29 +224,27 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def counted_submissions(self) -> tuple[Submission, ...]:
-        """The submissions that count: the infrastructure did not fail, and the run is over."""
+        """The finished submissions that count, since the harness did not fail."""
         return tuple(s for s in self.submissions if s.counts and s.status)
 
     @property
     def given_back(self) -> int:
-        """How many submissions were given back because the harness did not begin
-        (`RunStatus.HARNESS_FAILED`).
-        """
+        """The number of submissions restored because the harness failed (`RunStatus.HARNESS_FAILED`)."""
         return sum(not s.counts and s.status == RunStatus.HARNESS_FAILED for s in self.submissions)
 
     @property
     def submitted(self) -> bool:
-        """Whether there is a submission that counts, even if its tests still run."""
+        """Whether a submission counts, even one whose tests still run."""
         return any(submission.counts for submission in self.submissions)
 
     @property
     def last(self) -> Submission | None:
-        """The last submission, which is the primary result."""
+        """The last counted submission, which is the primary result; None without one."""
         return self.counted_submissions[-1] if self.counted_submissions else None
 
     @property
     def best(self) -> Submission | None:
-        """The best submission, the first of equals, which is the secondary result."""
+        """The best counted submission, the first of equals: the secondary result; None without one."""
         scored = self.counted_submissions
         return max(scored, key=lambda s: (s.solved, s.score or 0.0)) if scored else None
 
@@ -256,23 +255,23 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def suspicious(self) -> tuple[str, ...]:
-        """Why the pass is to be read before it counts."""
+        """The reasons why the pass needs review before it counts."""
         return suspicions([s.doubts for s in self.submissions if s.solved])
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What the text of the pass shows, whether or not that matters."""
+        """The marks found in the text of the pass, whether or not they matter."""
         return suspicions([s.suspicious for s in self.submissions if s.solved])
 
     @property
     def passing(self) -> Submission | None:
-        """The pass that counts: the first that needs no review, or the first of all; None without a pass."""
+        """The pass that counts: the first without doubts, or the first of all; None without a pass."""
         passes = [s for s in self.submissions if s.solved]
         return next((s for s in passes if not s.doubts), passes[0] if passes else None)
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """The outcome of confirming the pass; None if there is no pass, or nobody requested it."""
+        """The confirmation of the pass; None if there is no pass, or none was requested."""
         return self.passing.confirmation if self.passing is not None else None
 
     @property
@@ -282,7 +281,7 @@ class AttemptState(Struct, frozen=True):
 
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
-    """Return the state after `events`. Raises `AttemptError` as `advance` does."""
+    """Return the state after `events`, from `state` or a blank one. Raises as `advance` does."""
     return reduce(advance, events, state or AttemptState())
 
 
@@ -293,7 +292,7 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    # It follows the end of the attempt, when none of the solver's time passes.
+    # A confirmation follows the end of the attempt, when none of the solver's time passes.
     if isinstance(event.data, PassConfirmed):
         confirmed = _on_submission(state, event.data.call_id, confirmation=event.data.confirmation)
         return structs.replace(confirmed, events=state.events + 1)
@@ -324,7 +323,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():
-            # Nobody can still answer for the time about which the last process asked.
+            # Nobody can answer any more for the time about which the last process asked.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             return _focus_moved(state, pane)
@@ -351,7 +350,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
 
 
 def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state after an event of a model, or answers to a questionnaire."""
+    """Return the state after an event of a model, of the assistant, or of a questionnaire."""
     match data:
         case QuestionnaireAnswered():
             return structs.replace(state, questionnaires=(*state.questionnaires, data))
@@ -368,7 +367,7 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
 
 
 def _after_call(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state after an event of a call; others change nothing."""
+    """Return the state after an event of a call; other events change nothing."""
     match data:
         case CallMade():
             return _call_made(state, data)

@@ -1,4 +1,4 @@
-"""Attributes: looking them up on a value, storing them, and calling the functions that compute them."""
+"""Attributes: reads, writes and deletions on a value, and calls of the functions that compute them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Attributes:
                 self.solver.add(result, self.program.opaque(""))
 
     def _bind(self, scope: AnalysisScope, result: Variable, receiver: Value, value: Value) -> None:
-        """Let `result` hold the value of a class attribute that is read through `receiver`."""
+        """Let `result` hold the value of a class attribute read through `receiver`."""
         if isinstance(value, Function):
             if value.is_static:
                 self.solver.add(result, value)
@@ -145,7 +145,7 @@ class Attributes:
     def read_module(
         self, name: str, result: Variable, value: ModuleValue, *, submodule_first: bool = False
     ) -> None:
-        """Let `result` hold the values of a module's name; a submodule if nothing is bound to the name."""
+        """Let `result` hold the values of a module's name, or a submodule if the name is not bound."""
         submodule = self.program.hierarchy.submodule(value, name)
         bound = value.scope is not None and (name in value.scope.bound or name in value.scope.variables)
         if submodule is not None and (submodule_first or not bound):
@@ -193,7 +193,7 @@ class Attributes:
             self.solver.copy(source, self.program.field(value, name))
 
     def delete(self, scope: AnalysisScope, base: Variable, name: str) -> None:
-        """Note the calls that `del base.name` makes."""
+        """Record the calls that `del base.name` makes."""
         self.solver.watch(base, partial(self._delete, scope, name))
 
     def _delete(self, scope: AnalysisScope, name: str, value: Value) -> None:

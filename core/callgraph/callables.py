@@ -1,4 +1,4 @@
-"""How code of the sources is called: which parameters arguments reach, and which results come back."""
+"""Calls of code in the sources: the parameters that arguments reach, and the results returned."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Callables:
         )
 
     def _bind(self, call: CallSite, function: Function, given: int) -> None:
-        """Let the parameters after the first `given` hold the arguments, and the result the returned values."""
+        """Bind the arguments to the parameters after the first `given`, and the result to the call's."""
         arguments = call.arguments
         names = function.positional[given:]
         for place, variable in enumerate(arguments.positional):
@@ -155,7 +155,7 @@ class Callables:
             self.calls.run(CallSite(call.scope, "", given, call.result, CallEvidence.CONSTRUCTOR), variable)
 
     def _set_fields(self, call: CallSite, cls: Class) -> None:
-        """Store the arguments of a data class, a named tuple or the like in the fields that it declares."""
+        """Store the arguments of a data class, a named tuple or the like in its declared fields."""
         names = [name for owner in reversed(cls.mro) for name in owner.data_fields]
         for place, variable in enumerate(call.arguments.positional[: len(names)]):
             self.program.stored_names.add(names[place])
@@ -176,7 +176,7 @@ class Callables:
         self.solver.add(call.result, made)
 
     def _opaque(self, call: CallSite, _: Value) -> None:
-        """Run a call of something unknown: as a decorator, it is assumed to return its argument."""
+        """Run a call of an unknown value: as a decorator, it is assumed to return its argument."""
         if len(call.arguments.positional) == 1:
             self.solver.watch(call.arguments.positional[0], partial(self._returned, call))
         if call.found is not CallEvidence.DECORATOR:
@@ -188,9 +188,7 @@ class Callables:
 
 
 def _narrowed(function: Function, receiver: Value) -> Value:
-    """Return the receiver as its method sees it: an instance of a subclass if the version of that subclass
-    runs.
-    """
+    """Return the receiver as its method sees it: an instance of a subclass if that overrides the method."""
     cls = function.cls
     if cls is None or not isinstance(receiver, Instance | OpenClass) or cls in receiver.cls.mro:
         return receiver

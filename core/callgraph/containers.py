@@ -1,4 +1,4 @@
-"""Lists, tuples, sets, dicts and iterators: items that are stored and read, by key."""
+"""Lists, tuples, sets, dicts and iterators: items that are stored and read by key."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Containers:
         return self.get(base, None)
 
     def merge(self, source: Variable, target: Variable) -> None:
-        """Let the containers of `target` have the items of those of `source`, under the same keys."""
+        """Let the containers in `target` hold the items of those in `source`, under the same keys."""
         self.solver.watch(target, partial(self._merge_into, source))
 
     def _merge_into(self, source: Variable, target: Value) -> None:
@@ -85,7 +85,7 @@ class Containers:
                 self.solver.copy(source.keys, target.keys)
 
     def subscript(self, scope: AnalysisScope, base: Variable, key: Key, index: Variable) -> Variable:
-        """Return the variable of `base[index]`; `key` is given if the index is written as a constant."""
+        """Return the variable of `base[index]`; `key` is that of a constant index, None otherwise."""
         result = self.solver.variable()
         call = CallSite(scope, "__getitem__", Arguments([index]), result, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._subscript, call, key, index))
@@ -116,7 +116,7 @@ class Containers:
     def store(
         self, scope: AnalysisScope, base: Variable, key: Key, index: Variable, source: Variable
     ) -> None:
-        """Note `base[index] = source`."""
+        """Record `base[index] = source`."""
         call = CallSite(scope, "__setitem__", Arguments([index, source]), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._store, call, key, index, source))
 

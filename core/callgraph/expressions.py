@@ -23,7 +23,7 @@ from gistpoint.core.callgraph.values import (
 
 @dataclass(slots=True, eq=False)
 class NameFrame:
-    """A scope while its code is walked: the values of each name at this point, and the enclosing frame."""
+    """A scope while its code is walked: the current values of each name, and the enclosing frame."""
 
     scope: AnalysisScope
     names: dict[str, Variable] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Targets:
             self.bind(frame, target, made)
 
     def assign(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> None:
-        """Note `target = value`; tuples of one shape are matched item by item."""
+        """Assign `value` to `target`; tuples of equal length are matched item by item."""
         if (
             isinstance(target, ast.Tuple | ast.List)
             and isinstance(value, ast.Tuple | ast.List)
@@ -150,7 +150,7 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of the values that match a pattern: those of the class that it names, if any."""
+        """Return the variable of the values that match a pattern: those of its class, if it names one."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()
@@ -262,7 +262,7 @@ class Expressions:
             self.solver.copy(variable, self.program.name_variable(scope, name))
 
     def merged(self, variables: list[Variable]) -> Variable:
-        """Return a variable of everything that any of `variables` holds."""
+        """Return a variable that holds the values of all `variables`."""
         known = [variable for variable in dict.fromkeys(variables) if variable != NOTHING]
         if len(known) < 2:
             return known[0] if known else NOTHING
@@ -272,7 +272,7 @@ class Expressions:
         return made
 
     def narrowed(self, frame: NameFrame, test: ast.expr) -> dict[str, Variable]:
-        """Return the values of names if a condition with `isinstance` is true."""
+        """Return the values of names where a condition with `isinstance` is true."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
         if not (
@@ -366,7 +366,7 @@ class Expressions:
         return self.merged(variables)
 
     def operate(self, frame: NameFrame, names: list[str], left: Variable, right: Variable) -> Variable:
-        """Return the variable of an operator's result; `names` are the special methods, tried in order."""
+        """Return the variable of an operator's result; `names` are the special methods to try in order."""
         result = self.solver.variable()
         for name in names:
             reflected = name in REFLECTED
@@ -423,7 +423,7 @@ class Expressions:
         return self.semantics.containers.subscript(frame.scope, base, key, index)
 
     def index(self, frame: NameFrame, node: ast.expr) -> tuple[Key, Variable]:
-        """Return the key of an index that is written as a constant, and the variable of the index."""
+        """Return the key of a constant index, None for any other, and the variable of the index."""
         variable = self.evaluate(frame, node)
         sign = 1
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -548,9 +548,7 @@ class Expressions:
         return self._text(node.values[0] if node.values else None)
 
     def _text(self, first: ast.expr | None) -> Variable:
-        """Return the variable of a string that begins with a constant; `str` if that is too short to be
-        distinctive.
-        """
+        """Return the variable of a string with a constant beginning, or `str` if that is not distinctive."""
         start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         start = start.partition("%")[0].partition("{")[0]
         if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
@@ -569,6 +567,6 @@ class Expressions:
 
 
 def _is_super(node: ast.expr) -> bool:
-    """Whether a callee is an attribute of `super()`."""
+    """Return whether a callee is an attribute of `super()`."""
     owner = node.value if isinstance(node, ast.Attribute) else None
     return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"

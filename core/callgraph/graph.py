@@ -1,6 +1,4 @@
-"""The call graph: functions, the calls between them, how each call was found, and a drawing of a
-neighbourhood.
-"""
+"""The call graph: functions, calls with the evidence for them, and a drawing of a neighbourhood."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ MODULE = "<module>"
 
 
 class CallEvidence(StrEnum):
-    """How a call was found."""
+    """The evidence for a call."""
 
     DIRECT = "direct"  # a name or attribute of the function itself
     METHOD = "method"  # a method of a receiver whose class was inferred
@@ -78,7 +76,7 @@ class FunctionNode:
 
 @dataclass(frozen=True, slots=True)
 class CallEdge:
-    """A call from `caller` to `callee` (ids), found in one or more ways; `count` is how often a run made it."""
+    """A call from `caller` to `callee` (ids) with its evidence; `count` is its frequency in a run."""
 
     caller: str
     callee: str
@@ -87,7 +85,7 @@ class CallEdge:
 
     @property
     def sureness(self) -> float:
-        """How sure the call is, from 0 to 1: the sureness of the surest way in which it was found."""
+        """The confidence in the call, from 0 to 1: the greatest over its evidence."""
         return max(SURENESS[found] for found in self.found)
 
     @property
@@ -98,8 +96,9 @@ class CallEdge:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """Functions by id and the calls between them, both in a stable order; `skipped` maps bad files to
-    reasons.
+    """Functions by id and the calls between them, both in a stable order.
+
+    `skipped` maps the paths of files that could not be analysed to the reasons.
     """
 
     nodes: Mapping[str, FunctionNode]
@@ -108,26 +107,26 @@ class CallGraph:
 
     @cached_property
     def callees(self) -> Mapping[str, tuple[CallEdge, ...]]:
-        """Calls by caller."""
+        """The calls by caller id."""
         return _grouped((edge.caller, edge) for edge in self.edges)
 
     @cached_property
     def callers(self) -> Mapping[str, tuple[CallEdge, ...]]:
-        """Calls by callee."""
+        """The calls by callee id."""
         return _grouped((edge.callee, edge) for edge in self.edges)
 
     def functions(self) -> Iterator[FunctionNode]:
-        """Yield the nodes that are functions, leaving out the code of modules."""
+        """Yield the nodes that are functions, without module code."""
         return (node for node in self.nodes.values() if not node.is_module)
 
     def at_least(self, sureness: float) -> CallGraph:
-        """Return the graph without the calls of less sureness."""
+        """Return the graph without calls of a lower confidence."""
         return replace(self, edges=tuple(edge for edge in self.edges if edge.sureness >= sureness))
 
     def with_observed(self, calls: Iterable[tuple[str, str, int]]) -> CallGraph:
-        """Return the graph united with observed calls: (caller id, callee id, how often).
+        """Return the graph with observed calls added: (caller id, callee id, count).
 
-        Calls to or from functions that are not nodes are left out, and so are calls of module code.
+        Calls from or to functions that are not nodes are left out, and so are calls of module code.
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:
@@ -185,7 +184,7 @@ class CallRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class CodeLocation:
-    """A code object: its file, the line that it starts on (from 1) and its qualified name."""
+    """A code object: its file, its first line (from 1) and its qualified name."""
 
     path: str
     line: int
@@ -202,7 +201,7 @@ class ObservedCall:
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record; raises `CallRecordError` if it is not one, naming the line."""
+    """Yield the calls of a record. Raises `CallRecordError`, with the line, if it is not one."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -237,8 +236,8 @@ def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
 def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[tuple[str, str, int]]:
     """Yield (caller id, callee id, count) for calls between functions of `graph`.
 
-    Code of lambdas, comprehensions and class bodies counts as that of the function around it; a call that
-    stays within one function only for that reason is left out, and so is code that the graph does not know.
+    Code of lambdas, comprehensions and class bodies is attributed to the enclosing function; a call that
+    stays within one function only because of that is left out, and so is code unknown to the graph.
     """
     places = _Places(graph)
     for call in calls:
@@ -250,7 +249,7 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
 
 
 class _Places:
-    """Functions by file and line; among several of one name, the one whose lines contain the location."""
+    """Functions by file and line; among several of one name, the one that contains the line."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._named: dict[tuple[str, str], list[FunctionNode]] = {}
@@ -258,7 +257,7 @@ class _Places:
             self._named.setdefault((node.path, node.qualname.partition("#")[0]), []).append(node)
 
     def find(self, place: CodeLocation) -> tuple[str | None, bool]:
-        """Return the id of the function that has the code at `place`, and whether it is its own code."""
+        """Return the id of the innermost known function around `place`, and whether it is the code itself."""
         parts = place.qualname.split(".")
         exact = True
         while parts:
@@ -281,9 +280,9 @@ _MOST_SHOWN = 30
 def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
-    Each call says how it was found and how sure it is; a function that is already drawn ends in `↑` and is
-    not followed again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError
-    for an unknown id.
+    Each call shows its evidence and confidence; a function drawn before ends in `↑` and is not followed
+    again. At most `most` neighbours of a function are drawn, those with the highest confidence first. Raises
+    `KeyError` for an unknown id.
     """
     node = graph.nodes[function]
     lines = [f"callers of {_line(node.id)}"]

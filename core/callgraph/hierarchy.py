@@ -1,4 +1,4 @@
-"""Modules, imports and inheritance, resolved from names alone before any value flows."""
+"""Modules, imports and inheritance, resolved by names alone before values are propagated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST_CHAIN = 40
 
 
 class Hierarchy:
-    """Modules by name and the classes' bases, method resolution orders and subclasses."""
+    """Modules by name, and the bases, method resolution orders and subclasses of classes."""
 
     def __init__(self, sources: Sources, definitions: Definitions) -> None:
         self.sources = sources
@@ -58,7 +58,7 @@ class Hierarchy:
         return self._modules.setdefault(folder, ModuleValue(folder.replace("/", "."), None, None))
 
     def submodule(self, module: ModuleValue, name: str) -> ModuleValue | None:
-        """Return a package's module of that name."""
+        """Return a package's submodule of a name; None if there is none."""
         if module.file is not None and not module.file.is_package:
             return None
         if module.file is not None:
@@ -124,7 +124,7 @@ class Hierarchy:
         return self.submodule(module, name)
 
     def _expand_stars(self) -> None:
-        """Let every module bind the names of its star imports; repeated, as such imports may chain."""
+        """Bind the names of star imports in every module; repeated because such imports may chain."""
         starred = [scope for scope in self.definitions.modules.values() if scope.stars]
         changed = True
         while changed:
@@ -166,7 +166,7 @@ def _public(scope: AnalysisScope) -> Iterable[str]:
 
 
 def _linear(cls: Class) -> tuple[Class, ...]:
-    """Return the C3 linearisation; if there is none, the depth-first order without repetition."""
+    """Return the C3 linearisation, or the depth-first order without repetition if there is none."""
     if cls.mro:
         return cls.mro
     merged = _merge(cls, set())

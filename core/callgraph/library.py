@@ -1,4 +1,4 @@
-"""The effects of built-in functions, and of a few of the standard library, on their arguments."""
+"""The effects of built-in functions, and of some of the standard library, on their arguments."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class BuiltinCalls:
         self.convert(call.scope, given, _SPECIAL[name])
 
     def convert(self, scope: AnalysisScope, given: Variable, special: str) -> None:
-        """Note the special method that a conversion of `given` calls."""
+        """Record the call of a special method by a conversion of `given`."""
         call = CallSite(scope, special, Arguments(), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(given, partial(self._converted, call))
 
@@ -255,7 +255,7 @@ class BuiltinCalls:
             self.solver.add(call.result, made)
 
     def _collected(self, call: CallSite, name: str, kind: str) -> Iterator[Variable]:
-        """Yield what is collected of each argument; a dictionary is merged as a whole, not item by item."""
+        """Yield the items collected from each argument; `dict` is merged as a whole instead."""
         given = call.arguments.positional
         # A single argument of `min` and `max` is iterated; several are the items themselves.
         are_items = kind == "item" and len(given) > 1

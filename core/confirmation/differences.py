@@ -61,7 +61,7 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
     for function in (*old_functions, *new_functions):
         _empty(function)
     if len(old_functions) != len(new_functions) or not same_tree(old, new):
-        raise NotConfirmableError(*_beside_bodies(path, old, new))
+        raise NotConfirmableError(*_outside_bodies(path, old, new))
     index = index_source(path, before)
     for function, (first, second) in zip(old_functions, bodies, strict=True):
         if not same_tree(
@@ -96,7 +96,7 @@ def _empty(function: _Function) -> None:
             argument.annotation = None
 
 
-def _beside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
+def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
     """Return the reason if something else than the bodies of functions differs."""
     classes = [[part for part in ast.walk(module) if isinstance(part, ast.ClassDef)] for module in (old, new)]
     of_classes = len(classes[0]) != len(classes[1]) or not all(
@@ -208,7 +208,7 @@ def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> t
 
 
 def without(tree: SourceTree, paths: Collection[str]) -> SourceTree:
-    """Return a tree that lacks some files."""
+    """Return a tree without the given files."""
     gone = frozenset(paths)
     members = {path: member for path, member in tree.members.items() if path not in gone}
     overlay = {path: data for path, data in tree.overlay.items() if path not in gone}

@@ -46,7 +46,7 @@ class Unconfirmable(StrEnum):
     RUNS_TEXT = "runs_text"
     """A library runs the function's answer as code."""
     HEADER_CHANGED = "header_changed"
-    """The submission changed the parameters or decorators of the function, or code beside functions."""
+    """The submission changed the parameters or decorators of the function, or code outside of functions."""
     TOO_SLOW = "too_slow"
     TOO_MANY_CALLS = "too_many_calls"
     CLASS_TARGET = "class_target"
@@ -124,7 +124,7 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     looked.
     """
     data_hidden: bool = False
-    """Whether the submission's process also lacks the files of the tests that are no Python."""
+    """Whether the submission's process also ran without the files of the tests that are no Python."""
     reasons: Mapping[str, int] = {}
     """How many tests do not count, by reason."""
     seconds: float = 0.0

@@ -42,7 +42,7 @@ class Shower:
         return ", ".join(f"{self.text(key, depth)}: {self.text(part, depth)}" for key, part in values)
 
     def node(self, value: list[Any], depth: int) -> str:
-        """Return the object that a number stands for."""
+        """Return the object that a number refers to."""
         node = self.heap.get(str(value[1]))
         if node is None:
             return "<given>"

@@ -1,6 +1,4 @@
-"""What a declaration must fulfil beyond its types:
-names that exist, ids that differ, scales that can be used.
-"""
+"""Checks of a declaration beyond its types: names that exist, unique ids, usable scales."""
 
 from __future__ import annotations
 
@@ -33,9 +31,9 @@ from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
-"""The mark in a template where only the organiser knows the words."""
+"""The mark in a template for text that only the organiser can write."""
 _LISTED = 30
-"""Most names that a hint lists."""
+"""The most names that a hint lists."""
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -43,7 +41,7 @@ _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def check_declaration(study: Study) -> None:
-    """Raise `StudyError`, with the file and the key, for the first thing that can't be in a declaration."""
+    """Raise `StudyError`, with the file and the key, for the first fault of a declaration."""
     _check_head(study)
     _check_conditions(study)
     _check_solvers(study)
@@ -147,7 +145,7 @@ def _check_question(question: Question, key: str) -> None:
     if not all(map(math.isfinite, ends)) or sorted(ends) != ends:
         _refuse(key, "must have a min that is not above its max, both of them numbers")
     if question.each_source and SOURCE not in question.text:
-        _refuse(key, f"is asked for each library, and its text lacks {SOURCE}")
+        _refuse(key, f"is asked for each library, and its text does not contain {SOURCE}")
     for answer in question.screen_out:
         if not _can_be_answered(question, answer):
             _refuse(key, f"has a screen_out that nobody can answer, {str(answer)[:40]!r}")
@@ -211,7 +209,7 @@ def _check_labels(question: Question, key: str) -> None:
 
 
 def _can_be_answered(question: Question, answer: object) -> bool:
-    """Whether an answer fits a question; of several choices, one of them does."""
+    """Return whether a value can answer a question; for several choices, one of them."""
     if answer is None:
         return False
     try:
@@ -221,9 +219,7 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return what is wrong with a declaration for the tasks at hand, a sentence each,
-    with the file and the key.
-    """
+    """Return the faults of a declaration with regard to its tasks, a sentence each, with file and key."""
     training = {task_named(name, tasks) for name in study.training.tasks}
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
@@ -242,7 +238,7 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
 
 
 def unwritten_texts(study: Study) -> list[str]:
-    """Return the keys of the texts in which something of the template is still to be written."""
+    """Return the keys of the texts that still hold the template's mark."""
     texts = {
         "texts.consent": study.texts.consent,
         "texts.rules": study.texts.rules,
@@ -277,7 +273,7 @@ def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str
 def _short_quotas(
     study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
 ) -> Iterator[str]:
-    """Yield the quotas of a name that no task has, and those that ask for more tasks than are `counted`."""
+    """Yield a sentence for each quota with an unknown name or with more tasks than are `counted`."""
     known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
     for task in counted:
@@ -291,9 +287,7 @@ def _short_quotas(
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the id of the task that a declaration names by it, or by its beginning;
-    None for none, or several.
-    """
+    """Return the full id of the task with this id or unique prefix; None for none, or several."""
     if name in tasks:
         return name
     if not name:
@@ -303,7 +297,7 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
 
 
 def keys_of(study: Study, task: StudyTask, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the names under which quotas count a task: its mode, and its tags."""
+    """Return the names under which quotas count a task: its mode and its tags."""
     keys = {task.mode}
     for tag in study.tag:
         if task.id in {task_named(name, tasks) for name in tag.tasks}:

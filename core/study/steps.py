@@ -1,4 +1,4 @@
-"""What a participant does next: a pure function of the declaration, the log, and what this machine knows."""
+"""The participant's next step: a pure function of the declaration, the log, and this machine's state."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import task_named
 
 SITTING_LAPSES_MS = 4 * 60 * 60 * 1000
-"""A sitting in which nothing was recorded for so long is over: its program was killed."""
+"""A sitting without any record for this long is over: its program was killed."""
 BEGAN, ENDED = "began", "ended"
 """The states of a sitting."""
 SKIPPED = EndReason.SKIPPED.value
-"""Also the end of a training task that was passed over."""
+"""The end of an assignment that was skipped, also of a training task."""
 
 
 class LocalJournal(StrEnum):
-    """What this machine has of an attempt."""
+    """The state of an attempt's journal on this machine."""
 
     UNFINISHED = "unfinished"
     ENDED = "ended"
@@ -41,24 +41,24 @@ class LocalJournal(StrEnum):
 
 @dataclass(frozen=True)
 class Situation:
-    """What this machine knows besides the log."""
+    """What this machine knows in addition to the log."""
 
     now_ms: int
-    """UTC in milliseconds."""
+    """The current time, in milliseconds of UTC."""
     machine: str
-    """The machine's id, as it is in the names of writers."""
+    """The machine's id, as in the names of writers."""
     journals: Mapping[str, LocalJournal] = field(default_factory=dict)
-    """The journals on this machine, by the attempt's id."""
+    """The states of the journals on this machine, by attempt id."""
     sandbox_ready: bool = True
-    """Whether the demanded sandbox works here."""
+    """Whether the sandbox that the study demands works on this machine."""
     went_on_after: str = ""
-    """The assignment after which the participant chose to go on, in this process."""
+    """The id of the assignment after which the participant chose to continue, in this process."""
     simulates: bool = False
-    """Whether it is a program that takes part, as a simulated study lets nobody else."""
+    """Whether the participant is a program; a simulated study admits no other."""
 
 
 class RefusalReason(StrEnum):
-    """Why a session does not go on."""
+    """Why a session can't continue."""
 
     UNKNOWN_CODE = "unknown_code"
     ERASED = "erased"
@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """The session can't go on; what is wrong, and whom to ask."""
+    """The session can't continue: the reason in words, and whom to ask."""
 
     reason: RefusalReason
     words: str
@@ -89,7 +89,7 @@ class ConsentStep:
     """Asks for consent; recorded as `consented` or `declined`."""
 
     again: bool = False
-    """The protocol was amended since the person consented."""
+    """Whether the person consents again because the protocol was amended."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class FormStep:
 
     form: Questionnaire
     questions: tuple[Question, ...]
-    """The questions as they are asked: one for each library where the form says so."""
+    """The questions as asked; one per library where the question demands it."""
     assignment: str = ""
 
     @property
     def sha256(self) -> str:
-        """The hash of the wording, for the answers."""
+        """The hash of the questions' wording, which is stored with the answers."""
         return wording_sha256(self.questions)
 
 
@@ -112,7 +112,7 @@ class ScreenOutStep:
     """An answer ends the session: recorded as `screened_out` without asking anything."""
 
     item: str
-    """The column, as `before.editor`."""
+    """The column of the answer, such as `before.editor`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class RulesStep:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """Gives the person tasks: recorded as `planned`, without showing anything."""
+    """Assigns tasks to the person; recorded as `planned`, without showing anything."""
 
     assignments: tuple[Assignment, ...]
     protocol: str
@@ -131,22 +131,21 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class ReadyStep:
-    """Says that a task begins; recorded as `begun` with a new attempt's id, before its journal begins."""
+    """Announces a task; recorded as `begun` with a new attempt's id, before its journal begins."""
 
     assignment: Assignment
     condition: Condition
     number: int
-    """Of the task, from 1."""
+    """The task's number, from 1."""
     of: int
     training: bool = False
     may_skip: bool = False
-    """Whether the training task may be passed over:
-    recorded as `finished` with end `skipped` and no attempt."""
+    """Whether the training task may be skipped: recorded as `finished`, end `skipped`, without an attempt."""
 
 
 @dataclass(frozen=True)
 class AttemptStep:
-    """Goes on with an attempt whose beginning is in the log: resumes its journal, or begins it."""
+    """Continues an attempt that the log records as begun: resumes its journal, or begins it."""
 
     assignment: Assignment
     condition: Condition
@@ -154,10 +153,10 @@ class AttemptStep:
     number: int
     of: int
     resume: bool
-    """Whether this machine has an unfinished journal; if not, the attempt begins, with the id in the log."""
+    """Whether this machine has an unfinished journal; otherwise the attempt begins with the logged id."""
     training: bool = False
     forecasts: tuple[FormStep, ...] = ()
-    """The forms after the brief that are not yet filled in."""
+    """The forms to fill in after the brief that have no answers yet."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """Between two tasks: what the person learns of the last one, a break, and whether to go on."""
+    """The screen between two tasks: feedback on the last one, a break, and the choice to continue."""
 
     finished: Assignment
     attempt: str
@@ -190,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Says goodbye until the next sitting; recorded as `sitting` ended."""
+    """Ends the sitting until the next one; recorded as `sitting` ended."""
 
     limit: SittingLimit
     done: int
@@ -199,7 +198,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """The person has done everything: the debrief, and the code once more."""
+    """The person has finished the study: shows the debrief, and the code once more."""
 
     done: int
     of: int
@@ -232,10 +231,10 @@ Step: TypeAlias = (
 def next_step(
     study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation
 ) -> Step:
-    """Return what a participant does next.
+    """Return the next step of a participant.
 
-    The same log, in whatever order it was read, gives the same step on the same machine at the same time, so
-    a session that was killed resumes where it stopped.
+    The same log, read in any order, gives the same step on the same machine at the same time, so a session
+    that was killed resumes where it stopped.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
@@ -243,7 +242,7 @@ def next_step(
 
 @dataclass(frozen=True)
 class _Given:
-    """An assignment in its turn, with its beginning that counts."""
+    """An assignment in order, with the beginning that counts and the end, if any."""
 
     assignment: Assignment
     number: int
@@ -262,7 +261,7 @@ class _Session:
     situation: Situation
 
     def steps(self) -> Iterator[Step]:
-        """Yield what is left to do, in order; only the first step is certain."""
+        """Yield the remaining steps in order; only the first is certain to be taken."""
         yield from self._refused()
         yield from self._consent()
         yield from self._forms(Moment.BEFORE)
@@ -280,7 +279,7 @@ class _Session:
         done = self._done
         yield DoneStep(len(done), len(self._counted))
 
-    # Whether the session goes on at all
+    # Whether the session can continue at all
 
     def _refused(self) -> Iterator[Step]:
         code = self.person.code
@@ -340,8 +339,10 @@ class _Session:
             yield ConsentStep(again=True)
 
     def _is_outdated(self, consent: Consented) -> bool:
-        """Whether the protocol has changed since;
-        an old consent names none, so that only its time can say it.
+        """Whether the protocol has changed since a consent.
+
+        A consent of an earlier version names no protocol, so its time is compared with that of the last
+        amendment.
         """
         if consent.protocol:
             return consent.protocol != self.ledger.protocol
@@ -382,7 +383,7 @@ class _Session:
         if sitting is None or is_over:
             yield RulesStep()
             return
-        # A task that was begun is ended first, whatever the limits of a sitting.
+        # A task in progress is finished first, whatever the limits of a sitting.
         if self._in_hand is not None:
             return
         done = [given for given in self._done if given.end and given.end.utc_ms >= sitting.utc_ms]
@@ -395,7 +396,7 @@ class _Session:
 
     @property
     def _last_ms(self) -> int:
-        """When the person last recorded anything."""
+        """The time of the person's last record, in milliseconds of UTC; 0 without any."""
         times = [0]
         for facts in self.person.facts.by_kind.values():
             times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
@@ -434,7 +435,7 @@ class _Session:
 
     @property
     def _trainings(self) -> list[_Given]:
-        """The training tasks, each with its last try."""
+        """The training tasks, each with its last attempt."""
         named = [task_named(name, self.tasks) for name in self.study.training.tasks]
         known = [task for task in named if task is not None]
         found = []
@@ -446,7 +447,7 @@ class _Session:
         return found
 
     def _is_tried_again(self, given: _Given) -> bool:
-        """Whether a try at a training task ended without being solved, and it has to be."""
+        """Whether a training task ended without being solved or skipped, and must be solved."""
         if given.end is None or not self.study.training.must_solve:
             return False
         return given.end.end not in (EndReason.SOLVED.value, SKIPPED)
@@ -478,17 +479,17 @@ class _Session:
 
     @property
     def _open(self) -> list[_Given]:
-        """What has not ended, in its order."""
+        """The assignments that have not ended, in order."""
         return [given for given in self._all if given.end is None]
 
     @property
     def _done(self) -> list[_Given]:
-        """The counted tasks that have ended, in their order."""
+        """The counted assignments that have ended, in order."""
         return [given for given in self._counted if given.end is not None]
 
     @property
     def _in_hand(self) -> _Given | None:
-        """The first that was begun and has not ended."""
+        """The first assignment that was begun and has not ended."""
         return next((given for given in self._open if given.begun is not None), None)
 
     def _ended_here(self) -> Iterator[Step]:
