@@ -273,8 +273,9 @@ class _Work:
         return conversation(self.attempt.state, self.settings)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
-        """End the attempt if the conversation is too long;
-        every other failure is the endpoint's (decision 0074).
+        """End the attempt if the conversation is too long; other failures are the endpoint's.
+
+        See decision 0074.
         """
         self.lost += self._priced(failure.usage)
         problem = failure.problem

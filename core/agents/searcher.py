@@ -196,9 +196,7 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the next look: at the failing tests, for what they use,
-        at the files that define it; None if none.
-        """
+        """Return the next look: at failing tests, for names they use, at files that define those; or None."""
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
         files = [path for path, _ in tests.most_common(_MOST_TEST_FILES)]

@@ -68,9 +68,7 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block,
-    else the whole text if it is Python, else nothing.
-    """
+    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else ""."""
     blocks = _fenced(reply)
     if blocks:
         return blocks[-1] if blocks[-1].strip() else ""

@@ -169,8 +169,8 @@ _TEST_COLUMNS = (
 )
 TEST_NOTE = (
     "The pass rate is of gists with at least one passing test, as in the paper; their number is next"
-    " to it. The paper's test score is the recall of the original test's lines; F1 also counts lines that were"
-    " added."
+    " to it. The paper's test score is the recall of the original test's lines; F1 also counts lines that"
+    " were added."
 )
 
 

@@ -1,7 +1,7 @@
-"""A repair helped by a gist: the first failing test of the corrupted tree in one file, made by program.
+"""Makes a gist as help for a repair: the first failing test of the corrupted tree in one file.
 
-The gist is made of what a solver has anyway, the corrupted tree; a line of the original that is not in that
-tree must not be in it.
+The gist is made from the corrupted tree, which a solver has anyway; it must not contain a line of the
+original that is missing from that tree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
 
 REDUCING_S = 60.0
-"""Seconds for making a gist smaller once it is faithful."""
+"""The time for reducing a gist once it is faithful, in seconds."""
 
 
 def make_help(
@@ -37,7 +37,7 @@ def make_help(
     seconds: float = REDUCING_S,
     run: RunContext = UNATTENDED,
 ) -> HelpGist:
-    """Return the gist of the first failing test that makes one, or why none does.
+    """Return the gist of the first failing test that yields one, or the reason why none does.
 
     Raises `CancelledError`.
     """
@@ -68,9 +68,7 @@ def make_help(
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
-    """Return a line of an original function that is in a gist and not in the corrupted tree; empty if there
-    is none.
-    """
+    """Return a line of an original function in a gist that the corrupted tree lacks; empty if none."""
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
         line.strip()

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from gistpoint.core.attempts.events import Pane
 
 ASK_MS = 120_000
-"""After this time without input, the solver is asked."""
+"""The time without input after which the solver is asked, in milliseconds."""
 COVER_MS = 600_000
 """The time without input after which the code is hidden, in milliseconds."""
 

@@ -174,7 +174,7 @@ class Attempt:
         return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that were changed so far, including those of the last submission."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
         return self._harness.files(self.state)
 
     @property
@@ -462,7 +462,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing by a separate step; raises `AttemptError` if the call would then be impossible."""
+        """Save unsaved typing by a separate step. Raises `AttemptError` if the call could then not follow."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return

@@ -263,7 +263,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "model_turn"
     turn: int
-    """From 1."""
+    """The number, from 1."""
     content: str = ""
     reasoning: str | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
@@ -272,7 +272,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     finish: str = ""
     """The endpoint's word for why the reply ended."""
     model: str = ""
-    """The model's name as the endpoint gives it."""
+    """The model's name according to the endpoint."""
     fingerprint: str | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
     usage: Usage = Usage()
@@ -436,7 +436,7 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
-    """From 1."""
+    """The number, from 1."""
     text: str
     buffer: str | UnsetType = UNSET
     """The name of the buffer in the editor, if any."""
@@ -455,7 +455,7 @@ class AssistAnswered(EventData, frozen=True, kw_only=True):
     exchange: int
     text: str = ""
     model: str = ""
-    """The model's name as the endpoint gives it."""
+    """The model's name according to the endpoint."""
     usage: Usage = Usage()
     duration_ms: int = 0
     problem: str | UnsetType = UNSET

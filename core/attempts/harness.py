@@ -100,14 +100,14 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files that an attempt has changed so far, including those of its last submission."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the budgets of a new attempt; by default, the task's."""
         return self.task.budgets
 
     def with_budgets(self, budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it."""
+        """Return the task with the budgets of an attempt."""
         return replace(self.task, budgets=budgets)
 
     @abstractmethod
@@ -200,9 +200,7 @@ class TaskJudge(Protocol):
         ...
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its
-        header.
-        """
+        """Return the task as recorded by an attempt; `of_kind` is the kind's part of the header."""
         ...
 
     def harness(self, task: Task) -> TaskHarness:

@@ -82,12 +82,12 @@ CONTRADICTED = "contradicted where no test can be seen"
 
 
 def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
-    """Return why an attempt's pass is to be read, from each submission that passed; empty if one is clean."""
+    """Return the reasons why an attempt's pass needs review; empty if one of the passes has none."""
     return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
 
 
 def solved_words(results: Iterable[AttemptResult]) -> str:
-    """Return in a few words how many runs count as solved, and how many more still have to be read."""
+    """Return a summary of how many runs are solved and how many more need review."""
     counts = Counter(results)
     more = counts[AttemptResult.TO_BE_READ]
     words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
@@ -95,9 +95,9 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 
 
 def by_tests_words(standings: Iterable[Standing | None]) -> str:
-    """Return in a few words how many runs are solved by the tests alone, and how many of these are confirmed.
+    """Return a summary of how many runs are solved by the tests alone, by standing.
 
-    The standing of a run that did not pass is None. Empty if there is no pass that can be confirmed.
+    The standing of a run that did not pass is None. Empty if no pass can be confirmed.
     """
     found = list(standings)
     counts = Counter(standing for standing in found if standing is not None)
@@ -108,10 +108,9 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 
 
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
-    """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any
-    run.
+    """Return a summary of how many runs are solved, and how many by the tests alone; empty without runs.
 
-    `confirmations` are the words of each run about its confirmation, which `standing_in` reads.
+    `confirmations` are the words of each run on its confirmation, which `standing_in` parses.
     """
     if not results:
         return ""

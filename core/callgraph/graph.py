@@ -35,8 +35,9 @@ class CallEvidence(StrEnum):
     OBSERVED = "observed"  # seen while the code ran
 
 
-#: Share of such edges, among those between functions that ran, that a run confirmed, measured by
-#: `tests/studies/callgraph_accuracy.py` on the suites of six libraries; rounded, and lower for the few guesses by name.
+#: The share of edges with this evidence, between functions that ran, that a run confirmed. Measured by
+#: `tests/studies/callgraph_accuracy.py` on the suites of six libraries; rounded, and lowered for guesses by
+#: name, of which there are few.
 SURENESS: Mapping[CallEvidence, float] = {
     CallEvidence.DIRECT: 0.95,
     CallEvidence.METHOD: 0.93,

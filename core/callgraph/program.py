@@ -101,7 +101,7 @@ class Program:
         return known
 
     def opaque(self, type_name: str) -> Object:
-        """Return the object that stands in for all values of an outside type; "" if the type is unknown."""
+        """Return the object for all values of a built-in or outside type; "" if the type is unknown."""
         known = self._objects.get(type_name)
         if known is None:
             known = self._objects[type_name] = Object(type_name)

@@ -1,4 +1,4 @@
-"""The functions, methods and classes of a Python file by qualified name, with the positions of their parts."""
+"""The functions, methods and classes of a Python file by qualified name, with their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complexity of single functions, from their syntax trees."""
+"""Complexity measures of single functions, from their syntax trees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCKS = (
 
 @dataclass(frozen=True, slots=True)
 class Complexity:
-    """Complexity of one function.
+    """The complexity measures of one function.
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of
@@ -36,7 +36,7 @@ class Complexity:
     measures are radon's, which counts only operators of arithmetic, comparison and logic: difficulty n1/2 *
     N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands (see
     `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested
-    functions count only for `code_lines`, `nesting` and Halstead's.
+    functions count only for `code_lines`, `nesting` and Halstead's measures.
     """
 
     code_lines: int
@@ -46,18 +46,17 @@ class Complexity:
     halstead_volume: float
     nesting: int
     halstead_difficulty_paper: float | None = None
-    """None where it was measured before this was counted, as is the volume."""
+    """None if measured before this was counted, like the volume."""
     halstead_volume_paper: float | None = None
 
     @property
-    def lacking(self) -> bool:
-        """Whether a measure is missing that is counted today."""
+    def is_incomplete(self) -> bool:
+        """Whether a measure of this version is missing."""
         return self.halstead_volume_paper is None
 
 
 def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Complexity]:
-    """Return the complexity of every function of `files` (path to source bytes), by path and line of its
-    `def`.
+    """Return the complexity of every function of `files` (bytes by path), by path and line of its `def`.
 
     Files that do not parse are left out.
     """
@@ -88,7 +87,7 @@ def _measure_file(tree: ast.Module, source: bytes) -> Iterator[tuple[int, Comple
 
 
 def _measure(node: Definition, code: list[int]) -> Complexity:
-    """Measure one function; `code[n]` counts the code lines of the file up to line n."""
+    """Return the measures of one function; `code[n]` is the number of code lines up to line n."""
     from radon.complexity import ComplexityVisitor
     from radon.metrics import HalsteadVisitor, halstead_visitor_report
 
@@ -148,11 +147,11 @@ def _is_elif(node: ast.AST, child: ast.AST) -> bool:
 
 
 def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
-    """Return the number of code lines up to each line of the file."""
+    """Return the cumulative number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
-    # Texts first: their lines are code even if one begins with `#`. Then docstrings, which are texts but no
-    # code.
+    # Strings come first, since their lines are code even if one begins with `#`; then docstrings, which are
+    # strings but not code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
             for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
@@ -166,5 +165,5 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
 
 
 def _shares(node: Definition | ast.ClassDef, line: int) -> bool:
-    """Whether a docstring's line also has another statement of the body."""
+    """Return whether a docstring's line also holds another statement of the body."""
     return len(node.body) > 1 and node.body[1].lineno == line

@@ -1,6 +1,4 @@
-"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, read from text and never
-evaluated.
-"""
+"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, parsed without `eval`."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any, NoReturn
 from gistpoint.core.metrics.table import COLUMNS, ColumnError, FunctionMetrics, percentile
 
 TEXTS = ("function", "kind")
-"""Columns that hold text; all others hold numbers."""
+"""The columns that hold text; all others hold numbers."""
 _DEEPEST = 50
 _LONGEST = 4000
 
@@ -38,30 +36,30 @@ Maker = Callable[["_Population"], Test]
 
 
 class ConditionError(ColumnError):
-    """A condition can't be understood; the message names the place, counted from 1."""
+    """A condition can't be parsed; the message names the place, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCondition:
     """A condition on functions.
 
-    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and
+    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`) are joined by `and`, `or`, `not` and
     parentheses. A value is a number, `pNN` for a percentile of the column among all functions, another
-    column, or text where the column holds text. A word alone is a part of the function's name; what has
-    spaces, or is a keyword, is put in quotes. A function for which a column has no value meets no comparison
-    on it.
+    column, or text where the column holds text. A word alone is a part of the function's name; text with
+    spaces, or equal to a keyword, is quoted. A function without a value in a column meets no comparison on
+    it.
     """
 
     text: str
     _make: Maker
 
     def over(self, population: Sequence[FunctionMetrics]) -> Test:
-        """Return the test of one function; percentiles are those of `population`, interpolated."""
+        """Return the test of one function; percentiles are over `population`, interpolated."""
         return self._make(_Population(population))
 
 
 def read_condition(text: str) -> FunctionCondition:
-    """Return the condition that a text says; raises `ConditionError`, or `ColumnError` for an unknown column."""
+    """Return the condition in a text. Raises `ConditionError`, or `ColumnError` for an unknown column."""
     return FunctionCondition(text, _Reader(text).all())
 
 
@@ -70,9 +68,7 @@ def filter_rows(
     conditions: Iterable[str],
     population: Sequence[FunctionMetrics] | None = None,
 ) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition; percentiles are those of `population`, by default of the
-    rows.
-    """
+    """Return the rows that meet every condition; percentiles are over `population`, by default the rows."""
     rows = list(rows)
     known = rows if population is None else population
     tests = [read_condition(text).over(known) for text in conditions]
@@ -80,7 +76,7 @@ def filter_rows(
 
 
 class _Population:
-    """Percentiles of columns, each sorted once."""
+    """The percentiles of columns, each sorted once."""
 
     def __init__(self, rows: Sequence[FunctionMetrics]) -> None:
         self._rows = rows
@@ -103,7 +99,7 @@ class _Token:
 
 
 class _Reader:
-    """Reads a condition by recursive descent: `or` below `and` below `not` below comparisons."""
+    """Parses a condition by recursive descent: `or` above `and` above `not` above comparisons."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -114,7 +110,7 @@ class _Reader:
         self._depth = 0
 
     def all(self) -> Maker:
-        """Return what makes the test of the whole text."""
+        """Return the maker of the whole text's test."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
         made = self._any()
@@ -148,7 +144,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
-        # Conditions come from people: a deep one must not end in Python's own limit of recursion.
+        # Conditions are typed by people: a deep one must not hit Python's recursion limit.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
@@ -213,7 +209,7 @@ class _Reader:
             wanted = float(text)
         except ValueError:
             wanted = math.nan
-        # `nan` and `inf` are numbers to `float`, and no comparison with them says anything.
+        # `float` accepts `nan` and `inf`, but comparisons with them are meaningless.
         if not math.isfinite(wanted):
             self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
         return lambda population: lambda row: _compared(compare, row.cell(column), wanted)

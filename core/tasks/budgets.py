@@ -20,7 +20,7 @@ class Budgets:
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
-        """Return budgets; N tool uses give N/4 submissions by default (specs: budgets)."""
+        """Return budgets, by default with N/4 submissions for N tool uses, at least 1 (specs: budgets)."""
         return cls(tool_uses, max(1, tool_uses // 4) if submissions is None else submissions, time_limit_s)
 
     @classmethod

@@ -65,13 +65,14 @@ class Fields:
     def record(self, kind: type[T], *, optional: Collection[str] = ()) -> T:
         """Return the whole table as a record.
 
-        A member with a default is required too, unless the default is None or `optional` names the member,
-        such as `brief.test`: the meaning of a file must not depend on a later default. Raises `TaskError`.
+        A member with a default is required too, unless the default is None or `optional` names the member (as
+        in `brief.test`): the meaning of a file must not depend on a later default. Raises the error for a
+        fault.
         """
         return self._decoded(self.values, kind, self.key, optional)
 
     def sparse(self, kind: type[S]) -> S:
-        """Return the whole table as a struct; members missing from the file have their defaults.
+        """Return the whole table as a struct, with defaults for missing members.
 
         Raises the error for an unknown key, at any depth, and for a wrong type.
         """

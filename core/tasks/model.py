@@ -143,8 +143,7 @@ class Task:
     of_kind: object = None
     """The kind's own part of the task; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
-    """
+    """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     demo: bool = False
     """Whether it is on gistpoint's demo library, without any foreign code."""
     several: bool = False
@@ -226,8 +225,7 @@ class Answer:
     of_kind: object = None
     """The kind's own part of the answer; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
-    """
+    """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     seal: Seal | None = None
     """The hidden parts of a salted id; None without a salt."""
 

@@ -15,7 +15,10 @@ MOST_PIECES = 200
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The parts of its tree that a suite, and so code under test, may change; None if that can't be enforced."""
+    """The parts of a tree that a suite, and so code under test, may change.
+
+    `writable` is None if that can't be enforced.
+    """
 
     writable: Writable | None
     reason: str = ""
