@@ -43,7 +43,7 @@ def declared(group: str) -> list[metadata.EntryPoint]:
 
     try:
         found = list(metadata.entry_points(group=group))
-    except Exception:  # of any package, one without a plugin included
+    except Exception:  # from any package, even one without a plugin
         found = [
             entry for entries in _readable_entries().values() for entry in entries if entry.group == group
         ]
@@ -76,7 +76,7 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
         try:
             found.setdefault(
                 name, list(package.entry_points)
-            )  # the first of a name is the one that is imported
+            )  # of several with one name, the first is imported
         except Exception as error:
             if why_not is not None:
                 why_not[name] = described(error)

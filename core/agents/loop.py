@@ -151,7 +151,7 @@ class _Patience(CancelToken):
             return
         self._paused = True
         began = time.monotonic()
-        with suppress(AttemptError):  # its time is up: the reply will find it so
+        with suppress(AttemptError):  # its time is up, which the reply will show
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield

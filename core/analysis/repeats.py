@@ -76,7 +76,7 @@ def repeated_runs(data: StudyData) -> Findings:
         what = f"pass@k of {group.label}, {group.mode},"
         if found.too_few(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
             continue
-        # With the least number of runs as k, every task has an unbiased estimate.
+        # With the least number of runs as k, pass@k has an unbiased estimate for every task.
         k = min(one.runs for one in tasks)
         made = {
             "pass@1": over_tasks(tasks, [one.one_of(1) for one in tasks]),

@@ -105,7 +105,7 @@ def regress_times(
     count = x.shape[1]
 
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
-        # Without a person a task may be left with one attempt, or with none that is solved.
+        # Without a person, a task may be left with a single attempt, or with no solved one.
         if within_tasks:
             chosen = chosen & _telling(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
@@ -114,8 +114,7 @@ def regress_times(
     whole = fitted(np.ones(len(rows), dtype=bool))
     if whole is None:
         return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
-    # The likelihood spends a parameter on each task: its variances are too small by their share of the
-    # attempts.
+    # The likelihood estimates a parameter per task: its variances are scaled by the lost degrees of freedom.
     free = 1 - len(whole.coefficients) / int(kept.sum())
     covariance = sums @ whole.covariance[:count, :count] @ sums.T / free
 
@@ -169,7 +168,7 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
     return bool(np.linalg.matrix_rank(x - means[places]) == x.shape[1])
 
 
-# Conditions, and what people answered
+# Conditions and people's answers
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
@@ -204,7 +203,7 @@ def condition_ratio(
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
-    # Within tasks, since the conditions may have had different ones.
+    # Within tasks, since people may have had other tasks under each condition.
     helped = [float(row.condition == condition) for row in pair]
     return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
 
@@ -382,7 +381,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
             if not found.too_few(f"The ratio of times, {name}, {mode},", needs):
                 modes.append(mode)
-        # Both ratios are of one fit, so that their difference has an interval of its own.
+        # Both ratios come from one fit, so that their difference has an interval of its own.
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
         if regression is None:

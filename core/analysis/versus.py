@@ -120,7 +120,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
     Those under the same budgets, else those in the same condition, else all.
     """
-    # Equal budgets first: otherwise the difference is also one of budgets.
+    # Equal budgets come first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
     return same or tuple(group for group in people if group.condition == model.condition) or tuple(people)
@@ -218,7 +218,7 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
         cuts = np.quantile(list(known.values()), (0, 1 / 3, 2 / 3, 1)) if known else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
-        # Thirds are open below; the lowest has no bound there, so that the least value belongs to it.
+        # Thirds are open below; the lowest one is unbounded there, so that it includes the least value.
         for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
             third = {task for task, value in known.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)

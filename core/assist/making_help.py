@@ -68,7 +68,7 @@ def make_help(
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
-    """Return a line of an original function in a gist that the corrupted tree lacks; empty if none."""
+    """Return a line of an original function that is in a gist and not in the corrupted tree; else ""."""
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
         line.strip()

@@ -50,7 +50,7 @@ class Callables:
 
     def _partial(self, call: CallSite, value: Partial) -> None:
         if value in call.partials or len(call.partials) == _MOST_PARTIALS:
-            return  # `f = partial(f, 1)` in a loop: the variable holds the partial object that calls it
+            return  # as in a loop over `f = partial(f, 1)`, whose variable holds the partial object itself
         arguments, partials = call.arguments.after(value.arguments), (*call.partials, value)
         self.calls.run(replace(call, arguments=arguments, partials=partials), value.callee)
 

@@ -30,8 +30,8 @@ class CallEvidence(StrEnum):
     DECORATOR = "decorator"  # a decorator applied to a definition
     PROTOCOL = "protocol"  # an operator, a loop, a with block or a built-in that calls a special method
     FLOW = "flow"  # the function came through a parameter, a container, a return value or another name
-    OVERRIDE = "override"  # a subclass's version of a method that was called on its base class
-    NAME = "name"  # nothing is known of the receiver; the only method of that name in the sources
+    OVERRIDE = "override"  # a subclass's override of a method called on its base class
+    NAME = "name"  # the receiver is unknown; the only method of that name in the sources
     OBSERVED = "observed"  # seen while the code ran
 
 

@@ -9,7 +9,7 @@ from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.sources import SourceFile, Sources
 from gistpoint.core.callgraph.values import AnalysisScope, Class, Definer, ModuleValue
 
-#: The meaning of a name: a class, a module, the dotted name of something outside, or unknown.
+#: The meaning of a name: a class, a module, the dotted name of an outside value, or None if unknown.
 Meaning = Class | ModuleValue | str | None
 
 _DEEPEST_CHAIN = 40

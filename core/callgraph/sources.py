@@ -33,7 +33,7 @@ class Sources:
     def find(self, dotted: str, near: SourceFile | None = None) -> SourceFile | None:
         """Return the module of an absolute name; None if there is none.
 
-        Outside of packages, a sibling of `near` takes precedence.
+        A sibling of `near` is the fallback, and takes precedence if `near` is in no package.
         """
         found = self.by_name.get(dotted)
         if near is None:

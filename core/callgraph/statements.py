@@ -224,7 +224,7 @@ class Statements:
             if isinstance(module, ModuleValue):
                 inside = (
                     module.file is frame.scope.file
-                )  # a package's own file imports its modules by its own name
+                )  # a package's own file imports its submodules by its own name
                 self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))

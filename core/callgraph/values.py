@@ -368,7 +368,7 @@ class Solver:
         watchers.append(watcher)
         held = self._values[variable]
         if held:
-            fresh = self._fresh[variable] or ()  # values still pending come by `run`
+            fresh = self._fresh[variable] or ()  # pending values are delivered by `run`
             for value in list(held)[: len(held) - len(fresh)]:
                 watcher(value)
 

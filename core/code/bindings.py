@@ -28,7 +28,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def bound_names(node: ast.AST) -> tuple[str, ...]:
     """Return the names that a node itself binds or unbinds, without those of its parts or `*`."""
-    if type(node) not in _BINDERS:  # most nodes are none: this is asked of every node of a library
+    if type(node) not in _BINDERS:  # the common case: every node of a library passes here
         return ()
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
@@ -37,7 +37,7 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
-        # Those below may have no name: an `except` or a `*_` without one binds nothing.
+        # The nodes below may have no name: an `except` or a `*_` without one binds nothing.
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             return (name,)
         case ast.MatchMapping(rest=str(name)):

@@ -23,7 +23,9 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-_TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")  # a comment is passed as a whole, in Python 3.9 too
+_TO_COLON = re.compile(
+    r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:"
+)  # an atomic group for comments that also works before Python 3.11
 
 
 class DefinitionKind(StrEnum):
@@ -242,7 +244,7 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
         parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
         parts += [*given.defaults, *given.kw_defaults, node.returns]
     for part in filter(None, parts):
-        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
+        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a position
 
 
 def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:

@@ -37,10 +37,7 @@ def _unit_of(definition: Definition) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines with their blocks indented by `unit` if they mix it up with tabs or spaces.
-
-    Lines that use the same kind of white space are returned unchanged.
-    """
+    """Return lines, re-indented by `unit` if their blocks use tabs where it uses spaces, or vice versa."""
     own = block_unit(lines)
     # Tabs and spaces can be exchanged only if neither side mixes them.
     if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:

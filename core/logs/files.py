@@ -206,7 +206,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_file(aside)
         finally:
             os.close(aside)
-        sync_folder(self.path.parent)  # the copy must be on the disk before it is cut off here
+        sync_folder(self.path.parent)  # the copy must be synced before the original is cut
         os.ftruncate(self._file, whole)
         return whole
 

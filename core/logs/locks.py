@@ -71,14 +71,14 @@ def take(place: Path | int) -> FileLock | None:
 def is_held(path: Path) -> bool:
     """Return whether a process, including this one, holds a file's lock; False if it can't be opened."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not be waited for
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not block
     except OSError:
         return False
     with FileLock(file) as lock:
         try:
             return not _lock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except NoLocksError:
-            return True  # it is not known to be free
+            return True  # unknown, so not free
 
 
 def _lock(lock: FileLock, how: int) -> bool:

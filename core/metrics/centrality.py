@@ -128,7 +128,7 @@ def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[
 def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[float]]:
     if not size:
         return [], []
-    import igraph  # in C, and slow to load: only those who rank need it
+    import igraph  # slow to load, and needed only here
 
     graph = igraph.Graph(n=size, edges=pairs, directed=True)
     return list(graph.pagerank(damping=DAMPING)), list(graph.betweenness(directed=True))

@@ -62,7 +62,7 @@ def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Comp
     """
     from gistpoint.core.callgraph import (
         run_deep,
-    )  # loads the analysis, which the names of metrics do not need
+    )  # imported here, since the names of metrics need no analysis
 
     return run_deep(lambda: dict(_measure_all(files)))
 
@@ -73,7 +73,7 @@ def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], 
             tree = parse(files[path])
             measured = list(_measure_file(tree, files[path]))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # a library may hold files for another Python
+            continue  # a library may contain files for another Python
         for line, complexity in measured:
             yield (path, line), complexity
 
@@ -111,7 +111,7 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
 def _decides(node: ast.AST) -> bool:
     match node:
         case ast.match_case(pattern=ast.MatchAs(pattern=None)):
-            return False  # the wildcard, or a name for anything
+            return False  # the wildcard, or a bare name, which matches everything
     return isinstance(node, (*_CONDITIONALS, ast.match_case))
 
 

@@ -99,7 +99,7 @@ class _Token:
 
 
 class _Reader:
-    """Parses a condition by recursive descent: `or` above `and` above `not` above comparisons."""
+    """Parses a condition by recursive descent; `or` binds least, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -61,7 +61,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     """The attempts per task and condition at which the task counts as covered."""
     conditions: ConditionsPer = ConditionsPer.WITHIN
     quota: dict[str, Count] = {}
-    """The least number of a person's tasks per mode or tag."""
+    """The number of a person's tasks per mode or tag."""
     per_source: Count = 2
     """The most tasks of one library per person; 0 for any number."""
     per_sitting: Positive = 4

@@ -172,7 +172,7 @@ def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
             raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
-        with opened_regular(path) as file:  # between the two it may have become a pipe
+        with opened_regular(path) as file:  # it may have become a pipe since the check
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"

@@ -144,7 +144,7 @@ class _Walk:
             self.state = AttemptState(of_kind=blank_state(event.data.mode))
         before = self.state
         self.state = advance(before, event)
-        if isinstance(event.data, PassConfirmed):  # the attempt is over: no time passes
+        if isinstance(event.data, PassConfirmed):  # the attempt is over, so no time passes
             return
         passed = 0
         if before.clock.mono_ms is not None and not isinstance(event.data, ProcessStarted):
