@@ -46,7 +46,7 @@ class CancelToken:
         yield
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises `CancelledError` as soon as the token is set."""
+        """Wait, and raise `CancelledError` as soon as the token is set."""
         with self.waiting():
             if self._event.wait(max(0.0, seconds)):
                 self.check()
@@ -138,7 +138,7 @@ class Opening:
     """The state shared by the thread that opens an attempt and the screen that shows its progress."""
 
     def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
-        """`report` receives each step in words, on the opening thread."""
+        """Pass each step in words to `report`, on the opening thread."""
         self._report = report
         self._lock = threading.Lock()
         self._cancelled = self._committed = False

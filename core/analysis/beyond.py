@@ -60,14 +60,14 @@ def _add_group(
     read = [row for row in solved if readings[row.attempt]]
     if not compared and not read:
         return
-    made = {
+    numbers = {
         TESTS: share(group.rows),
         INPUTS: (
             share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None
         ),
         READERS: _merged(read, readings) if read else None,
     }
-    cells = found.numbers_of(f"{group.label}/{group.mode}", made)
+    cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
     table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
 
 

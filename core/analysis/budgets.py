@@ -12,7 +12,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.difficulty_curves import budget_series
 from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows
+from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows, primary_minutes, solved_of
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
@@ -112,7 +112,7 @@ def counting(row: AttemptRow) -> tuple[bool, ...]:
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Whether the task is solved, by one of the first `number` submissions that count."""
+    """Return whether the task is solved, by one of the first `number` submissions that count."""
     return row.solved and any(counting(row)[:number])
 
 
@@ -125,13 +125,13 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
     """Return the share of attempts solved by each time of the primary clock; None below five solved ones."""
-    times = [row.primary_s for row in rows if row.solved and row.primary_s is not None]
-    known = [row for row in rows if row.primary_s is not None]
+    timed = [row for row in rows if row.primary_s is not None]
+    times = [primary_minutes(row) for row in solved_of(timed)]
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:
         return None
-    at = [float(minutes) for minutes in np.linspace(0, max(times) / 60, _TIMES + 1)[1:]]
-    return _steps(label, {minutes: share(known, partial(_solved_in, minutes=minutes)) for minutes in at})
+    at = np.linspace(0, max(times), _TIMES + 1)[1:].tolist()
+    return _steps(label, {minutes: share(timed, partial(_solved_in, minutes=minutes)) for minutes in at})
 
 
 def _solved_in(row: AttemptRow, minutes: float) -> bool:
-    return row.solved and (row.primary_s or 0) <= 60 * minutes + 1e-9
+    return row.solved and primary_minutes(row) <= minutes + 1e-9

@@ -54,19 +54,19 @@ class FindingsBuilder:
         self.numbers[key] = number
         return number
 
-    def numbers_of(self, group: str, made: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
+    def numbers_of(self, group: str, numbers: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
         """Record the numbers of a group, each as `GROUP/NAME`, and return them as cells.
 
         A number that is None gives an empty cell and is not recorded.
         """
-        self.numbers |= {f"{group}/{name}": number for name, number in made.items() if number is not None}
-        return tuple(made.values())
+        self.numbers |= {f"{group}/{name}": number for name, number in numbers.items() if number is not None}
+        return tuple(numbers.values())
 
     def table(self, title: str, columns: tuple[str, ...], note: str = "") -> TableBuilder:
         """Add an empty table and return it; tables are printed in the order of these calls."""
-        made = TableBuilder(title, columns, note)
-        self._tables.append(made)
-        return made
+        builder = TableBuilder(title, columns, note)
+        self._tables.append(builder)
+        return builder
 
     def plot(self, *plots: Plot) -> None:
         """Add plots."""

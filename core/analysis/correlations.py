@@ -12,14 +12,13 @@ from scipy.special import stdtr
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot
 from gistpoint.core.analysis.firth import Floats
-from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, tasks_of
+from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Units, jackknife
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, primary_minutes, tasks_of
 from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-_Z = 1.959963984540054
 _PERFECT = 1 - 1e-9
 SOLVED, TIME = "solved", "ln minutes"
 NOTE = (
@@ -98,7 +97,7 @@ def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
     """Return the 95 % interval of r by Fisher's z = artanh(r); None below four pairs or for a perfect r."""
     if count < 4 or abs(r) >= 1:
         return None
-    middle, half = float(np.arctanh(r)), _Z / (count - 3) ** 0.5
+    middle, half = float(np.arctanh(r)), Z_95 / (count - 3) ** 0.5
     return float(np.tanh(middle - half)), float(np.tanh(middle + half))
 
 
@@ -108,13 +107,13 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
     `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
     interval is the independent one. A perfect correlation has no interval.
     """
-    whole = r(np.ones(len(units.tasks), dtype=bool))
-    if not np.isfinite(whole):
+    full = r(np.ones(len(units.tasks), dtype=bool))
+    if not np.isfinite(full):
         return None
     # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
-    if abs(whole) >= _PERFECT:
+    if abs(full) >= _PERFECT:
         persons, rows, note = units.person_count, len(units.tasks), "no interval: a perfect correlation"
-        return Number(float(np.sign(whole)), persons=persons, tasks=units.task_count, rows=rows, note=note)
+        return Number(float(np.sign(full)), persons=persons, tasks=units.task_count, rows=rows, note=note)
 
     def estimate(kept: Kept) -> float:
         # On Fisher's scale the interval stays between -1 and 1.
@@ -122,7 +121,7 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
         return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
 
     return jackknife(units, estimate).number(
-        Scale.FISHER, iid=None if pairs is None else fisher_interval(whole, pairs)
+        Scale.FISHER, iid=None if pairs is None else fisher_interval(full, pairs)
     )
 
 
@@ -135,7 +134,7 @@ def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
 
 
 def _outcome(row: AttemptRow, outcome: str) -> float:
-    return float(row.solved) if outcome == SOLVED else float(np.log((row.primary_s or 0) / 60))
+    return float(row.solved) if outcome == SOLVED else float(np.log(primary_minutes(row)))
 
 
 def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
@@ -143,12 +142,12 @@ def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
 
 
 def _with_outcome(rows: Sequence[AttemptRow], outcome: str, metric: Mapping[str, float]) -> Number | None:
-    known = [row for row in rows if row.task in metric]
-    if tasks_of(known) < LEAST_TASKS_OF_CORRELATION:
+    measured = [row for row in rows if row.task in metric]
+    if tasks_of(measured) < LEAST_TASKS_OF_CORRELATION:
         return None
-    units = Units.of(known)
-    values = np.array([_outcome(row, outcome) for row in known])
-    order = sorted({row.task for row in known})
+    units = Units.of(measured)
+    values = np.array([_outcome(row, outcome) for row in measured])
+    order = sorted({row.task for row in measured})
     x = np.array([metric[task] for task in order])
 
     def estimate(kept: Kept) -> float:

@@ -92,10 +92,10 @@ def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None
 
     Both are None if no row records which functions were found.
     """
-    known = having(rows, FOUND)
-    if not known:
+    measured = having(rows, FOUND)
+    if not measured:
         return None, None
-    return share(known, _all_found), share(known, lambda row: row.solved and _all_found(row))
+    return share(measured, _all_found), share(measured, lambda row: row.solved and _all_found(row))
 
 
 TREND_NOTE = (
@@ -124,15 +124,15 @@ def _all_found(row: AttemptRow) -> bool:
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     """Return the rows of discovery by solver, condition and budget, with both briefs pooled."""
     discovery = [row for row in data.rows if is_searched(row.mode) and row.task in data.tasks]
-    made: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
+    alike_groups: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):
         first = group.rows[0]
         budgets = (first.tool_use_budget, first.submission_budget, first.time_limit_s)
         # The brief for several corruptions has its own template, and the paper's figure pools both.
         alike = alike_but_for(data.study.condition_of(group.condition)) or group.condition
-        made[(group.who, alike, *budgets, group.settings)].append(group)
+        alike_groups[(group.who, alike, *budgets, group.settings)].append(group)
     named: dict[str, list[list[AttemptRow]]] = defaultdict(list)
-    for members in made.values():
+    for members in alike_groups.values():
         conditions = sorted({group.condition for group in members})
         first = members[0].rows[0]
         budget = (

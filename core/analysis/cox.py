@@ -17,6 +17,7 @@ from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
+    primary_minutes,
     solved_of,
     too_few,
     under,
@@ -76,15 +77,15 @@ def hazard_ratio(
     # the jackknife refits without each person and task (decision 87).
     partial = PartialLikelihood.of(pair)
     everything = np.ones(len(pair), dtype=bool)
-    whole = partial.fit(helped, everything)
-    if whole is None:
+    full = partial.fit(helped, everything)
+    if full is None:
         return Shortfall(what, "task solved in more than one of the ways compared", 1, 0)
 
     def estimate(kept: Kept) -> float:
         fit = partial.fit(helped, kept)
         return float("nan") if fit is None else fit[0]
 
-    spread = jackknife(Units.of(pair), estimate, whole[1])
+    spread = jackknife(Units.of(pair), estimate, full[1])
     # The interval that papers print is shown as well (decision 87).
     robust, p = _by_lifelines(pair, helped)
     return replace(spread.number(Scale.LOG, iid=robust), iid_label=CLUSTERED), p
@@ -105,7 +106,7 @@ class PartialLikelihood:
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> PartialLikelihood:
         """Return the partial likelihood of rows, each compared with the others at its task."""
-        minutes = np.array([(row.primary_s or 0.0) / 60 for row in rows])
+        minutes = np.array([primary_minutes(row) for row in rows])
         solved = np.array([row.solved for row in rows], dtype=bool)
         tasks = Units.of(rows).tasks
         alike = tasks[:, None] == tasks
@@ -119,14 +120,14 @@ class PartialLikelihood:
         """Return the log hazard ratio of x and its variance, by Newton's method; None if it is not finite."""
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
-        rank, own = self.rank[ended], x[ended]
+        rank, ended_x = self.rank[ended], x[ended]
         b = 0.0
         for _ in range(_ROUNDS):
             weight = np.exp(b * value)
             total = risk @ weight - rank * (tied @ weight)
             first = risk @ (weight * value) - rank * (tied @ (weight * value))
             second = risk @ (weight * value**2) - rank * (tied @ (weight * value**2))
-            score = float((own - first / total).sum())
+            score = float((ended_x - first / total).sum())
             information = float((second / total - (first / total) ** 2).sum())
             if information < _LEAST_INFORMATION:
                 return None
@@ -146,7 +147,7 @@ def _by_lifelines(
     """
     frame = pd.DataFrame(
         {
-            "minutes": [(row.primary_s or 0.0) / 60 for row in rows],
+            "minutes": [primary_minutes(row) for row in rows],
             "solved": [row.solved for row in rows],
             "x": helped,
             "task": [row.task for row in rows],

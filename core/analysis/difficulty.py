@@ -46,15 +46,15 @@ def difficulty(data: StudyData) -> Findings:
     for pool in pools(groups):
         if not pool.rows or not any(one.of for one in scores):
             continue
-        known = pool.with_metrics(scores)
-        if found.too_few(*known.needs("Success against the metrics")):
+        scored = pool.with_metrics(scores)
+        if found.too_few(*scored.needs("Success against the metrics")):
             continue
-        joint = _add_models(found, table, known, scores)
+        joint = _add_models(found, table, scored, scores)
         if len(scores) != 2 or joint is None:
             continue
-        needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(known.rows))
+        needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(scored.rows))
         if not found.too_few(f"The map of success ({pool.name})", needs):
-            found.plot(_map(known, scores, joint))
+            found.plot(_map(scored, scores, joint))
     add_metric_by_mode(found, pools(groups), scores)
     found.note(_scale(scores))
     found.settings(groups)

@@ -83,7 +83,7 @@ def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetS
         by_budget = together.setdefault((group.who, group.mode, alike), {})
         by_budget.setdefault((tools, submissions), []).append(group)
     names: dict[tuple[str, str], int] = defaultdict(int)
-    made = []
+    series = []
     for (who, mode, _), by_budget in together.items():
         # Groups with the same budget and different settings can't share a line.
         if len(by_budget) < 2 or any(len(groups) > 1 for groups in by_budget.values()):
@@ -91,8 +91,8 @@ def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetS
         names[(who, mode)] += 1
         number = names[(who, mode)]
         members = tuple((f"{a}/{b}", groups[0]) for (a, b), groups in sorted(by_budget.items()))
-        made.append(BudgetSeries(who if number == 1 else f"{who} ({number})", mode, members))
-    return tuple(made)
+        series.append(BudgetSeries(who if number == 1 else f"{who} ({number})", mode, members))
+    return tuple(series)
 
 
 def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRows]]) -> Findings:
@@ -114,16 +114,16 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
     members_of = by_mode(alone(group, label) for label, group in groups)
     for metric, (mode, members) in product(scores, members_of.items()):
         marks: list[Curve] = []
-        for whole in members:
-            pool = whole.with_metrics([metric])
+        for complete in members:
+            pool = complete.with_metrics([metric])
             if found.too_few(*pool.needs(f"The curve over {metric.metric}")):
                 continue
-            made = _curve(data, pool, metric)
-            if made is None:
+            curve = _curve(data, pool, metric)
+            if curve is None:
                 continue
-            marks += made.marks
-            slope = found.number(f"{whole.label}/{mode}/{metric.metric}", made.slope)
-            table.row(whole.label, mode, metric.metric, slope, made.model.p(metric.metric), made.failed)
+            marks += curve.marks
+            slope = found.number(f"{complete.label}/{mode}/{metric.metric}", curve.slope)
+            table.row(complete.label, mode, metric.metric, slope, curve.model.p(metric.metric), curve.failed)
         if marks:
             title = f"Chance of success by {metric.metric}: {mode}"
             axis = f"{metric.metric} (z)"
@@ -200,5 +200,5 @@ def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
         away = ~sound | (np.abs(constant[at]) > _RUNAWAY) | (np.abs(slope[at]) > _RUNAWAY)
         settled[at[done & ~away]] = True
         alive[at[done | away]] = False
-    made = constant[settled, None] + slope[settled, None] * AT
-    return np.asarray(made, dtype=np.float64), int(RESAMPLES - settled.sum())
+    log_odds = constant[settled, None] + slope[settled, None] * AT
+    return np.asarray(log_odds, dtype=np.float64), int(RESAMPLES - settled.sum())

@@ -6,8 +6,8 @@ import numpy as np
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number
-from gistpoint.core.analysis.intervals import Scale, Units, jackknife, mean, share
-from gistpoint.core.analysis.pooling import PooledRows, groups
+from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
+from gistpoint.core.analysis.pooling import PooledRows, groups, primary_minutes, solved_of
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -36,8 +36,8 @@ def evaluation_by_people(data: StudyData) -> Findings:
     for group in groups(data):
         if not group.people:
             continue
-        made = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
-        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", made)
+        numbers = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
+        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", numbers)
         times = [row.primary_s / 60 for row in group.rows if row.solved and row.primary_s is not None]
         solved = f"{group.solved} of {len(group.rows)}"
         shortest, longest = min(times, default=None), max(times, default=None)
@@ -46,14 +46,16 @@ def evaluation_by_people(data: StudyData) -> Findings:
 
 
 def _median_of_solved(group: PooledRows) -> Number | None:
-    solved = [row for row in group.rows if row.solved and (row.primary_s or 0.0) > 0]
+    solved = [row for row in solved_of(group.rows) if primary_minutes(row) > 0]
     if not solved:
         return None
     # Times are skewed, so the median's interval is on the log scale, like all intervals of times.
-    times = np.log([(row.primary_s or 0.0) / 60 for row in solved])
-    return jackknife(Units.of(solved), lambda kept: np.median(times[kept]) if kept.any() else np.nan).number(
-        Scale.LOG
-    )
+    times = np.log([primary_minutes(row) for row in solved])
+
+    def estimate(kept: Kept) -> float:
+        return float(np.median(times[kept])) if kept.any() else np.nan
+
+    return jackknife(Units.of(solved), estimate).number(Scale.LOG)
 
 
 def _ease(group: PooledRows) -> Number | None:

@@ -50,7 +50,7 @@ def exploration(data: StudyData) -> Findings:
         " among them. Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
     for group in groups(data):
-        looked = _looked(group.rows)
+        looked = _with_looks(group.rows)
         if not looked:
             continue
         rows = [row for row, _, _ in looked]
@@ -70,27 +70,29 @@ def exploration(data: StudyData) -> Findings:
         if fit is None:
             found.not_estimated(what, "effect that can be separated from the other", 2, 0)
             continue
-        made: dict[str, Number | None] = {}
+        numbers: dict[str, Number | None] = {}
         for name in ("calls", "searches"):
             low, high = np.exp(fit.wald(name)).tolist()
-            made[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
-        table.row(group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", made))
+            numbers[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
+        table.row(
+            group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", numbers)
+        )
     return found.findings()
 
 
-def _looked(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
+def _with_looks(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
     """Return the attempts with at least one view or search, with the counts of both."""
     counted = [(row, *looks(row)) for row in rows if row.calls]
     return [(row, views, searches) for row, views, searches in counted if views + searches]
 
 
 def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str, ArrayLike]:
-    made: dict[str, ArrayLike] = {}
+    columns: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)
         # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs
         # differences between tasks (Mundlak 1978).
-        made[name] = inside
+        columns[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
-            made[f"mean {name} of the task"] = means
-    return made
+            columns[f"mean {name} of the task"] = means
+    return columns

@@ -95,8 +95,8 @@ def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
 
     Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns.
     """
-    whole, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
-    return None if whole is None or without is None else max(0.0, 2 * (whole.penalised - without.penalised))
+    full, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
+    return None if full is None or without is None else max(0.0, 2 * (full.penalised - without.penalised))
 
 
 def null_log_likelihood(y: Floats) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder
@@ -93,20 +93,20 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
     table = found.table(
         "By condition", ("condition", "assigned", "begun", "attempts", "counted", "solved", *_BY_TESTS)
     )
-    assigned = [(one, person) for person in people for one in person.assignments]
+    begun: dict[str, list[bool]] = defaultdict(list)
+    for person in people:
+        for one in person.assignments:
+            begun[one.condition].append(one.id in person.begun)
     rows = [row for row in data.rows if not row.solver]
-    if not rows and not assigned:
+    if not rows and not begun:
         return
     # Declared conditions come first, then those that occur only in the log or the rows.
-    names = dict.fromkeys(condition.id for condition in data.study.conditions_of_people)
-    names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(
-        row.condition for row in rows
-    )
-    for name in names:
-        own = under(rows, name)
-        begun = [one.id in person.begun for one, person in assigned if one.condition == name]
-        kept = list(filter(countable, own))
-        table.row(name, len(begun), sum(begun), len(own), len(kept), *_outcomes(kept))
+    declared = [condition.id for condition in data.study.conditions_of_people]
+    for name in dict.fromkeys([*declared, *begun, *(row.condition for row in rows)]):
+        in_condition = under(rows, name)
+        kept = list(filter(countable, in_condition))
+        assigned = begun.get(name, [])
+        table.row(name, len(assigned), sum(assigned), len(in_condition), len(kept), *_outcomes(kept))
 
 
 _BY_TESTS = ("by the tests alone", "of these not asked")
@@ -127,9 +127,9 @@ def _add_models(found: FindingsBuilder, data: StudyData) -> None:
     for row in data.rows:
         if row.solver:
             by_model.setdefault(row.who, []).append(row)
-    for name, own in by_model.items():
-        kept = list(filter(countable, own))
-        table.row(name, len(own), len(kept), tasks_of(kept), *_outcomes(kept))
+    for name, of_model in by_model.items():
+        kept = list(filter(countable, of_model))
+        table.row(name, len(of_model), len(kept), tasks_of(kept), *_outcomes(kept))
 
 
 def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:

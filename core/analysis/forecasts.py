@@ -16,6 +16,7 @@ from gistpoint.core.analysis.intervals import Scale, Units, mean
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS_OF_CORRELATION,
     people_of,
+    primary_minutes,
     solved_of,
     tasks_of,
     too_few,
@@ -66,11 +67,13 @@ def forecasts(data: StudyData) -> Findings:
 
 
 def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortfall:
-    own = [row for row, _ in eased]
+    eased_rows = [row for row, _ in eased]
     what = "The correlation of ease and time"
-    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
+    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(eased_rows))):
         return short
-    return _correlation([value for _, value in eased], own) or Shortfall(what, "different answers", 2, 1)
+    return _correlation([value for _, value in eased], eased_rows) or Shortfall(
+        what, "different answers", 2, 1
+    )
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
@@ -93,8 +96,15 @@ def _correlation(values: Sequence[float], rows: Sequence[AttemptRow]) -> Number 
 
 
 def _answered(rows: Sequence[AttemptRow], item: str, *, zero: bool = False) -> list[tuple[AttemptRow, float]]:
-    found = [(row, value) for row in rows if (value := answer(row, item)) is not None]
-    return [(row, value) for row, value in found if value > 0 or (zero and value == 0)]
+    found: list[tuple[AttemptRow, float]] = []
+    for row in rows:
+        value = answer(row, item)
+        if value is None:
+            continue
+        # A ratio of minutes needs a positive answer; a stated chance may be 0.
+        if value > 0 or (zero and not value):
+            found.append((row, value))
+    return found
 
 
 def _logs(answers: Sequence[tuple[AttemptRow, float]]) -> list[float]:
@@ -111,7 +121,8 @@ def _spread(ratios: Sequence[float]) -> float | None:
 
 
 def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
-    x, y = tuple(value for _, value in answers), tuple((row.primary_s or 0.0) / 60 for row, _ in answers)
+    x = tuple(value for _, value in answers)
+    y = tuple(primary_minutes(row) for row, _ in answers)
     mark = Points("solved attempts", x, y)
     labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
     return Plot("forecast", *labels, (mark,), log_x=True, log_y=True)

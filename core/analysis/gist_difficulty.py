@@ -117,8 +117,8 @@ def hard_gists(data: StudyData) -> Findings:
     )
     if not calls or not files:
         return Findings()
-    whole = len(calls.keys() & files.keys())
-    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole)):
+    with_both = len(calls.keys() & files.keys())
+    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, with_both)):
         return found.findings()
     by_calls_, by_files_ = hard_subset(calls, files)
     hard = by_calls_ | by_files_
@@ -127,12 +127,12 @@ def hard_gists(data: StudyData) -> Findings:
         if not on_hard:
             continue
         weighted, gap = map(percent, against_repositories(group.rows, hard))
-        made = {"hard": share_over_tasks(on_hard), "baseline": weighted, "difference": gap}
-        table.row(group.label, tasks_of(on_hard), *found.numbers_of(group.label, made))
+        numbers = {"hard": share_over_tasks(on_hard), "baseline": weighted, "difference": gap}
+        table.row(group.label, tasks_of(on_hard), *found.numbers_of(group.label, numbers))
     sources = Counter(data.tasks[task].source for task in hard)
     parts = " + ".join(f"{count} {source}" for source, count in sources.most_common())
     found.note(
-        f"{len(hard)} tasks of {whole}: {TOP} by calls and {TOP} by files, "
+        f"{len(hard)} tasks of {with_both}: {TOP} by calls and {TOP} by files, "
         f"{len(by_calls_ & by_files_)} of them by both ({parts} = {sources.total()})."
     )
     found.settings(groups)

@@ -43,11 +43,11 @@ def errors(data: StudyData) -> Findings:
         for category in CATEGORIES if failed else ():
             if category in (MOCKED, UNKNOWN) and not counts[category]:
                 continue
-            number = percent(share(failed, partial(_is, category=category)))
+            number = percent(share(failed, partial(_is_category, category=category)))
             found.number(f"{group.label}/{category}", number)
             table.row(group.label, category.replace("_", " "), counts[category], len(failed), number)
         for flag in sorted(frozenset().union(*map(flags_of, group.rows))):
-            number = percent(share(group.rows, partial(_has, flag=flag)))
+            number = percent(share(group.rows, partial(_has_flag, flag=flag)))
             flags.row(group.label, flag.replace("_", " "), found.number(f"{group.label}/flag {flag}", number))
     found.settings(groups)
     return found.findings()
@@ -57,7 +57,7 @@ def category_of(row: AttemptRow) -> str:
     """Return the category of a failed gist; one never handed in counts as not created."""
     if row.text("error") in ERROR.values:
         return row.text("error")
-    if row.says("mocked"):
+    if row.is_true("mocked"):
         return MOCKED
     return NOT_CREATED if not row.submissions and row.score is None else UNKNOWN
 
@@ -66,12 +66,12 @@ def flags_of(row: AttemptRow) -> frozenset[str]:
     """Return the names of a gist's flags; a gist that was not created has none."""
     if row.text("error") == NOT_CREATED:
         return frozenset()
-    return frozenset(row.names("gist_flags")) | ({MOCKED} if row.says("mocked") else set())
+    return frozenset(row.names("gist_flags")) | ({MOCKED} if row.is_true("mocked") else set())
 
 
-def _is(row: AttemptRow, category: str) -> bool:
+def _is_category(row: AttemptRow, category: str) -> bool:
     return category_of(row) == category
 
 
-def _has(row: AttemptRow, flag: str) -> bool:
+def _has_flag(row: AttemptRow, flag: str) -> bool:
     return flag in flags_of(row)

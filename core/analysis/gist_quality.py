@@ -53,11 +53,11 @@ def quality(data: StudyData) -> Findings:
     groups = measuring(data, FIDELITY)
     fidelity: dict[str, Number] = {}
     for group in groups:
-        made = _line_rates(group.rows)
-        found.numbers_of(group.label, made)
-        fidelity[group.label] = made["fidelity"]
+        rates = _line_rates(group.rows)
+        found.numbers_of(group.label, rates)
+        fidelity[group.label] = rates["fidelity"]
         execution = execution_of(data, group.condition)
-        table.row(group.label, execution, len(group.rows), *made.values(), *_not_mocked(group.rows))
+        table.row(group.label, execution, len(group.rows), *rates.values(), *_not_mocked(group.rows))
     _add_scaffolds(scaffolds, groups)
     found.plot(Plot("gi-1", "Execution fidelity", "solver", "% of gists", (Bars.of("fidelity", fidelity),)))
     found.note(BY_TASK)
@@ -65,24 +65,24 @@ def quality(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _own(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
-    return [row for row in rows if not row.says("mocked")]
+def _unmocked(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
+    return [row for row in rows if not row.is_true("mocked")]
 
 
 def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
     # A mocked gist is not faithful, and its lines do not come from the codebase (decision 86).
-    own = _own(rows)
+    unmocked = _unmocked(rows)
     return {
         "fidelity": share_over_tasks(rows),
-        "existence": mean_over_tasks(own, lambda row: row.number("line_existence")),
-        "execution": mean_over_tasks(own, lambda row: row.number("line_execution")),
+        "existence": mean_over_tasks(unmocked, lambda row: row.number("line_existence")),
+        "execution": mean_over_tasks(unmocked, lambda row: row.number("line_execution")),
     }
 
 
 def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
     # The fidelity without mocked gists is a column of its own (decision 86).
-    own = _own(rows)
-    return share_over_tasks(own), len(rows) - len(own)
+    unmocked = _unmocked(rows)
+    return share_over_tasks(unmocked), len(rows) - len(unmocked)
 
 
 def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
@@ -146,13 +146,13 @@ def tests_kept(data: StudyData) -> Findings:
     table = found.table("Tests of the gists", _TEST_COLUMNS, TEST_NOTE)
     for group in measuring(data, FIDELITY):
         passing = [row for row in group.rows if row.number("pass_rate")]
-        made = {
+        numbers = {
             "fidelity": share_over_tasks(group.rows),
             "pass_rate": mean_over_tasks(passing, lambda row: row.number("pass_rate")),
             "recall": mean_over_tasks(group.rows, lambda row: row.number("test_recall")),
             "f1": mean_over_tasks(group.rows, overlap_f1),
         }
-        fidelity, pass_rate, *overlaps = found.numbers_of(group.label, made)
+        fidelity, pass_rate, *overlaps = found.numbers_of(group.label, numbers)
         table.row(group.label, len(group.rows), fidelity, pass_rate, len(passing), *overlaps)
     found.note(BY_TASK)
     return found.findings()

@@ -51,9 +51,9 @@ def hard_set(
     # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large
     # one (decision 86).
     for source, functions in candidates.items():
-        known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
+        values_of = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {
-            metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values
+            metric: float(np.percentile(values, PERCENTILE)) for metric, values in values_of.items() if values
         }
     hard: set[str] = set()
     rest: set[str] = set()
@@ -79,15 +79,15 @@ def hard_tasks(data: StudyData) -> Findings:
     crossed: list[StandardScores] = []
     for metrics in dict.fromkeys((tuple(data.study.report.hard), PAPER, PUBLISHED_CODE)):
         name = " and ".join(metrics)
-        made = hard_set(data.tasks.values(), data.candidates, metrics)
-        if not made.hard and not made.rest:
+        subset = hard_set(data.tasks.values(), data.candidates, metrics)
+        if not subset.hard and not subset.rest:
             continue
-        notes.append(f"By {name}: {len(made.hard)} hard tasks, {len(made.rest)} others.")
-        if made.hard:
-            flag = dict.fromkeys(made.hard, 1.0) | dict.fromkeys(made.rest, 0.0)
+        notes.append(f"By {name}: {len(subset.hard)} hard tasks, {len(subset.rest)} others.")
+        if subset.hard:
+            flag = dict.fromkeys(subset.hard, 1.0) | dict.fromkeys(subset.rest, 0.0)
             crossed.append(StandardScores(f"hard by {name}", 0.0, 1.0, flag))
         for mode, members in by_mode(groups).items():
-            _add_sides(found, table, name, mode, made, members)
+            _add_sides(found, table, name, mode, subset, members)
     if found.has_rows:
         add_metric_by_mode(found, pools(groups), crossed)
     # The number of hard tasks is reported even if there are too few for an estimate.
@@ -118,7 +118,8 @@ def _add_sides(
         shown[group.label] = parts
     if shown:
         marks = tuple(
-            Bars.of(side, {label: made[side] for label, made in shown.items()}) for side in ("hard", "rest")
+            Bars.of(side, {label: numbers[side] for label, numbers in shown.items()})
+            for side in ("hard", "rest")
         )
         identity, title = (
             f"bp-3b-{name.replace(' and ', '-')}-{mode}",

@@ -176,10 +176,10 @@ def _middle(values: Sequence[float]) -> tuple[float, float]:
 
 def horizons(data: StudyData) -> Findings:
     """Return the models' horizons by the people's times in this study (`horizon`)."""
-    known = groups(data)
-    times = task_times(unassisted(data, known))
+    all_groups = groups(data)
+    times = task_times(unassisted(data, all_groups))
     models: dict[tuple[str, str, str], list[AttemptRow]] = defaultdict(list)
-    for group in known:
+    for group in all_groups:
         if not group.people:
             models[(group.who, group.condition, group.settings)].extend(group.rows)
     found = FindingsBuilder()
@@ -248,7 +248,7 @@ def _horizons(
         return [np.nan if fit is None else float(np.log(fit.at(chance))) for chance in CHANCES]
 
     spread = jackknife(units, estimate)
-    made = []
+    numbers = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
         # METR's interval is labelled with its method: it does not treat runs as independent.
@@ -256,8 +256,8 @@ def _horizons(
         if number.value is None:
             note = "success does not fall with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
-        made.append(number)
-    return made
+        numbers.append(number)
+    return numbers
 
 
 def _marks(label: str, timed: Timed) -> list[Mark]:

@@ -78,16 +78,16 @@ class Scale(StrEnum):
         given = np.asarray(value, dtype=float)
         match self:
             case Scale.LOG:
-                made = np.exp(given)
+                natural = np.exp(given)
             case Scale.LOGIT:
-                made = expit(given)
+                natural = expit(given)
             case Scale.LOG_MINUS_LOG:
-                made = np.exp(-np.exp(given))
+                natural = np.exp(-np.exp(given))
             case Scale.FISHER:
-                made = np.tanh(given)
+                natural = np.tanh(given)
             case _:
-                made = np.clip(given, *self.limits)
-        return np.asarray(made, dtype=float)
+                natural = np.clip(given, *self.limits)
+        return np.asarray(natural, dtype=float)
 
     @property
     def limits(self) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     persons_of,
+    primary_minutes,
     solved_of,
     tasks_of,
 )
@@ -54,12 +55,12 @@ def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:
         exog[name] = [float(row.condition == name) for row in rows]
-    minutes = np.log([(row.primary_s or 0.0) / 60 for row in rows])
+    log_minutes = np.log([primary_minutes(row) for row in rows])
     parts = [_indicators([row.participant for row in rows]), _indicators([row.task for row in rows])]
     components = models.VCSpec(
         ["person", "task"], [[names] for names, _ in parts], [[matrix] for _, matrix in parts]
     )
-    model = models.MixedLM(minutes, exog, groups=np.zeros(len(rows)), exog_vc=components)
+    model = models.MixedLM(log_minutes, exog, groups=np.zeros(len(rows)), exog_vc=components)
     fit = next((fit for method in _METHODS if (fit := _fitted(model, method)) is not None), None)
     if fit is None:
         return None
@@ -79,8 +80,8 @@ def _fitted(model: Any, method: str) -> Any:
 
 
 def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
-    known = sorted(set(names))
-    return known, np.array([[float(name == column) for column in known] for name in names])
+    levels = sorted(set(names))
+    return levels, np.array([[float(name == column) for column in levels] for name in names])
 
 
 def mixed_times(data: StudyData) -> Findings:
@@ -100,8 +101,8 @@ def mixed_times(data: StudyData) -> Findings:
     if found.too_few(what, *needs, ("tasks", LEAST_TASKS, tasks)):
         return found.findings()
     declared = [condition.id for condition in data.study.conditions_of_people]
-    known = {row.condition for row in rows}
-    conditions = [name for name in declared if name in known]
+    attempted = {row.condition for row in rows}
+    conditions = [name for name in declared if name in attempted]
     fit = fit_mixed(rows, conditions[1:])
     if fit is None:
         found.not_estimated(f"{what} (the fit did not converge)", "solved attempts", len(rows) + 1, len(rows))

@@ -39,7 +39,7 @@ WITHOUT_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReaso
 
 
 def countable(row: AttemptRow) -> bool:
-    """Whether an analysis uses a row.
+    """Return whether an analysis uses a row.
 
     It then is a first exposure, was assigned, was made in the role of a participant, is not excluded, and has
     an end that counts.
@@ -104,14 +104,14 @@ def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
         conditions[who].add(condition)
         keys[(who, mode, condition)].append(key)
     many = len({condition for known in conditions.values() for condition in known}) > 1
-    made: list[PooledRows] = []
+    pooled: list[PooledRows] = []
     for (model, who, mode, condition, key), members in sorted(found.items()):
         name = f"{who}, {condition}" if many and condition else who
         alike = keys[(who, mode, condition)]
         if len(alike) > 1:
             name += f" ({_settings(members, alike, key)})"
-        made.append(PooledRows(who, condition, key, mode, not model, name, tuple(members)))
-    return tuple(made)
+        pooled.append(PooledRows(who, condition, key, mode, not model, name, tuple(members)))
+    return tuple(pooled)
 
 
 def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
@@ -179,6 +179,11 @@ def under(rows: Iterable[AttemptRow], *conditions: str) -> list[AttemptRow]:
 def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
     """Return the rows that have a value of a measure."""
     return [row for row in rows if row.number(measure) is not None]
+
+
+def primary_minutes(row: AttemptRow) -> float:
+    """Return the primary time of an attempt in minutes; 0 if it has none."""
+    return (row.primary_s or 0.0) / 60
 
 
 def persons_of(rows: Iterable[AttemptRow]) -> int:

@@ -111,16 +111,15 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
 
     Raises `StudyError` if the study has no tasks besides those for training.
     """
-    known = {task.id: task for task in tasks}
-    training = {task_named(name, known) for name in study.training.tasks}
-    counted = len(known.keys() - training)
+    by_id = {task.id: task for task in tasks}
+    training = {task_named(name, by_id) for name in study.training.tasks}
+    counted = len(by_id.keys() - training)
     if not counted:
         raise StudyError("The study has no tasks to count, so nothing can be computed for it.")
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
-    compared = len(contrast) == 2 or (
-        outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
-    )
+    has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
+    compared = has_ratio or len(contrast) == 2
     return PowerDesign(
         people=people,
         each=min(study.design.tasks_per_person, counted),
@@ -211,14 +210,19 @@ class _Drawing:
         low, high = (
             middle_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        middle = high if design.with_model else np.where(side == 1, high, low) if design.contrast else low
+        # Against a model all people have the effect; between conditions, only the second one has it.
+        middle: float | Floats = low
+        if design.with_model:
+            middle = high
+        elif design.contrast:
+            middle = np.where(side == 1, high, low)
         solved = (draw.random(len(latent)) < expit(middle + latent)).astype(float)
         if not design.contrast:
             return jackknife_of_mean(units, solved)
         if not design.with_model:
             return jackknife(units, _difference(solved, side == 1, side == 0))
-        own = middle_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
-        chance = expit(own + ease + draw.normal(0, MODEL_SD, design.tasks))
+        model_middle = middle_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
+        chance = expit(model_middle + ease + draw.normal(0, MODEL_SD, design.tasks))
         by_model = (draw.random(design.tasks) < chance).astype(float)
         nobody, each = np.full(design.tasks, NO_PERSON), np.arange(design.tasks)
         units = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
@@ -278,8 +282,8 @@ def _over_tasks(units: Units, values: Floats) -> Callable[[Chosen], float]:
             with np.errstate(invalid="ignore"):
                 means.append(np.bincount(units.tasks[side], weights=values[side], minlength=size) / counts)
         differences = means[0] - means[1]
-        known = np.isfinite(differences)
-        return float(differences[known].mean()) if known.any() else float("nan")
+        defined = np.isfinite(differences)
+        return float(differences[defined].mean()) if defined.any() else float("nan")
 
     return estimate
 

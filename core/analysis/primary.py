@@ -62,7 +62,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
         # The fidelity of a mocked gist is undefined, whatever its run shows (decision 86).
-        rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
+        rows = [row for row in rows if row.number("fidelity") is not None and not row.is_true("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
         found = difference_by_task(
@@ -77,10 +77,14 @@ def _fidelity(row: AttemptRow) -> float:
 
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:
-    own = _in_first_condition(data, rows)
-    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
+    in_first = _in_first_condition(data, rows)
+    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(in_first))):
         return short
-    return share(own) if measure is solved else mean(own, [measure(row) for row in own], Scale.PROBABILITY)
+    return (
+        share(in_first)
+        if measure is solved
+        else mean(in_first, [measure(row) for row in in_first], Scale.PROBABILITY)
+    )
 
 
 def _in_first_condition(data: StudyData, rows: Iterable[AttemptRow]) -> list[AttemptRow]:
@@ -125,10 +129,10 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
         fit = fit_censored(constant[kept], y[kept], solved_ones[kept])
         return np.nan if fit is None else float(fit.coefficients[0])
 
-    whole = fit_censored(constant, y, solved_ones)
-    if whole is None:
+    full = fit_censored(constant, y, solved_ones)
+    if full is None:
         return Shortfall("The median time", "different times", 2, 1)
-    return jackknife(Units.of(rows), estimate, whole.covariance[0, 0], interval=interval).number(Scale.LOG)
+    return jackknife(Units.of(rows), estimate, full.covariance[0, 0], interval=interval).number(Scale.LOG)
 
 
 def primary_findings(data: StudyData) -> Findings:
@@ -214,11 +218,13 @@ def variants(data: StudyData) -> tuple[Variant, ...]:
 
 def _without_rules(data: StudyData) -> Iterator[Variant]:
     """Yield the study with excluded attempts restored: all, then those that a single rule excludes."""
-    out = {row.attempt: reasons for row in data.rows if (reasons := reasons_of(data, row))}
+    reasons = {row.attempt: reasons_of(data, row) for row in data.rows}
+    out = {attempt: found for attempt, found in reasons.items() if found}
     if out:
         yield Variant("nothing excluded", _taken_back(data, out))
     for reason in sorted(frozenset().union(*out.values())):
-        freed = {attempt for attempt, reasons in out.items() if reasons == {reason}}
+        # Attempts that another rule excludes as well would stay out without this one.
+        freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
             yield Variant(f"without the rule {reason}", _taken_back(data, freed))
 
@@ -236,11 +242,10 @@ def _other_times(data: StudyData) -> Iterator[Variant]:
 
 def _without_silent(data: StudyData) -> Iterator[Variant]:
     """Yield the study without the attempts in which a person had a chat and sent no message."""
-    chats = {
-        condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE
-    }
-    with_chat = (row for row in data.rows if row.condition in chats and not row.solver)
-    silent = {row.attempt for row in with_chat if not row.assist_messages}
+    declared = data.study.condition
+    chats = [condition.id for condition in declared if condition.assistance is not Assistance.NONE]
+    of_people = [row for row in data.rows if not row.solver]
+    silent = {row.attempt for row in under(of_people, *chats) if not row.assist_messages}
     if silent:
         yield Variant("without attempts that did not use the chat", _leave_out(data, silent))
 
@@ -312,12 +317,14 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     ]
     # An interval takes as many refits as there are persons and tasks, so only the two extremes get one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]
-    known = sorted(((value, others) for value, others in estimates if value is not None), key=itemgetter(0))
-    if not known:
+    estimated = sorted(
+        ((value, others) for value, others in estimates if value is not None), key=itemgetter(0)
+    )
+    if not estimated:
         return {}
-    lost = len(persons) - len(known)
+    lost = len(persons) - len(estimated)
     note = f"without {lost} of them there is no estimate" if lost else ""
-    named = {"without one person: least": known[0][1], "without one person: greatest": known[-1][1]}
+    named = {"without one person: least": estimated[0][1], "without one person: greatest": estimated[-1][1]}
     numbers = {name: primary(others) for name, others in named.items()}
     return {name: replace(n, note=n.note or note) for name, n in numbers.items() if isinstance(n, Number)}
 

@@ -22,7 +22,9 @@ def value_words(value: Value) -> str:
     if isinstance(value, int):
         return str(value) if abs(value) < 10_000 else f"{value:,}"
     if not math.isfinite(value):
-        return NOTHING if math.isnan(value) else "∞" if value > 0 else "-∞"
+        if math.isnan(value):
+            return NOTHING
+        return "∞" if value > 0 else "-∞"
     size = abs(value)
     if size >= 1000:
         return f"{value:,.0f}"
@@ -101,18 +103,18 @@ class Extent:
     @classmethod
     def of(cls, numbers: Iterable[Number]) -> Extent:
         """Return the greatest counts among the numbers."""
-        known = {(number.persons, number.tasks, number.rows) for number in numbers}
-        persons, tasks, rows = (max((counts[place] for counts in known), default=0) for place in range(3))
-        return cls(persons, tasks, rows, at_most=len(known) > 1)
+        extents = {(number.persons, number.tasks, number.rows) for number in numbers}
+        persons, tasks, rows = (max((counts[place] for counts in extents), default=0) for place in range(3))
+        return cls(persons, tasks, rows, at_most=len(extents) > 1)
 
 
-def extent_of_table(table: FindingsTable, findings: Findings, whole: Extent) -> Extent:
-    """Return the extent of a table: of its own numbers, else of the analysis, else of the `whole` study."""
-    own = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
-    return Extent.of(own) if own else extent_of(findings, whole)
+def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) -> Extent:
+    """Return the extent of a table: of its own numbers, else of the analysis, else of the study."""
+    numbers = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
+    return Extent.of(numbers) if numbers else extent_of(findings, of_study)
 
 
-def extent_of(findings: Findings, whole: Extent) -> Extent:
-    """Return the extent of an analysis: of its numbers, else of the `whole` study."""
+def extent_of(findings: Findings, of_study: Extent) -> Extent:
+    """Return the extent of an analysis: of its numbers, else of the study."""
     found = Extent.of(findings.numbers.values())
-    return found if found.tasks else whole
+    return found if found.tasks else of_study

@@ -17,7 +17,7 @@ SAME, ALL = "same tasks", "all tasks"
 
 def solve_rates(data: StudyData) -> Findings:
     """Return the share solved by solver and mode, with passes by standing (Breakpoint, figure 2)."""
-    known = groups(data)
+    all_groups = groups(data)
     found = FindingsBuilder()
     solved = found.table(
         "Solved, by solver and mode",
@@ -28,8 +28,8 @@ def solve_rates(data: StudyData) -> Findings:
         ("solver", "mode", "by the tests", f"share, {ALL}", *STANDINGS),
         BY_TESTS,
     )
-    found.settings(known)
-    for mode, members in by_mode(known).items():
+    found.settings(all_groups)
+    for mode, members in by_mode(all_groups).items():
         shared = shared_tasks(members)
         if len(members) > 1 and not shared:
             found.note(f"{mode}: no task was attempted by all, so none of its rates are on the same tasks.")
@@ -41,7 +41,7 @@ def solve_rates(data: StudyData) -> Findings:
             solved.row(group.label, mode, group.solved, len(group.rows), rate, same)
     for name, title in (("same", SAME), ("all", ALL)):
         if any(key.endswith(f"/{name}") for key in found.numbers):
-            found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", known, found.numbers, name))
+            found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", all_groups, found.numbers, name))
     return found.findings()
 
 

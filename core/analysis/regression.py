@@ -11,10 +11,9 @@ from scipy.special import chdtrc, ndtr, stdtr
 
 from gistpoint.core.analysis.findings import Number
 from gistpoint.core.analysis.firth import Floats, LogitFit, fit_logit
-from gistpoint.core.analysis.intervals import Kept, Scale, Spread, Units, jackknife
+from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Spread, Units, jackknife
 from gistpoint.core.study.rows import AttemptRow
 
-_Z = 1.959963984540054
 FIRTH_NOTE = "Firth's penalty, because the data or a part of them are separated"
 
 
@@ -36,7 +35,7 @@ class SuccessRegression:
     def wald(self, name: str) -> tuple[float, float]:
         """Return Wald's 95 % interval of a coefficient, which treats rows as independent, as papers do."""
         place = self.place(name)
-        middle, half = float(self.fit.coefficients[place]), _Z * float(self.fit.standard_errors[place])
+        middle, half = float(self.fit.coefficients[place]), Z_95 * float(self.fit.standard_errors[place])
         return middle - half, middle + half
 
     def wald_p(self, name: str) -> float:
@@ -74,13 +73,13 @@ class SuccessRegression:
     def grid(self) -> Spread:
         """The log odds at the points of the grid, with their jackknife variances."""
         start = len(self.names) + 1
-        whole = self.spread
+        spread = self.spread
         return Spread(
-            whole.estimate[start:],
-            whole.by_persons[start:],
-            whole.by_tasks[start:],
-            whole.by_rows[start:],
-            whole.units,
+            spread.estimate[start:],
+            spread.by_persons[start:],
+            spread.by_tasks[start:],
+            spread.by_rows[start:],
+            spread.units,
         )
 
 
@@ -124,20 +123,23 @@ def regress(
             continue
         spread = _spread(units, x, y, points, fit)
         # A variance is infinite or undefined if the data without one person or task are separated.
-        if penalty or units.no_interval or bool(np.all(np.isfinite(spread.variance))):
+        is_separated = not units.no_interval and not np.all(np.isfinite(spread.variance))
+        if penalty or not is_separated:
             return SuccessRegression(tuple(columns), fit, spread, firth)
     return None
 
 
 def _spread(units: Units, x: Floats, y: Floats, points: Floats, fit: LogitFit) -> Spread:
     def estimate(kept: Kept) -> Floats:
-        made = fit_logit(x[kept], y[kept], firth=fit.firth)
-        if made is None or not made.converged:
+        refit = fit_logit(x[kept], y[kept], firth=fit.firth)
+        if refit is None or not refit.converged:
             return np.full(x.shape[1] + len(points), np.nan)
-        return np.concatenate([made.coefficients, points @ made.coefficients])
+        return np.concatenate([refit.coefficients, points @ refit.coefficients])
 
-    own = np.concatenate([np.diag(fit.covariance), np.einsum("ij,jk,ik->i", points, fit.covariance, points)])
-    return jackknife(units, estimate, own)
+    model_variance = np.concatenate(
+        [np.diag(fit.covariance), np.einsum("ij,jk,ik->i", points, fit.covariance, points)]
+    )
+    return jackknife(units, estimate, model_variance)
 
 
 def likelihood_ratio_p(ratio: float, degrees: int = 1) -> float:

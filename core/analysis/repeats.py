@@ -69,8 +69,8 @@ def repeated_runs(data: StudyData) -> Findings:
         "k is the least number of runs of a task that was run more than once; intervals are over tasks.",
     )
     for group in groups(data):
-        known = () if group.people else repeated_tasks(group)
-        tasks = [one for one in known if one.runs > 1]
+        repeated = () if group.people else repeated_tasks(group)
+        tasks = [one for one in repeated if one.runs > 1]
         if not tasks:
             continue
         what = f"pass@k of {group.label}, {group.mode},"
@@ -78,11 +78,11 @@ def repeated_runs(data: StudyData) -> Findings:
             continue
         # With the least number of runs as k, pass@k has an unbiased estimate for every task.
         k = min(one.runs for one in tasks)
-        made = {
+        numbers = {
             "pass@1": over_tasks(tasks, [one.one_of(1) for one in tasks]),
             f"pass@{k}": over_tasks(tasks, [one.one_of(k) for one in tasks]),
             f"all-{k}": over_tasks(tasks, [one.all_of(k) for one in tasks]),
         }
-        cells = found.numbers_of(f"{group.label}/{group.mode}", made)
-        table.row(group.label, group.mode, len(tasks), len(known) - len(tasks), k, *cells)
+        cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
+        table.row(group.label, group.mode, len(tasks), len(repeated) - len(tasks), k, *cells)
     return found.findings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean, pstdev
 
 import msgspec
@@ -93,20 +94,24 @@ def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
     known = tuple(found)
     # People are pooled only with people of their own condition; models of one condition are pooled as in the
     # paper (decision 86).
-    made = [alone(group) for group in known if group.people]
+    found_pools: list[Pool] = []
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in known:
-        if not group.people:
-            together[(group.mode, group.condition, any(row.simulated for row in group.rows))].append(group)
-    conditions = {condition for _, condition, _ in together}
+        if group.people:
+            found_pools.append(alone(group))
+            continue
+        simulated = any(row.simulated for row in group.rows)
+        together[group.mode, group.condition, simulated].append(group)
+    several = len({condition for _, condition, _ in together}) > 1
     for (mode, condition, simulated), members in together.items():
         label = "simulated models" if simulated else "models"
-        label += f", {condition}" if len(conditions) > 1 else ""
-        rows = tuple(row for group in members for row in group.rows)
-        made.append(
-            Pool(label, mode, False, rows, tuple(group.label for group in members for _ in group.rows))
-        )
-    return tuple(made)
+        if several:
+            label = f"{label}, {condition}"
+        parts = [alone(group) for group in members]
+        rows = chain.from_iterable(part.rows for part in parts)
+        solvers = chain.from_iterable(part.solver_of for part in parts)
+        found_pools.append(Pool(label, mode, False, tuple(rows), tuple(solvers)))
+    return tuple(found_pools)
 
 
 @dataclass(frozen=True)

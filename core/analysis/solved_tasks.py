@@ -22,7 +22,7 @@ from gistpoint.core.analysis.pooling import (
 )
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, standard_scores
-from gistpoint.core.analysis.task_means import discordant, exact_mcnemar
+from gistpoint.core.analysis.task_means import discordant, exact_mcnemar, holm
 from gistpoint.core.study.data import StudyData
 
 NOTE = (
@@ -70,18 +70,6 @@ def pairs_implied(p: float, r: float) -> float:
     return (float(ndtri(p / 2)) / r) ** 2
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """Return p values adjusted by Holm's step-down method, in their order.
-
-    Holm 1979, Scandinavian Journal of Statistics 6.
-    """
-    adjusted, least = [0.0] * len(values), 0.0
-    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
-        least = max(least, min(1.0, (len(values) - rank) * values[place]))
-        adjusted[place] = least
-    return adjusted
-
-
 def solved_by_solvers(data: StudyData) -> Findings:
     """Compare the solved tasks of each pair of solvers of a condition (Breakpoint, 4.2.2 and figure 14)."""
     found = measuring(data, FOUND)
@@ -110,10 +98,10 @@ def _compared(
 ) -> Findings:
     found = FindingsBuilder()
     table = found.table("Metrics of solved tasks", _COLUMNS, NOTE)
-    made: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
+    comparisons: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
     ps: list[float] = []
-    known = (standard_scores(data, metric) for metric in data.study.report.difficulty)
-    for scores, (one, other, name, against) in product((scores for scores in known if scores.of), pairs):
+    all_scores = (standard_scores(data, metric) for metric in data.study.report.difficulty)
+    for scores, (one, other, name, against) in product((scores for scores in all_scores if scores.of), pairs):
         metric = scores.metric
         values = [_of_solved(data, group, metric) for group in (one, other)]
         needs = (
@@ -154,12 +142,14 @@ def _compared(
             f"{len(values[0])} and {len(values[1])}",
             tested.p,
         )
-        made.append((before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope)))
+        comparisons.append(
+            (before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope))
+        )
         title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
         violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
-        found.plot(Plot(f"{identity}-{len(made)}", title, "", metric, (violins,)))
+        found.plot(Plot(f"{identity}-{len(comparisons)}", title, "", metric, (violins,)))
     # Holm's adjustment needs all p values, so the rows are added after the last comparison.
-    for (left, right), p in zip(made, holm(ps), strict=True):
+    for (left, right), p in zip(comparisons, holm(ps), strict=True):
         table.row(*left, p, *right)
     found.settings(group for pair in pairs for group in pair[:2])
     return found.findings()

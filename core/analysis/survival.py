@@ -22,6 +22,7 @@ from gistpoint.core.analysis.pooling import (
     by_mode,
     groups,
     persons_of,
+    primary_minutes,
     tasks_of,
 )
 from gistpoint.core.study.data import StudyData
@@ -45,15 +46,21 @@ class Times:
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Times:
         """Return the times of the rows that have one above 0."""
-        timed = tuple(row for row in rows if row.primary_s is not None and row.primary_s > 0)
-        ends = [SOLVED if row.solved else GAVE_UP if row.censored == GIVING_UP else CENSORED for row in timed]
-        minutes = np.array([(row.primary_s or 0.0) / 60 for row in timed], dtype=float)
+        timed = tuple(row for row in rows if primary_minutes(row) > 0)
+        ends = [_end(row) for row in timed]
+        minutes = np.array([primary_minutes(row) for row in timed], dtype=float)
         return cls(minutes, np.array(ends, dtype=np.int64), Units.of(timed), timed)
 
     @property
     def solved(self) -> Kept:
         """Which attempts solved their task."""
         return np.asarray(self.ends == SOLVED)
+
+
+def _end(row: AttemptRow) -> int:
+    if row.solved:
+        return SOLVED
+    return GAVE_UP if row.censored == GIVING_UP else CENSORED
 
 
 def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floats]:
@@ -147,8 +154,8 @@ def curves(data: StudyData) -> Findings:
             ):
                 continue
             fit.append((group, times))
-            made = found.numbers_of(f"{group.label}/{mode}", _numbers(times))
-            table.row(group.label, mode, solved, len(times.rows), *made)
+            numbers = found.numbers_of(f"{group.label}/{mode}", _numbers(times))
+            table.row(group.label, mode, solved, len(times.rows), *numbers)
         if fit:
             found.plot(_plot(mode, fit))
     found.note(

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import bdtr
 
 from gistpoint.core.analysis.findings import Number
-from gistpoint.core.analysis.intervals import Floats, Kept, Scale, Spread, Units, jackknife, share
+from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Spread, Units, jackknife, share
 from gistpoint.core.analysis.pooling import LEAST_TASKS
 from gistpoint.core.study.rows import AttemptRow
 
-_Z = 1.959963984540054
 Measure = Callable[[AttemptRow], float | None]
 
 
@@ -23,11 +22,11 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     The interval is the two-way jackknife's; the independent one is the mean of the rows plus or minus 1.96
     standard errors. Both are clipped to 0 and 100.
     """
-    known = [(row, value) for row in rows if (value := measure(row)) is not None]
-    if not known:
+    measured = [(row, value) for row in rows if (value := measure(row)) is not None]
+    if not measured:
         return Number(None, note="no attempts")
-    values = np.array([value for _, value in known], dtype=float)
-    return _over_tasks(Units.of([row for row, _ in known]), values).number(
+    values = np.array([value for _, value in measured], dtype=float)
+    return _over_tasks(Units.of([row for row, _ in measured]), values).number(
         Scale.PERCENT, iid=_independent(values)
     )
 
@@ -65,7 +64,7 @@ def _means(units: Units, kept: Kept, values: Floats) -> Floats:
 def _independent(values: Floats) -> tuple[float, float] | None:
     if len(values) < 2 or np.ptp(values) == 0:
         return None
-    middle, half = float(values.mean()), _Z * float(values.std(ddof=1)) / len(values) ** 0.5
+    middle, half = float(values.mean()), Z_95 * float(values.std(ddof=1)) / len(values) ** 0.5
     return middle - half, middle + half
 
 
@@ -98,15 +97,15 @@ def difference_within_tasks(
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
     # Only shared tasks are compared: otherwise whoever had the easier ones would look better.
     shared = sides[0] & sides[1]
-    known = [
+    measured = [
         (row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None
     ]
-    both = [row for row, _ in known]
+    both = [row for row, _ in measured]
     if len(shared) < LEAST_TASKS:
         return Number(None, tasks=len(shared), rows=len(both), note=f"fewer than {LEAST_TASKS} shared tasks")
     count = sum(row.task in shared and measure(row) is not None for row in rows)
     of_first = np.arange(len(both)) < count
-    values = np.array([value for _, value in known], dtype=float)
+    values = np.array([value for _, value in measured], dtype=float)
     units = Units.of(both)
 
     def estimate(kept: Kept) -> float:
@@ -132,3 +131,15 @@ def exact_mcnemar(more: int, less: int) -> float:
     """Return the exact two-sided p of McNemar's test, from the numbers of discordant tasks."""
     total = more + less
     return min(1.0, 2 * float(bdtr(min(more, less), total, 0.5))) if total else 1.0
+
+
+def holm(p: Sequence[float]) -> tuple[float, ...]:
+    """Return p values adjusted by Holm's step-down method, in their order.
+
+    Holm 1979, Scandinavian Journal of Statistics 6.
+    """
+    adjusted, highest = [0.0] * len(p), 0.0
+    for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
+        adjusted[place] = highest
+    return tuple(adjusted)

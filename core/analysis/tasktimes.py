@@ -58,8 +58,8 @@ class TaskTime:
     @property
     def spread(self) -> float | None:
         """The ratio of the greatest estimate to the least; None for fewer than two."""
-        known = list(self.minutes.values())
-        return max(known) / min(known) if len(known) > 1 else None
+        estimates = list(self.minutes.values())
+        return max(estimates) / min(estimates) if len(estimates) > 1 else None
 
 
 def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
@@ -149,23 +149,23 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
     columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
     table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")
     for one in times:
-        own = _numbers(one)
-        found.numbers_of(f"{condition}/{one.task}", own)
+        numbers = _numbers(one)
+        found.numbers_of(f"{condition}/{one.task}", numbers)
         bound = "" if one.solved else f"more than {one.longest:.3g}"
-        minutes = map(own.get, Minutes)
+        minutes = map(numbers.get, Minutes)
         table.row(one.task[:TASK_NAME], one.attempts, one.solved, *minutes, one.spread, bound)
     found.plot(_plot(condition, times))
 
 
 def _numbers(one: TaskTime) -> dict[Minutes, Number]:
-    made = {}
+    numbers = {}
     for kind, value in one.minutes.items():
         iid = None
         if kind is Minutes.LOG_NORMAL and one.log_error is not None:
             half = float(np.exp(Z_95 * one.log_error))
             iid = value / half, value * half
-        made[kind] = Number(value, persons=one.attempts, tasks=1, rows=one.attempts, iid=iid)
-    return made
+        numbers[kind] = Number(value, persons=one.attempts, tasks=1, rows=one.attempts, iid=iid)
+    return numbers
 
 
 def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:

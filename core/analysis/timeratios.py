@@ -7,6 +7,7 @@ carry no information about b and are left out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     people_of,
+    primary_minutes,
     solved_of,
     too_few,
     under,
@@ -61,7 +63,7 @@ class TimeRegression:
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
     """Return the countable rows of people that have a primary time above 0."""
-    return tuple(row for row in people_of(data.rows) if (row.primary_s or 0.0) > 0)
+    return tuple(row for row in people_of(data.rows) if primary_minutes(row) > 0)
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:
     """Return the natural logarithms of the primary times in minutes."""
-    return np.log([(row.primary_s or 0.0) / 60 for row in rows])
+    return np.log([primary_minutes(row) for row in rows])
 
 
 def regress_times(
@@ -96,10 +98,10 @@ def regress_times(
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
     # Tasks without information about the effects would only add parameters.
-    kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
+    kept = _informative(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
     if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
         return short
-    if not _apart(x[kept], units.tasks[kept] if within_tasks else None):
+    if not _are_separable(x[kept], units.tasks[kept] if within_tasks else None):
         return Shortfall(what, "task attempted in more than one of the ways compared", 1, 0)
     sums = _sums(tuple(columns), contrasts or {})
     count = x.shape[1]
@@ -107,16 +109,16 @@ def regress_times(
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
         # Without a person, a task may be left with a single attempt, or with no solved one.
         if within_tasks:
-            chosen = chosen & _telling(units.tasks, solved, chosen)
+            chosen = chosen & _informative(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
         return fit_censored(_with_tasks(x[chosen], tasks), y[chosen], solved[chosen], start)
 
-    whole = fitted(np.ones(len(rows), dtype=bool))
-    if whole is None:
+    full = fitted(np.ones(len(rows), dtype=bool))
+    if full is None:
         return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
     # The likelihood estimates a parameter per task: its variances are scaled by the lost degrees of freedom.
-    free = 1 - len(whole.coefficients) / int(kept.sum())
-    covariance = sums @ whole.covariance[:count, :count] @ sums.T / free
+    free = 1 - len(full.coefficients) / int(kept.sum())
+    covariance = sums @ full.covariance[:count, :count] @ sums.T / free
 
     def effects(chosen: Kept) -> Floats:
         fit = fitted(chosen)
@@ -135,7 +137,7 @@ def regress_times(
     spread = jackknife(Units.of(used), among_used, np.diag(covariance), interval=interval)
     names = (*columns, *(contrasts or {}))
     return TimeRegression(
-        names, spread, np.sqrt(np.diag(covariance)), whole.sigma / free**0.5, int((solved & kept).sum())
+        names, spread, np.sqrt(np.diag(covariance)), full.sigma / free**0.5, int((solved & kept).sum())
     )
 
 
@@ -144,7 +146,7 @@ def _sums(names: tuple[str, ...], contrasts: Mapping[str, Mapping[str, float]]) 
     return np.vstack([np.eye(len(names)), *(np.array([line]) for line in extra)])
 
 
-def _telling(tasks: Integers, solved: Kept, chosen: Kept | None = None) -> Kept:
+def _informative(tasks: Integers, solved: Kept, chosen: Kept | None = None) -> Kept:
     """Return which rows belong to a task that has a solved attempt and at least one more."""
     considered = np.ones(len(tasks), dtype=bool) if chosen is None else chosen
     size = int(tasks.max(initial=-1)) + 1
@@ -158,8 +160,8 @@ def _with_tasks(x: Floats, tasks: Integers) -> Floats:
     return np.column_stack([x, np.eye(int(place.max(initial=-1)) + 1)[place]])
 
 
-def _apart(x: Floats, tasks: Integers | None) -> bool:
-    """Whether the columns vary within tasks and are linearly independent there."""
+def _are_separable(x: Floats, tasks: Integers | None) -> bool:
+    """Return whether the columns vary within tasks and are linearly independent there."""
     if not len(x):
         return False
     places = np.zeros(len(x), dtype=np.int64) if tasks is None else np.unique(tasks, return_inverse=True)[1]
@@ -247,13 +249,18 @@ def time_ratios(data: StudyData) -> Findings:
         answers = _positive_answers(rows, item)
         if answers:
             column = [turned(value) for _, value in answers]
-            own = [row for row, _ in answers]
-            add(item, words, _given_conditions(f"The ratio of times for {words}", own, item, column), item)
+            answering = [row for row, _ in answers]
+            add(
+                item,
+                words,
+                _given_conditions(f"The ratio of times for {words}", answering, item, column),
+                item,
+            )
     for metric in data.study.report.difficulty:
-        own = [row for row in rows if metric in data.tasks[row.task].metrics]
-        if own:
+        measured = [row for row in rows if metric in data.tasks[row.task].metrics]
+        if measured:
             words = f"one standard deviation of {metric}"
-            add(metric, words, _of_metric(data, f"The ratio of times for {words}", own, metric), metric)
+            add(metric, words, _of_metric(data, f"The ratio of times for {words}", measured, metric), metric)
     found.note(*given_up(rows))
     return found.findings()
 
@@ -288,11 +295,11 @@ def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
 def _of_metric(
     data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str
 ) -> TimeRegression | Shortfall:
-    known = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
-    middle, spread = float(np.mean(list(known.values()))), float(np.std(list(known.values())))
+    metric_of = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
+    middle, spread = float(np.mean(list(metric_of.values()))), float(np.std(list(metric_of.values())))
     if not spread:
         return Shortfall(what, "different values of the metric", 2, 1)
-    columns: dict[str, ArrayLike] = {metric: [(known[row.task] - middle) / spread for row in rows]}
+    columns: dict[str, ArrayLike] = {metric: [(metric_of[row.task] - middle) / spread for row in rows]}
     columns |= _dummies(rows, "mode") | _dummies(rows, "condition")
     # A metric is constant within a task: a regression within tasks could not estimate its effect.
     return regress_times(what, rows, columns, within_tasks=False)
@@ -307,12 +314,12 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
     tasks = Units.of(solved).tasks
     kept = [
         row
-        for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True)
+        for row, keep in zip(solved, _informative(tasks, np.ones(len(solved), dtype=bool)), strict=True)
         if keep
     ]
     helped = np.array([[float(row.condition == condition)] for row in kept]).reshape(-1, 1)
     tasks = Units.of(kept).tasks
-    if not _apart(helped, tasks):
+    if not _are_separable(helped, tasks):
         return None
     return _least_squares(kept, _with_tasks(helped, tasks), "solved attempts only, HC3 errors")
 
@@ -325,12 +332,12 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
-    own = [row for row, _ in answers]
-    helped = [float(row.condition == condition) for row in own]
-    if len(own) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
+    answering = [row for row, _ in answers]
+    helped = [float(row.condition == condition) for row in answering]
+    if len(answering) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
         return None
-    x = np.column_stack([helped, np.ones(len(own)), np.log([value for _, value in answers])])
-    return _least_squares(own, x, "solved attempts only, given the forecast, HC3 errors")
+    x = np.column_stack([helped, np.ones(len(answering)), np.log([value for _, value in answers])])
+    return _least_squares(answering, x, "solved attempts only, given the forecast, HC3 errors")
 
 
 def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number | None:
@@ -414,10 +421,13 @@ def _by_mode(
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:
     """Count, by mode, the tasks attempted under both conditions that have a solved attempt."""
     counts = dict.fromkeys(sorted({row.mode for row in rows}), 0)
-    for task in sorted({row.task for row in rows}):
-        own = [row for row in rows if row.task == task]
-        if {row.condition for row in own} == {condition, reference} and any(row.solved for row in own):
-            counts[own[0].mode] += 1
+    by_task: dict[str, list[AttemptRow]] = defaultdict(list)
+    for row in rows:
+        by_task[row.task].append(row)
+    for attempts in by_task.values():
+        attempted_in = {row.condition for row in attempts}
+        if attempted_in == {condition, reference} and solved_of(attempts):
+            counts[attempts[0].mode] += 1
     return counts
 
 

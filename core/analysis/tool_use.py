@@ -35,12 +35,12 @@ def information_and_submissions(data: StudyData) -> Findings:
     for mode, members in by_mode(groups).items():
         marks = []
         for group in members:
-            made = {
+            numbers = {
                 "information": mean(group.rows, list(map(information_calls, group.rows)), Scale.AMOUNT),
                 "submissions": mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT),
             }
-            table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", made))
-            marks.append(_point(group.label, made["submissions"], made["information"]))
+            table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", numbers))
+            marks.append(_point(group.label, numbers["submissions"], numbers["information"]))
         title = f"Information against submissions: {mode}"
         found.plot(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
     found.settings(groups)
@@ -66,11 +66,11 @@ def calls_by_tool(data: StudyData) -> Findings:
         values = []
         for group in members:
             calls = list(map(_called, group.rows))
-            made = {
+            numbers = {
                 name: mean(group.rows, [float(one[name]) for one in calls], Scale.AMOUNT) for name in names
             }
-            table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", made))
-            values.append(tuple(number.value for number in made.values()))
+            table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", numbers))
+            values.append(tuple(number.value for number in numbers.values()))
         counts = tuple((len(group.rows),) * len(names) for group in members)
         matrix = Matrix(tuple(group.label for group in members), names, tuple(values), counts)
         found.plot(Plot(f"bp-11-{mode}", f"Mean calls by tool: {mode}", "tool", "solver", (matrix,)))
@@ -100,8 +100,8 @@ def kinds_of_calls(data: StudyData) -> Findings:
         pair = by_execution["without"], by_execution["with"]
         if list(map(len, pair)) == [1, 1]:
             sides = [group.rows for (group,) in pair]
-            made = found.numbers_of(f"{who}/mean of both", profile(sides))
-            table.row(who, "mean of both", sum(map(len, sides)), *made)
+            cells = found.numbers_of(f"{who}/mean of both", profile(sides))
+            table.row(who, "mean of both", sum(map(len, sides)), *cells)
     found.settings(groups)
     return found.findings()
 
@@ -133,13 +133,13 @@ def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
     side_of = np.repeat(np.arange(len(sides)), [len(side) for side in sides])
 
     def estimate(kept: Kept) -> Floats:
-        made = []
+        profiles = []
         for side in range(len(sides)):
-            mine = table[kept & (side_of == side)]
-            sums = mine.sum(axis=0)
+            calls = table[kept & (side_of == side)]
+            sums = calls.sum(axis=0)
             parts = 100 * sums / sums.sum() if sums.sum() else np.full(len(KINDS), np.nan)
-            made.append([sums.sum() / len(mine) if len(mine) else np.nan, *parts])
-        return np.asarray(np.mean(made, axis=0), dtype=np.float64)
+            profiles.append([sums.sum() / len(calls) if len(calls) else np.nan, *parts])
+        return np.asarray(np.mean(profiles, axis=0), dtype=np.float64)
 
     spread = jackknife(Units.of(rows), estimate)
     kinds = {name: spread.number(Scale.PERCENT, place) for place, name in enumerate(KINDS, start=1)}

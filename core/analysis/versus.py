@@ -13,6 +13,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, too_few
+from gistpoint.core.analysis.task_means import holm
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -103,18 +104,6 @@ def sign_test(better: int, worse: int) -> float:
     return float(min(1.0, 2 * tail / 2**total))
 
 
-def holm(p: Sequence[float]) -> tuple[float, ...]:
-    """Return p values adjusted by Holm's step-down method, in their order.
-
-    Holm 1979, Scandinavian Journal of Statistics 6.
-    """
-    adjusted, highest = [0.0] * len(p), 0.0
-    for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
-        adjusted[place] = highest
-    return tuple(adjusted)
-
-
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
     """Return the groups of people to compare a model with.
 
@@ -123,7 +112,10 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
     # Equal budgets come first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
-    return same or tuple(group for group in people if group.condition == model.condition) or tuple(people)
+    if same:
+        return same
+    alike = tuple(group for group in people if group.condition == model.condition)
+    return alike or tuple(people)
 
 
 def people_and_models(data: StudyData) -> Findings:
@@ -135,8 +127,8 @@ def people_and_models(data: StudyData) -> Findings:
     )
     bars: dict[str, Number] = {}
     unlike = False
-    known = groups(data)
-    for mode, members in by_mode(known).items():
+    all_groups = groups(data)
+    for mode, members in by_mode(all_groups).items():
         results = ((one, model, found.estimated(_compared(one, model))) for one, model in _pairs(members))
         compared = [(one, model, result) for one, model, result in results if result is not None]
         adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
@@ -164,7 +156,7 @@ def people_and_models(data: StudyData) -> Findings:
         Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
     )
     if unlike:
-        found.settings(known)
+        found.settings(all_groups)
         found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
     return found.findings()
 
@@ -199,12 +191,12 @@ def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
     """Adjust the p values by Holm within each family: the comparisons with the same group of people."""
-    made = [0.0] * len(found)
+    adjusted = [0.0] * len(found)
     for family in {label for label, _ in found}:
         places = [place for place, (label, _) in enumerate(found) if label == family]
         for place, p in zip(places, holm([found[place][1] for place in places]), strict=True):
-            made[place] = p
-    return made
+            adjusted[place] = p
+    return adjusted
 
 
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
@@ -212,19 +204,19 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
 
     A metric is left out if its terciles coincide.
     """
-    made = []
+    shown = []
     for metric in data.study.report.difficulty:
-        known = _metric(data, sorted(one.tasks & model.tasks), metric)
-        cuts = np.quantile(list(known.values()), (0, 1 / 3, 2 / 3, 1)) if known else np.zeros(4)
+        metric_of = _metric(data, sorted(one.tasks & model.tasks), metric)
+        cuts = np.quantile(list(metric_of.values()), (0, 1 / 3, 2 / 3, 1)) if metric_of else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
         # Thirds are open below; the lowest one is unbounded there, so that it includes the least value.
         for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
-            third = {task for task, value in known.items() if low < value <= high}
+            third = {task for task, value in metric_of.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)
             if isinstance(part, TaskDifference):
-                made.append((metric, ("lowest", "middle", "highest")[place], part.number))
-    return made
+                shown.append((metric, ("lowest", "middle", "highest")[place], part.number))
+    return shown
 
 
 def _metric(data: StudyData, tasks: Sequence[str], metric: str) -> Mapping[str, float]:

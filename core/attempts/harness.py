@@ -86,7 +86,7 @@ class TaskHarness(ABC):
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """`backend` is the isolation in which code runs."""
+        """Record an attempt at a task; `backend` is the isolation in which its code runs."""
         self.task, self.backend = task, backend
 
     @property

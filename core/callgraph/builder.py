@@ -77,12 +77,12 @@ class Guesses:
         if name in _COMMON_NAMES or name.startswith("__"):
             return None
         found = self._by_name.get(name, [])
-        if len(found) > 1:
-            roots = [
-                item for item in found if item.cls and all(o.cls and item.cls in o.cls.mro for o in found)
-            ]
-            return roots[0] if roots else None
-        return found[0] if found else None
+        # Overrides count as one method: that of the class from which all the others inherit.
+        classes = [item.cls for item in found if item.cls is not None]
+        for item in found:
+            if all(item.cls in cls.mro for cls in classes):
+                return item
+        return None
 
 
 _STACK_BYTES = 512 * 1024 * 1024

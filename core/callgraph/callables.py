@@ -83,15 +83,13 @@ class Callables:
 
     def _found(self, call: CallSite, function: Function, receiver: Value) -> CallEvidence:
         cls = receiver if isinstance(receiver, Class) else getattr(receiver, "cls", None)
-        if isinstance(cls, Class) and function.cls is not None and function.cls not in cls.mro:
+        owner = function.cls
+        if isinstance(cls, Class) and owner not in (None, *cls.mro):
             return CallEvidence.OVERRIDE
         if call.found is not None:
             return call.found
-        return (
-            CallEvidence.METHOD
-            if call.name in (function.name, "") or function.name == "__call__"
-            else CallEvidence.FLOW
-        )
+        is_named = call.name in (function.name, "") or function.name == "__call__"
+        return CallEvidence.METHOD if is_named else CallEvidence.FLOW
 
     def _bind(self, call: CallSite, function: Function, given: int) -> None:
         """Bind the arguments to the parameters after the first `given`, and the result to the call's."""
@@ -190,6 +188,8 @@ class Callables:
 def _narrowed(function: Function, receiver: Value) -> Value:
     """Return the receiver as its method sees it: an instance of a subclass if that overrides the method."""
     cls = function.cls
-    if cls is None or not isinstance(receiver, Instance | OpenClass) or cls in receiver.cls.mro:
+    if not isinstance(receiver, Instance | OpenClass):
+        return receiver
+    if cls is None or cls in receiver.cls.mro:
         return receiver
     return cls.open_instance if isinstance(receiver, Instance) else cls.open

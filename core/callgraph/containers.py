@@ -56,8 +56,10 @@ class Containers:
     def _get(self, key: Key, result: Variable, value: Value) -> None:
         if not isinstance(value, ContainerValue):
             return
-        if key is not None and key[0] == "int" and isinstance(key[1], int) and key[1] < 0:
-            key = ("int", key[1] + value.length) if value.length is not None else None
+        match key:
+            case ("int", int(place)) if place < 0:
+                # Counted from the end, which is known only if nothing was unpacked into the container.
+                key = None if value.length is None else ("int", place + value.length)
         if key is None:
             self.solver.copy(value.items, result)
             return
@@ -202,8 +204,9 @@ class Containers:
                 self.solver.copy(value.items, made.unplaced)
                 return
             for key, variable in list(value.places.items()):
-                if isinstance(key, tuple) and isinstance(key[1], int) and key[1] >= start:
-                    self.solver.copy(variable, self.program.place(made, ("int", key[1] - start)))
+                match key:
+                    case (_, int(place)) if place >= start:
+                        self.solver.copy(variable, self.program.place(made, ("int", place - start)))
             self.solver.copy(value.unplaced, made.unplaced)
         elif isinstance(value, Instance):
             self.calls.special(call, value, "__getitem__")

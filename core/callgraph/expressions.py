@@ -79,22 +79,17 @@ class Targets:
 
     def assign(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> None:
         """Assign `value` to `target`; tuples of equal length are matched item by item."""
-        if (
-            isinstance(target, ast.Tuple | ast.List)
-            and isinstance(value, ast.Tuple | ast.List)
-            and len(target.elts) == len(value.elts)
-            and not any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts])
-        ):
-            variables = [self._part(frame, *pair) for pair in zip(target.elts, value.elts, strict=True)]
-            for (item, part), variable in zip(
-                zip(target.elts, value.elts, strict=True), variables, strict=True
-            ):
-                if variable is None:
-                    self.assign(frame, item, part)
-                else:
-                    self.bind(frame, item, variable)
+        pairs = _paired(target, value)
+        if pairs is None:
+            self.bind(frame, target, self.expressions.evaluate(frame, value))
             return
-        self.bind(frame, target, self.expressions.evaluate(frame, value))
+        # Every part is evaluated before the first is bound, as in `a, b = b, a`.
+        variables = [self._part(frame, *pair) for pair in pairs]
+        for (item, part), variable in zip(pairs, variables, strict=True):
+            if variable is None:
+                self.assign(frame, item, part)
+            else:
+                self.bind(frame, item, variable)
 
     def _part(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> Variable | None:
         nested = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
@@ -160,8 +155,21 @@ class Targets:
         return made
 
 
+def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]] | None:
+    """Return the items of two tuples or lists in pairs; None unless their lengths are equal and known."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return None
+    if len(target.elts) != len(value.elts):
+        return None
+    if any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts]):
+        return None
+    return list(zip(target.elts, value.elts, strict=True))
+
+
 _MOST_ITEMS = 64
 _SHORTEST_START = 3
+_CONVERSIONS = {-1: "__format__", ord("r"): "__repr__"}
+"""The special method of a conversion in an f-string; any other, such as `!s`, calls `__str__`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +266,9 @@ class Expressions:
             self.solver.copy(variable, frame.names[name])
             return
         frame.names[name] = variable
-        if scope.kind == "module" or (scope.kind == "function" and scope.captured):
+        # Code elsewhere may read the name: from other modules, or in functions inside this one.
+        is_seen_outside = scope.captured if scope.kind == "function" else scope.kind == "module"
+        if is_seen_outside:
             self.solver.copy(variable, self.program.name_variable(scope, name))
 
     def merged(self, variables: list[Variable]) -> Variable:
@@ -273,16 +283,16 @@ class Expressions:
 
     def narrowed(self, frame: NameFrame, test: ast.expr) -> dict[str, Variable]:
         """Return the values of names where a condition with `isinstance` is true."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
-        if not (
-            isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
-        ):
-            return {}
-        if len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
-            return {}
-        name = test.args[0].id
-        values = self.semantics.annotations.tested(frame.scope, test.args[1])
+        match test:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                found: dict[str, Variable] = {}
+                for part in parts:
+                    found.update(self.narrowed(frame, part))
+                return found
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), classes]):
+                values = self.semantics.annotations.tested(frame.scope, classes)
+            case _:
+                return {}
         if not values:
             return {}
         made = self.solver.variable()
@@ -436,6 +446,7 @@ class Expressions:
     def _list(self, frame: NameFrame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
         starred = any(isinstance(item, ast.Starred) for item in node.elts)
         kind = type(node).__name__.lower()
+        has_places = kind != "set" and not starred
         made = self.program.container(kind, None if starred else len(node.elts))
         for place, item in enumerate(node.elts):
             if isinstance(item, ast.Starred):
@@ -445,8 +456,10 @@ class Expressions:
             variable = self.evaluate(frame, item)
             if isinstance(item, ast.Constant) and len(node.elts) > _MOST_ITEMS:
                 continue
-            placed = kind != "set" and place < _MOST_ITEMS and not starred
-            self.solver.copy(variable, self.program.place(made, ("int", place)) if placed else made.unplaced)
+            held = made.unplaced
+            if has_places and place < _MOST_ITEMS:
+                held = self.program.place(made, ("int", place))
+            self.solver.copy(variable, held)
         return self.solver.holding(made)
 
     _tuple = _list
@@ -557,9 +570,7 @@ class Expressions:
 
     def _formattedvalue(self, frame: NameFrame, node: ast.FormattedValue) -> Variable:
         variable = self.evaluate(frame, node.value)
-        special = (
-            "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
-        )
+        special = _CONVERSIONS.get(node.conversion, "__str__")
         self.semantics.library.convert(frame.scope, variable, special)
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
@@ -568,5 +579,7 @@ class Expressions:
 
 def _is_super(node: ast.expr) -> bool:
     """Return whether a callee is an attribute of `super()`."""
-    owner = node.value if isinstance(node, ast.Attribute) else None
-    return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+    match node:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return True
+    return False

@@ -131,7 +131,10 @@ class CallGraph:
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:
-            if caller not in self.nodes or callee not in self.nodes or self.nodes[callee].is_module:
+            node = self.nodes.get(callee)
+            if caller not in self.nodes or node is None:
+                continue
+            if node.is_module:
                 continue
             known = merged.get((caller, callee), CallEdge(caller, callee, ()))
             found = known.found if known.observed else (*known.found, CallEvidence.OBSERVED)
@@ -211,17 +214,23 @@ def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
         except ValueError as error:
             raise CallRecordError(f"Line {number} of the record of calls is not JSON: {error}.") from error
         if number == 1:
-            if not isinstance(item, dict) or item.get("format") != FORMAT or item.get("version") != VERSION:
-                raise CallRecordError(
-                    f"The record of calls does not begin as {FORMAT} version {VERSION}.",
-                    hint="Record it again with this version of gistpoint.",
-                )
+            _check_header(item)
             continue
         match item:
             case [str(path), int(first), str(name), str(to), int(begin), str(called), int(count)]:
                 yield ObservedCall(CodeLocation(path, first, name), CodeLocation(to, begin, called), count)
             case _:
                 raise CallRecordError(f"Line {number} of the record of calls is not a call.")
+
+
+def _check_header(header: object) -> None:
+    match header:
+        case {"format": str(name), "version": version} if (name, version) == (FORMAT, VERSION):
+            return
+    raise CallRecordError(
+        f"The record of calls does not begin as {FORMAT} version {VERSION}.",
+        hint="Record it again with this version of gistpoint.",
+    )
 
 
 def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
@@ -244,9 +253,11 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
     for call in calls:
         caller, exact = places.find(call.caller)
         callee, callee_exact = places.find(call.callee)
-        if caller is None or callee is None or (caller == callee and not (exact and callee_exact)):
+        if caller is None or callee is None:
             continue
-        yield caller, callee, call.count
+        is_recursive = exact and callee_exact
+        if caller != callee or is_recursive:
+            yield caller, callee, call.count
 
 
 class _Places:
@@ -316,7 +327,7 @@ def _tree(
             again = other(edge) in drawn
             drawn.add(other(edge))
             mark = " ↑" if again else ""
-            lines.append(f"{indent}{'└─' if last else '├─'} {_line(other(edge))}{mark}  {_how(edge)}")
+            lines.append(f"{indent}{'└─' if last else '├─'} {_line(other(edge))}{mark}  {_evidence(edge)}")
             if not again and left > 1:
                 lines += below(other(edge), indent + ("   " if last else "│  "), left - 1)
         if len(edges) > most:
@@ -326,7 +337,7 @@ def _tree(
     return below(root, "", depth) or ["   none"]
 
 
-def _how(edge: CallEdge) -> str:
+def _evidence(edge: CallEdge) -> str:
     times = f" ×{edge.count}" if edge.count else ""
     return f"[{', '.join(edge.found)}{times}, {edge.sureness:.2f}]"
 

@@ -93,11 +93,17 @@ class Hierarchy:
         if isinstance(node, ast.Subscript):
             return self._meaning(scope, node.value, left - 1)
         if isinstance(node, ast.Call):
-            called = self._meaning(scope, node.func, left - 1)
-            if isinstance(called, str) and called.endswith("with_metaclass") and len(node.args) > 1:
-                return self._meaning(scope, node.args[1], left - 1)
-            return f"{called}()" if isinstance(called, str) else None
+            return self._result_of(scope, node, left - 1)
         return None
+
+    def _result_of(self, scope: AnalysisScope, node: ast.Call, left: int) -> Meaning:
+        called = self._meaning(scope, node.func, left)
+        if not isinstance(called, str):
+            return None
+        # `six.with_metaclass(Meta, Base)` is a base class that means `Base`.
+        if called.endswith("with_metaclass") and len(node.args) > 1:
+            return self._meaning(scope, node.args[1], left)
+        return f"{called}()"
 
     def _defined(self, scope: AnalysisScope, name: str, left: int) -> Meaning:
         definer: Definer | None = scope.definers.get(name)
@@ -117,8 +123,9 @@ class Hierarchy:
         return self._member(module, alias.name, left)
 
     def _member(self, module: ModuleValue, name: str, left: int) -> Meaning:
-        if left and module.scope is not None and name in module.scope.bound:
-            found = self._defined(module.scope, name, left - 1)
+        scope = module.scope if left else None
+        if scope is not None and name in scope.bound:
+            found = self._defined(scope, name, left - 1)
             if found is not None:
                 return found
         return self.submodule(module, name)
@@ -132,10 +139,13 @@ class Hierarchy:
             for scope in starred:
                 for node in scope.stars:
                     module = self.imported_from(node, scope.file)
-                    if not isinstance(module, ModuleValue) or module.scope is None or module.scope is scope:
+                    if not isinstance(module, ModuleValue):
+                        continue
+                    source = module.scope
+                    if source is None or source is scope:
                         continue
                     names = self.star_names.setdefault(scope, {})
-                    for name in sorted(_public(module.scope)):
+                    for name in sorted(_public(source)):
                         if name not in scope.bound:
                             scope.bound.add(name)
                             names[name] = module
@@ -154,15 +164,15 @@ class Hierarchy:
 
 
 def _public(scope: AnalysisScope) -> Iterable[str]:
+    """Return the names that a star import binds: the public ones, and those in a literal `__all__`."""
+    found = {name for name in scope.bound if not name.startswith("_")}
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):
-        named = {
-            item.value
-            for item in definer.elts
-            if isinstance(item, ast.Constant) and isinstance(item.value, str)
-        }
-        return {name for name in scope.bound if name in named or not name.startswith("_")}
-    return {name for name in scope.bound if not name.startswith("_")}
+        for item in definer.elts:
+            match item:
+                case ast.Constant(value=str(name)) if name in scope.bound:
+                    found.add(name)
+    return found
 
 
 def _linear(cls: Class) -> tuple[Class, ...]:
@@ -195,7 +205,8 @@ def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
     merged = [cls]
     while any(lists):
         lists = [items for items in lists if items]
-        head = next((items[0] for items in lists if not any(items[0] in other[1:] for other in lists)), None)
+        later = {item for items in lists for item in items[1:]}
+        head = next((items[0] for items in lists if items[0] not in later), None)
         if head is None:
             return None
         merged.append(head)

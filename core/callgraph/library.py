@@ -186,11 +186,11 @@ class BuiltinCalls:
         if name in _SPECIAL and given:
             self._convert(call, name, given[0])
         if name in _APPLIES and len(given) > _APPLIES[name]:
-            self._over(
+            self._map_over(
                 call, given[_APPLIES[name]], [item for item in given if item is not given[_APPLIES[name]]]
             )
         if name in _KEYED and "key" in call.arguments.named:
-            self._over(call, call.arguments.named["key"], given[:1])
+            self._map_over(call, call.arguments.named["key"], given[:1])
         if name in _COLLECT:
             self._collect(call, name, _COLLECT[name])
         elif name in _TYPES:
@@ -222,7 +222,7 @@ class BuiltinCalls:
                 CallSite(call.scope, other, call.arguments, NOTHING, CallEvidence.PROTOCOL), value
             )
 
-    def _over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
+    def _map_over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
         """Call `function` on the items of `iterables`, like `map`."""
         items = [self.containers.iterate(call.scope, item) for item in iterables]
         made = self.program.container("list")
@@ -267,20 +267,11 @@ class BuiltinCalls:
         if len(given) > 1:
             self.solver.watch(given[0], partial(self._super_of, call, given[1]))
             return
-        scope: AnalysisScope | None = call.scope
-        while scope is not None and not (scope.function is not None and scope.function.cls is not None):
-            scope = scope.parent
-        if (
-            scope is None
-            or scope.function is None
-            or scope.function.cls is None
-            or not scope.function.positional
-        ):
+        method = _enclosing_method(call.scope)
+        if method is None or method.cls is None or not method.positional:
             return
-        function = scope.function
-        assert function.cls is not None
-        receiver = function.parameters.get(function.positional[0], NOTHING)
-        self.solver.watch(receiver, partial(self._proxy, call, function.cls))
+        receiver = method.parameters.get(method.positional[0], NOTHING)
+        self.solver.watch(receiver, partial(self._proxy, call, method.cls))
 
     def _super_of(self, call: CallSite, receiver: Variable, value: Value) -> None:
         self.solver.watch(receiver, partial(self._proxy, call, value))
@@ -403,10 +394,8 @@ class BuiltinCalls:
                     self.convert(call.scope, item, "__str__")
                 else:
                     self.containers.iterate(call.scope, item)
-            start = owner.value[1] if isinstance(owner, Constant) and isinstance(owner.value, tuple) else ""
-            start = str(start).partition("{")[0]
-            known = name == "format" and len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
-            self.solver.add(call.result, self.program.text(start) if known else self.program.opaque("str"))
+            start = _template_start(owner) if name == "format" else ""
+            self.solver.add(call.result, self.program.text(start) if start else self.program.opaque("str"))
         else:
             self.calls.apply(call, self.program.opaque(""))
 
@@ -434,7 +423,7 @@ class BuiltinCalls:
             if name not in ("update", "extend", "extendleft"):
                 self.solver.add(call.result, owner)
         elif name == "sort" and "key" in call.arguments.named:
-            self._over(call, call.arguments.named["key"], [self.solver.holding(owner)])
+            self._map_over(call, call.arguments.named["key"], [self.solver.holding(owner)])
         elif name in ("items", "values", "keys"):
             self.solver.add(call.result, self._view(owner, name))
 
@@ -451,3 +440,20 @@ class BuiltinCalls:
             else:
                 self.solver.copy(owner.items if name == "values" else owner.keys, known.unplaced)
         return known
+
+
+def _enclosing_method(scope: AnalysisScope | None) -> Function | None:
+    """Return the innermost method around a scope, or that scope's own; None outside of methods."""
+    while scope is not None:
+        if scope.function is not None and scope.function.cls is not None:
+            return scope.function
+        scope = scope.parent
+    return None
+
+
+def _template_start(owner: Constant | Text) -> str:
+    """Return the fixed beginning of a template for `format`; empty if it is not distinctive."""
+    value = owner.value if isinstance(owner, Constant) else None
+    start = str(value[1]).partition("{")[0] if isinstance(value, tuple) else ""
+    is_distinctive = len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
+    return start if is_distinctive else ""

@@ -185,9 +185,12 @@ def _below(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
+        # Nodes without fields, such as operators and contexts, hold nothing.
         if isinstance(value, list):
             found.extend(item for item in value if isinstance(item, ast.AST) and item._fields)
-        elif isinstance(value, ast.AST) and value._fields and type(value) is not ast.Constant:
+        elif type(value) is ast.Constant:
+            continue
+        elif isinstance(value, ast.AST) and value._fields:
             found.append(value)
     return found
 
@@ -275,7 +278,10 @@ def last_name(node: ast.expr) -> str:
     """Return the last name in a decorator, such as `cached_property` for `@functools.cached_property()`."""
     if isinstance(node, ast.Call):
         node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
 
 
 def _kind(node: Definition, *, in_class: bool) -> str:

@@ -132,10 +132,14 @@ class Statements:
         return False
 
     def _joined(self, states: list[State]) -> State:
+        held: dict[str, list[Variable]] = {}
+        for state in states:
+            for name, variable in state.items():
+                held.setdefault(name, []).append(variable)
         joined: State = {}
-        for name in dict.fromkeys(name for state in states for name in state):
-            held = list(dict.fromkeys(state[name] for state in states if name in state))
-            joined[name] = held[0] if len(held) == 1 else self.expressions.merged(held)
+        for name, variables in held.items():
+            distinct = list(dict.fromkeys(variables))
+            joined[name] = distinct[0] if len(distinct) == 1 else self.expressions.merged(distinct)
         return joined
 
     def _loop(self, frame: NameFrame, node: ast.For | ast.AsyncFor | ast.While, items: Variable) -> None:

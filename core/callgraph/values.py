@@ -264,7 +264,9 @@ class AnalysisScope:
         scope: AnalysisScope | None = self
         first = name not in self.nonlocals
         while scope is not None:
-            if (scope.kind != "class" or first) and name in scope.bound and (first or scope is not self):
+            # Names of a class are visible only in its own code; `nonlocal` skips the scope that declares it.
+            is_hidden = not first and (scope.kind == "class" or scope is self)
+            if name in scope.bound and not is_hidden:
                 return scope
             first = first and scope.kind == "comprehension"
             scope = scope.parent
@@ -320,7 +322,7 @@ class Solver:
         return list(self._values[variable] or ()) if variable != NOTHING else []
 
     def is_empty(self, variable: Variable) -> bool:
-        """Whether `variable` has no value."""
+        """Return whether `variable` has no value."""
         return variable == NOTHING or not self._values[variable]
 
     def add(self, variable: Variable, value: Value) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.code.snippet import parse_snippet
@@ -105,9 +106,8 @@ def _drop_annotations(tree: ast.Module) -> None:
     for node, _ in nodes:
         for name, block in _blocks(node):
             if not gone.isdisjoint(block):
-                _set_block(
-                    node, name, [item for statement in block for item in _unannotated(statement, gone)]
-                )
+                kept = chain.from_iterable(_unannotated(statement, gone) for statement in block)
+                _set_block(node, name, list(kept))
 
 
 def _unannotated(statement: ast.stmt, gone: set[ast.AST]) -> Iterator[ast.stmt]:

@@ -202,10 +202,12 @@ def end_line(document: SourceText, node: DefinitionNode) -> int:
     for number in range(last + 1, len(document.line_starts) + 1):
         line = document.line(number)
         text = line.lstrip(_SPACE)
-        if text and (text[0] != "#" or _column(line) <= margin):
+        if not text:
+            continue
+        is_of_body = text[0] == "#" and _column(line) > margin
+        if not is_of_body:
             break
-        if text:
-            last = number
+        last = number
     return last
 
 

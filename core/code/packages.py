@@ -22,9 +22,12 @@ def _names_in(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield the names of the packages and modules directly inside a folder."""
     for entry, kind in tree.entries(folder):
         path = posixpath.join(folder, entry)
-        source = f"{path}/__init__.py" if kind == "dir" else path
-        is_module = tree.is_file(source) if kind == "dir" else kind == "file" and _is_module(entry)
-        if is_module and not is_test_path(source):
+        if kind == "dir":
+            path = f"{path}/__init__.py"
+            is_module = tree.is_file(path)
+        else:
+            is_module = _is_module(entry)
+        if is_module and not is_test_path(path):
             yield entry.removesuffix(".py") if kind == "file" else entry
 
 

@@ -42,7 +42,9 @@ class NameScope:
         while scope is not None:
             if name in scope.elsewhere:
                 return scope.elsewhere[name] or (scope.parent and scope.parent.of(name))
-            if name in scope.bound and (scope is self or not isinstance(scope.node, ast.ClassDef)):
+            # Names of a class are visible only in the code of the class itself.
+            is_hidden = scope is not self and isinstance(scope.node, ast.ClassDef)
+            if name in scope.bound and not is_hidden:
                 return scope
             scope = scope.parent
         return None

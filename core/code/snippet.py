@@ -94,9 +94,7 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
     """Return the parsed text, its statements, and the number of its first line in messages."""
     text = re.sub(r"\r\n?", "\n", code.removeprefix("\ufeff"))
     _check_characters(text)
-    first = next(
-        (line for line in text.split("\n") if line.strip(" \t\f") and line.lstrip(" \t\f")[0] != "#"), None
-    )
+    first = next(filter(_is_code, text.split("\n")), None)
     if first is None:
         raise CodeError("The code is empty.", hint="Send the whole definition, from `def` to its last line.")
     if first.startswith("```"):
@@ -106,13 +104,19 @@ def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
     # Indented code is parsed as a block, so that its strings keep every space.
     text = f"if 1:\n{text}"
     body = parse_module(text, _WHAT, first_line=0).body
-    block = body[0]
-    if len(body) > 1 or not isinstance(block, ast.If) or block.orelse:
-        after = body[1].lineno - 1 if len(body) > 1 else 1
-        raise CodeError(
-            f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after
-        )
-    return text, block.body, 0
+    match body:
+        case [ast.If(orelse=[]) as block]:
+            return text, block.body, 0
+    after = body[1].lineno - 1 if len(body) > 1 else 1
+    raise CodeError(
+        f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after
+    )
+
+
+def _is_code(line: str) -> bool:
+    """Return whether a line holds more than space and a comment."""
+    stripped = line.strip(" \t\f")
+    return stripped != "" and not stripped.startswith("#")
 
 
 def _check_characters(text: str) -> None:

@@ -64,7 +64,8 @@ class SourceText:
         if number >= len(self.line_starts):
             return start, len(self.text)
         end = self.line_starts[number] - 1
-        return start, end - (self.text[end] == "\n" and end > start and self.text[end - 1] == "\r")
+        has_crlf = self.text[max(start, end - 1) : end + 1] == "\r\n"
+        return start, end - has_crlf
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a position in the syntax tree: a line and a column in bytes of UTF-8."""

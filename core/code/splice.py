@@ -39,8 +39,10 @@ def _unit_of(definition: Definition) -> str:
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
     """Return lines, re-indented by `unit` if their blocks use tabs where it uses spaces, or vice versa."""
     own = block_unit(lines)
+    if own is None or set(own) == set(unit):
+        return list(lines)
     # Tabs and spaces can be exchanged only if neither side mixes them.
-    if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:
+    if max(len(set(own)), len(set(unit))) > 1:
         return list(lines)
     levels: dict[str, int] = {"": 0}
     for line in lines:

@@ -193,7 +193,8 @@ class _Reader:
             if compare not in (operator.eq, operator.ne):
                 self._refuse(sign, f"{column} holds text, which is compared by = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
-        if value.kind == "word" and text in COLUMNS and text not in TEXTS:
+        is_column = text in COLUMNS and text not in TEXTS
+        if value.kind == "word" and is_column:
             return lambda population: lambda row: _compared(compare, row.cell(column), row.cell(text))
         if (found := _PERCENTILE.fullmatch(text)) is not None:
             percent = float(found[1])
@@ -225,11 +226,11 @@ class _Reader:
         return token
 
     def _took(self, word: str) -> bool:
-        token = self._peek()
-        if token is None or token.kind != "word" or token.text != word:
-            return False
-        self._next += 1
-        return True
+        match self._peek():
+            case _Token(kind="word", text=text) if text == word:
+                self._next += 1
+                return True
+        return False
 
     def _is_keyword(self, token: _Token) -> bool:
         return token.kind == "word" and token.text in ("and", "or", "not")
@@ -256,7 +257,9 @@ def _joined(parts: Sequence[Maker], join: Callable[[Iterable[bool]], bool]) -> M
 
 
 def _compared(compare: Callable[[Any, Any], object], one: object, other: object) -> bool:
-    return one is not None and other is not None and bool(compare(one, other))
+    if one is None or other is None:
+        return False
+    return bool(compare(one, other))
 
 
 def _unquoted(token: _Token) -> str:

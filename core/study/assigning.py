@@ -88,7 +88,7 @@ def planned_data(
     return Planned(
         slot=slot,
         basis=dict(basis),
-        assignments=tuple((given.id, given.task, given.condition, given.position) for given in assignments),
+        assignments=tuple((one.id, one.task, one.condition, one.position) for one in assignments),
         protocol=protocol,
     )
 
@@ -123,7 +123,11 @@ class _Planning:
     @cached_property
     def _in_stratum(self) -> tuple[Assignment, ...]:
         stratum = self.person.stratum
-        return tuple(given for given in self._live if self.ledger.person(given.person).stratum == stratum)
+        return tuple(
+            assignment
+            for assignment in self._live
+            if self.ledger.person(assignment.person).stratum == stratum
+        )
 
     # Which tasks
 
@@ -134,8 +138,8 @@ class _Planning:
         because `per_source` limits how many of it can be assigned at once. A task after which the quotas
         could not be met is passed over if another one fits.
         """
-        attempts = Counter(given.task for given in self._live)
-        in_stratum = Counter(given.task for given in self._in_stratum)
+        attempts = Counter(assignment.task for assignment in self._live)
+        in_stratum = Counter(assignment.task for assignment in self._in_stratum)
         fewest = min((attempts[task] for task in self._free), default=0)
         behind = Counter(self.tasks[task].source for task in self._free if attempts[task] == fewest)
 
@@ -193,11 +197,11 @@ class _Planning:
         """Return the person's highest rating of a library; 0 without one."""
         highest = 0
         for form in self.study.questionnaire:
-            given = self.person.answers(form.id)
-            if given is None:
+            answers = self.person.answers(form.id)
+            if answers is None:
                 continue
             for question in form.item:
-                rating = given.values.get(f"{question.id}.{source}") if question.each_source else None
+                rating = answers.values.get(f"{question.id}.{source}") if question.each_source else None
                 if isinstance(rating, int):
                     highest = max(highest, rating)
         return highest
@@ -218,7 +222,7 @@ class _Planning:
         return given
 
     def _own_condition(self, conditions: Sequence[str]) -> str:
-        people = {(given.person, given.condition) for given in self._in_stratum}
+        people = {(assignment.person, assignment.condition) for assignment in self._in_stratum}
         used = Counter(condition for _, condition in people)
         return min(conditions, key=lambda name: (used[name], self._key("between", name), name))
 
@@ -226,8 +230,8 @@ class _Planning:
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
         """Return the conditions for a mode's tasks: equally many of each, the surplus to those least used."""
-        live = Counter((self._mode(given.task), given.condition) for given in self._live)
-        in_all = Counter(given.condition for given in self._live)
+        live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
+        in_all = Counter(assignment.condition for assignment in self._live)
 
         def least_used(name: str) -> tuple[int, int, int, int, str]:
             return used.get(name, 0), live[mode, name], in_all[name], self._key("share", mode, name), name
@@ -241,7 +245,7 @@ class _Planning:
         return self.tasks[task].mode
 
     def _distribution(self, mode: str, tasks: Sequence[str], shares: Sequence[str]) -> tuple[str, ...]:
-        count = Counter((given.task, given.condition) for given in self._live)
+        count = Counter((assignment.task, assignment.condition) for assignment in self._live)
         candidates: Iterable[tuple[str, ...]]
         if len(tasks) <= _ALL_ORDERS_UP_TO:
             candidates = distinct_orders(shares)

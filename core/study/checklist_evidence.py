@@ -86,13 +86,13 @@ class ChecklistEvidence:
 
     def operation(self, kind: StudyOperationKind) -> StudyOperation | None:
         """Return the first operation of a kind; None if there is none."""
-        return next((known for known in self.data.ledger.operations if known.kind == kind), None)
+        return next((operation for operation in self.data.ledger.operations if operation.kind == kind), None)
 
     def answered(self, questionnaire: str) -> int:
         """Return how many times a questionnaire was filled in."""
         count = 0
         for person in self.data.ledger.people.values():
-            count += sum(given.questionnaire == questionnaire for given in person.facts.all(Answers))
+            count += sum(answers.questionnaire == questionnaire for answers in person.facts.all(Answers))
         return count
 
     def compared(self, name: str) -> ComparedHashes:
@@ -100,8 +100,8 @@ class ChecklistEvidence:
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))
-        pairs = [(mine, theirs) for mine, theirs in values.values() if mine and theirs]
-        together = [mine | theirs for mine, theirs in pairs]
+        pairs = [(first, second) for first, second in values.values() if first and second]
+        together = [first | second for first, second in pairs]
         unknown = sum("" in hashes for hashes in together)
         # Equal means a single hash over both sides, since people may also differ among themselves.
         equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)

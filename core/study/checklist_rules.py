@@ -139,9 +139,9 @@ def _effect(evidence: ChecklistEvidence) -> str:
 
 
 def _figure_words(figure: Mapping[str, Any]) -> str:
-    known = [(str(name).replace("_", " "), value) for name, value in figure.items() if value is not None]
+    values = [(str(name).replace("_", " "), value) for name, value in figure.items() if value is not None]
     return ", ".join(
-        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in known
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in values
     )
 
 
@@ -197,8 +197,12 @@ def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
 
 
 def _public_export(evidence: ChecklistEvidence) -> str:
-    found = (known for known in evidence.data.ledger.operations if known.kind == StudyOperationKind.EXPORTED)
-    return _named(next((known for known in found if known.data.get("public")), None))
+    exports = (
+        operation
+        for operation in evidence.data.ledger.operations
+        if operation.kind == StudyOperationKind.EXPORTED
+    )
+    return _named(next((operation for operation in exports if operation.data.get("public")), None))
 
 
 FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {

@@ -35,25 +35,25 @@ def under(condition: Condition, task: Task, answer: Answer) -> Task:
     Raises `UserError` for contradictory settings.
     """
     kind = kind_of(task)
-    given = settings_under(condition)
-    if given and kind.takes_settings:
-        return kind.settled(task, answer, given)
+    settings = settings_under(condition)
+    if settings and kind.takes_settings:
+        return kind.settled(task, answer, settings)
     return task
 
 
 def budgets_under(condition: Condition, task: Task, role: Role) -> Budgets:
     """Return the budgets of an attempt at a task that `under` returned."""
     kind = kind_of(task)
-    own = kind.budgets(task, role)
-    own = replace(own, time_limit_s=condition.time_limit_s or own.time_limit_s)
+    budgets = kind.budgets(task, role)
+    budgets = replace(budgets, time_limit_s=condition.time_limit_s or budgets.time_limit_s)
     if kind.takes_settings:
-        return own
+        return budgets
     if condition.free:
-        return replace(own, tool_uses=ANY_NUMBER, submissions=ANY_NUMBER)
+        return replace(budgets, tool_uses=ANY_NUMBER, submissions=ANY_NUMBER)
     return replace(
-        own,
-        tool_uses=condition.tool_uses or own.tool_uses,
-        submissions=condition.submissions or own.submissions,
+        budgets,
+        tool_uses=condition.tool_uses or budgets.tool_uses,
+        submissions=condition.submissions or budgets.submissions,
     )
 
 

@@ -102,8 +102,8 @@ class AttemptEvidence:
     def assignment(self) -> Assignment | None:
         """The assignment in the header; None unless the log gives it to this person for this task."""
         wanted = self.header.assignment
-        given = (one for one in self.person.assignments if one.id == wanted)
-        return next((one for one in given if one.task == self.header.task_id), None)
+        found = (one for one in self.person.assignments if one.id == wanted)
+        return next((one for one in found if one.task == self.header.task_id), None)
 
     @property
     def notes(self) -> AttemptNotes:
@@ -121,7 +121,9 @@ class AttemptEvidence:
     def protocol_then(self) -> str:
         """The hash of the protocol in force when the attempt began; empty if the study was not open."""
         opened = self.ledger.opened
-        amended = [made for made in self.ledger.study.all(Amended) if made.utc_ms <= self.started_ms]
+        amended = [
+            amendment for amendment in self.ledger.study.all(Amended) if amendment.utc_ms <= self.started_ms
+        ]
         if amended:
             return amended[-1].protocol
         if opened is not None:

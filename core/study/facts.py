@@ -224,17 +224,17 @@ def _people_facts(ledger: Ledger, counted: list[AttemptRow]) -> dict[str, FactVa
 
 def _is_done(person: Person) -> bool:
     """Return whether a person has ended every assignment, including the returned ones."""
-    given = {assignment.id for assignment in person.assignments}
-    return given <= {finished.assignment for finished in person.finished.values()}
+    ids = {assignment.id for assignment in person.assignments}
+    return ids <= {finished.assignment for finished in person.finished.values()}
 
 
 def _solver_facts(data: StudyData) -> dict[str, FactValue]:
     facts: dict[str, FactValue] = {}
     for solver in data.study.solver:
-        own = [row for row in data.rows if row.solver == solver.name and row.counted]
-        times = Counter(row.task for row in own)
+        counted = [row for row in data.rows if row.solver == solver.name and row.counted]
+        times = Counter(row.task for row in counted)
         facts |= {
-            f"solvers/{_key(solver.name)}/attempts": len(own),
+            f"solvers/{_key(solver.name)}/attempts": len(counted),
             f"solvers/{_key(solver.name)}/tasks": len(times),
             f"solvers/{_key(solver.name)}/least_repeats": min(times.values(), default=0),
             f"solvers/{_key(solver.name)}/most_repeats": max(times.values(), default=0),

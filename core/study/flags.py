@@ -102,10 +102,12 @@ def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model:
         return
-    for known in evidence.person.exposures:
-        of_library = known.source != "" and known.source == evidence.task.source
-        if of_library or known.task == evidence.task.id:
-            yield FlagRow(flag="exposed", words=f"Seen before: {known.how or known.source or 'this task'}.")
+    for exposure in evidence.person.exposures:
+        of_library = exposure.source != "" and exposure.source == evidence.task.source
+        if of_library or exposure.task == evidence.task.id:
+            yield FlagRow(
+                flag="exposed", words=f"Seen before: {exposure.how or exposure.source or 'this task'}."
+            )
             return
     if _answered_yes(evidence, (SEEN,)):
         yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
@@ -246,7 +248,7 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
-            case CallMade(call_id=call_id, tool=name) if call_id not in refused and _looks(name):
+            case CallMade(call_id=call_id, tool=name) if call_id not in refused and _is_look(name):
                 return
             case SubmissionMade():
                 yield FlagRow(flag="low_effort", events=(event.seq,), words="Submitted without a look.")
@@ -256,7 +258,7 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
                 return
 
 
-def _looks(name: str) -> bool:
+def _is_look(name: str) -> bool:
     tool = declared(name)
     if tool is None or tool.writes_gist:
         return False
@@ -305,9 +307,9 @@ def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
     if evidence.assignment is None:
         return found
     for form in evidence.study.questionnaire:
-        given = evidence.person.answers(form.id, evidence.assignment.id)
-        if given is not None:
-            found.update({f"{form.id}.{item}": value for item, value in given.values.items()})
+        answers = evidence.person.answers(form.id, evidence.assignment.id)
+        if answers is not None:
+            found.update({f"{form.id}.{item}": value for item, value in answers.values.items()})
     return found
 
 

@@ -82,7 +82,7 @@ class Facts:
         return found[-1]
 
     def has(self, kind: StudyOperationKind) -> bool:
-        """Whether there is a fact of a kind."""
+        """Return whether there is a fact of a kind."""
         return bool(self.by_kind.get(kind))
 
     def when(self, kind: StudyOperationKind) -> int | None:
@@ -180,9 +180,9 @@ class Person:
 
         `assignment` selects the task for a form that is asked after each task.
         """
-        for given in reversed(self.facts.all(Answers)):
-            if (given.questionnaire, given.assignment) == (questionnaire, assignment):
-                return given
+        for answers in reversed(self.facts.all(Answers)):
+            if (answers.questionnaire, answers.assignment) == (questionnaire, assignment):
+                return answers
         return None
 
     @property
@@ -224,8 +224,8 @@ class Ledger:
         """Fold operations given in any order; deleted ones and those with unfit data change nothing."""
         unique: dict[str, StudyOperation] = {}
         for operation in operations:
-            known = unique.setdefault(operation.op, operation)
-            if known != operation and _spelled(operation) < _spelled(known):
+            first = unique.setdefault(operation.op, operation)
+            if first != operation and _spelled(operation) < _spelled(first):
                 unique[operation.op] = operation
         self.operations: tuple[StudyOperation, ...] = tuple(sorted(unique.values(), key=in_time))
 
@@ -238,11 +238,11 @@ class Ledger:
     @cached_property
     def _by_subject(self) -> Mapping[str, Facts]:
         kept = {operation.op for operation in self.operations if operation.kind in NEVER_DELETED}
-        gone = {o.text("target") for o in self.operations if o.kind == StudyOperationKind.DELETE} - kept
+        deleted = {o.text("target") for o in self.operations if o.kind == StudyOperationKind.DELETE} - kept
         found: dict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
         for operation in self.operations:
             record = DATA_OF.get(operation.kind)
-            fact = operation.read(record) if record is not None and operation.op not in gone else None
+            fact = operation.read(record) if record is not None and operation.op not in deleted else None
             if fact is not None:
                 found[operation.subject][operation.kind].append(fact)
         return {

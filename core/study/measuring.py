@@ -160,7 +160,7 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
 
     If they disagree and the organiser decides, the attempt counts until then.
     """
-    votes = Counter(given.decision for given in decisions)
+    votes = Counter(review.decision for review in decisions)
     excluding = votes[ReviewDecision.EXCLUDE]
     accepting = votes[ReviewDecision.ACCEPT]
     if rule is DisputeRule.MAJORITY:

@@ -136,11 +136,11 @@ def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
 
 def _is_done(person: Person) -> bool:
     """Return whether every assignment of a person, except returned ones, has ended."""
-    given = {one.id for one in person.assignments if one.id not in person.returned}
+    current = {one.id for one in person.assignments if one.id not in person.returned}
     ended = {end.assignment for end in person.finished.values()}
-    if not given or person.withdrawn:
+    if not current or person.withdrawn:
         return False
-    return given <= ended
+    return current <= ended
 
 
 def _is_at_work(person: Person) -> bool:
@@ -155,10 +155,10 @@ def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
 
 
 def _work_of(person: Person) -> PersonAtWork:
-    given = [one for one in person.assignments if one.id not in person.returned]
+    current = [one for one in person.assignments if one.id not in person.returned]
     ended = {end.assignment for end in person.finished.values()}
-    waiting = [one for one in given if one.id not in ended]
-    work = PersonAtWork(person.code, len(given) - len(waiting), len(given))
+    waiting = [one for one in current if one.id not in ended]
+    work = PersonAtWork(person.code, len(current) - len(waiting), len(current))
     for one in waiting:
         begun = person.begun.get(one.id)
         if begun:

@@ -78,8 +78,8 @@ def _passages(line: str, facts: Facts) -> Iterator[Passage]:
 def children(facts: Facts, key: str) -> tuple[str, ...]:
     """Return the names directly below a key, in the order of the facts."""
     start = f"{key}/"
-    below = [known.removeprefix(start) for known in facts if known.startswith(start)]
-    return tuple(dict.fromkeys(known.partition("/")[0] for known in below))
+    below = [name.removeprefix(start) for name in facts if name.startswith(start)]
+    return tuple(dict.fromkeys(name.partition("/")[0] for name in below))
 
 
 def _passage(line: str, facts: Facts, base: str = "", name: str = "") -> Passage:

@@ -35,19 +35,19 @@ class AttemptRepair:
 
     @property
     def _code(self) -> Mapping[str, str]:
-        return {made.name: made.code for made in self.replacements}
+        return {replacement.name: replacement.code for replacement in self.replacements}
 
     def on(self, tree: SourceTree) -> SourceTree:
         """Return a corrupted tree with the repair applied. Raises `CodeError` if the repair does not fit."""
-        for made in self.replacements:
-            tree = made.on(tree)
+        for replacement in self.replacements:
+            tree = replacement.on(tree)
         return tree
 
     def change(self, tree: SourceTree) -> tuple[diffs.FileDiff, ...]:
         """Return the diffs that the repair makes in a corrupted tree, by file."""
         repaired = self.on(tree)
         found = []
-        for path in sorted({made.path for made in self.replacements}):
+        for path in sorted({replacement.path for replacement in self.replacements}):
             before = tree.read(path).decode("utf-8", "replace")
             after = repaired.read(path).decode("utf-8", "replace")
             found.append(diffs.compute(before, after, old_path=path, new_path=path))
@@ -68,7 +68,7 @@ def passing_repair(state: AttemptState) -> AttemptRepair | None:
     if passing is None or not passing.replacement.path:
         return None
     before = [s.replacement for s in state.submissions if s.number <= passing.number]
-    kept = tuple(made for made in state.replacements if made in before)
+    kept = tuple(replacement for replacement in state.replacements if replacement in before)
     if passing.replacement not in kept:
         kept = (passing.replacement,)
     return AttemptRepair(state.header.task_id, kept)

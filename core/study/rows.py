@@ -158,7 +158,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         value = self.measures.get(measure)
         return value if isinstance(value, int | float) else None
 
-    def says(self, measure: str) -> bool:
+    def is_true(self, measure: str) -> bool:
         """Return whether a yes-or-no measure is yes."""
         return bool(self.measures.get(measure))
 

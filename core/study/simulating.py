@@ -122,21 +122,21 @@ def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) ->
     }
     spread = pstdev(explained.values()) if explained else 0.0
     scale = min(1.0, behaviour.task / spread) if spread else 0.0
-    own = math.sqrt(max(0.0, behaviour.task**2 - (scale * spread) ** 2))
+    remaining = math.sqrt(max(0.0, behaviour.task**2 - (scale * spread) ** 2))
     return {
         task.id: behaviour.offset(task.mode)
         + scale * explained[task.id]
-        + own * normal(seed, "task", task.id)
+        + remaining * normal(seed, "task", task.id)
         for task in tasks
     }
 
 
 def _standardised(tasks: Sequence[StudyTask], metric: str) -> Mapping[str, float]:
-    known = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
-    spread = pstdev(known.values()) if known else 0.0
-    mean = fmean(known.values()) if known else 0.0
+    values = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
+    spread = pstdev(values.values()) if values else 0.0
+    mean = fmean(values.values()) if values else 0.0
     if spread:
-        return {task: (value - mean) / spread for task, value in known.items()}
+        return {task: (value - mean) / spread for task, value in values.items()}
     return {}
 
 
@@ -231,7 +231,7 @@ class Crowd:
                 active = limit * (0.95 + 0.05 * uniform(*key, "last try"))
             else:
                 ending = EndReason.TIME_CAP
-        wrong = self._wrong(key, ending, allowed)
+        wrong = self._wrong_count(key, ending, allowed)
         times = sorted(active * (0.35 + 0.6 * uniform(*key, "wrong", number)) for number in range(wrong))
         if ending is EndReason.SUBMISSIONS_EXHAUSTED:
             times[-1] = active
@@ -243,7 +243,7 @@ class Crowd:
             wrong_at=tuple(times),
             near=tuple(uniform(*key, "near", number) for number in range(wrong)),
             finds=ending is EndReason.SOLVED or uniform(*key, "finds") < 0.6,
-            looks=self._looks(key, minutes, allowed, wrong),
+            looks=self._look_count(key, minutes, allowed, wrong),
             reading_s=min(0.2 * active, 45 * math.exp(0.4 * normal(*key, "reading"))),
             code=code,
             pause_s=600 * uniform(*key, "break") if uniform(*key, "breaks") < 0.1 else 0.0,
@@ -267,7 +267,9 @@ class Crowd:
         """Return the course of a model's attempt."""
         key = self.key("model", model.name, task.id, condition.id, repeat)
         solved = uniform(*key, "solves") < model.chance(self.difficulty[task.id])
-        wrong = self._wrong(key, EndReason.SOLVED if solved else EndReason.SUBMISSIONS_EXHAUSTED, allowed)
+        wrong = self._wrong_count(
+            key, EndReason.SOLVED if solved else EndReason.SUBMISSIONS_EXHAUSTED, allowed
+        )
         wanted = round(model.calls * math.exp(0.4 * normal(*key, "calls")))
         right = allowed.parts if solved else 0
         looks = max(1, min(wanted, allowed.tool_uses - wrong - right))
@@ -284,13 +286,13 @@ class Crowd:
             looks=looks,
         )
 
-    def _wrong(self, key: tuple[object, ...], ending: EndReason, allowed: Allowance) -> int:
+    def _wrong_count(self, key: tuple[object, ...], ending: EndReason, allowed: Allowance) -> int:
         """Return the number of submissions that fail."""
         if ending is EndReason.SUBMISSIONS_EXHAUSTED:
             return allowed.submissions
         spare = min(allowed.submissions, allowed.tool_uses) - allowed.parts
         return sum(uniform(*key, "tries in vain", number) < 0.35 for number in range(max(0, spare)))
 
-    def _looks(self, key: tuple[object, ...], minutes: float, allowed: Allowance, wrong: int) -> int:
+    def _look_count(self, key: tuple[object, ...], minutes: float, allowed: Allowance, wrong: int) -> int:
         wanted = round((2 + 1.6 * math.sqrt(minutes)) * math.exp(0.3 * normal(*key, "looks")))
         return max(0, min(wanted, allowed.tool_uses - wrong - allowed.parts))

@@ -49,7 +49,7 @@ def check_declaration(study: Study) -> None:
     _check_people(study)
     for n, form in enumerate(study.questionnaire):
         _check_form(form, f"questionnaire[{n}]")
-    _unlike("questionnaire", "id", [form.id for form in study.questionnaire])
+    _require_distinct_members("questionnaire", "id", [form.id for form in study.questionnaire])
     _check_screening(study)
     for n, flag in enumerate(study.quality.exclude_on):
         _known(f"quality.exclude_on[{n}]", flag, FLAGS, "flag")
@@ -78,7 +78,7 @@ def _check_conditions(study: Study) -> None:
             _known(f"{key}.strategy", condition.strategy, STRATEGIES, "strategy")
         if condition.assistance is Assistance.CHAT and not condition.chat.model:
             _refuse(f"{key}.chat.model", "is missing", hint='assistance = "chat" needs the name of a model.')
-    _unlike("condition", "id", [condition.id for condition in study.condition])
+    _require_distinct_members("condition", "id", [condition.id for condition in study.condition])
     if not study.conditions_of_people:
         _refuse(
             "condition", "has none with people = true", hint="People need a condition that they are given."
@@ -94,9 +94,9 @@ def _check_design(study: Study) -> None:
         )
     for n, tag in enumerate(study.tag):
         _name(f"tag[{n}].id", tag.id)
-        _all_different(f"tag[{n}].tasks", tag.tasks)
-    _unlike("tag", "id", [tag.id for tag in study.tag])
-    _all_different("training.tasks", study.training.tasks)
+        _require_distinct(f"tag[{n}].tasks", tag.tasks)
+    _require_distinct_members("tag", "id", [tag.id for tag in study.tag])
+    _require_distinct("training.tasks", study.training.tasks)
     contrast = study.protocol.primary_contrast
     if len(contrast) not in (0, 2) or len(set(contrast)) != len(contrast):
         _refuse("protocol.primary_contrast", "must be two different names, or empty")
@@ -123,14 +123,14 @@ def _check_people(study: Study) -> None:
             _refuse(f"texts.consent_items[{n}]", "is empty")
     for n, stratum in enumerate(study.participants.strata):
         _name(f"participants.strata[{n}]", stratum)
-    _all_different("participants.strata", study.participants.strata)
+    _require_distinct("participants.strata", study.participants.strata)
 
 
 def _check_form(form: Questionnaire, key: str) -> None:
     _name(f"{key}.id", form.id)
     for question in form.item:
         _check_question(question, f"{key}.{question.id[:40]}")
-    _unlike(f"{key}.item", "id", [question.id for question in form.item])
+    _require_distinct_members(f"{key}.item", "id", [question.id for question in form.item])
     if not form.item:
         _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or questions of your own.")
 
@@ -184,7 +184,7 @@ def _check_solvers(study: Study) -> None:
             _refuse(f"{key}.map", "must be task_id, or file: and the name of a table in the study's folder")
         if solver.cutoff and not _MONTH.fullmatch(solver.cutoff):
             _refuse(f"{key}.cutoff", "must be a month, such as 2025-06")
-    _unlike("solver", "name", [solver.name for solver in study.solver])
+    _require_distinct_members("solver", "name", [solver.name for solver in study.solver])
 
 
 def _check_options(question: Question, key: str) -> None:
@@ -193,7 +193,7 @@ def _check_options(question: Question, key: str) -> None:
         _refuse(key, "needs two options or more")
     if not chosen and question.options:
         _refuse(key, f"has options, which its kind, {question.kind.value}, has not")
-    _all_different(key, question.options)
+    _require_distinct(key, question.options)
 
 
 def _check_labels(question: Question, key: str) -> None:
@@ -274,13 +274,13 @@ def _short_quotas(
     study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
 ) -> Iterator[str]:
     """Yield a sentence for each quota with an unknown name or with more tasks than are `counted`."""
-    known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
+    names = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
     for task in counted:
         having.update(keys_of(study, task, tasks))
     for key, wanted in study.design.quota.items():
-        if key not in known:
-            meant = did_you_mean(key, known)
+        if key not in names:
+            meant = did_you_mean(key, names)
             yield f"the key 'design.quota.{key[:60]}' names no mode of the tasks and no tag.{meant}"
         elif having[key] < wanted:
             yield f"the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {having[key]}."
@@ -323,17 +323,17 @@ def _name(key: str, name: str) -> None:
         _refuse(key, f"is {name[:60]!r}; it must be 1 to 40 letters, digits, dots, hyphens and underscores")
 
 
-def _unlike(key: str, member: str, names: Iterable[str]) -> None:
-    twice = _twice(names)
-    if twice:
-        _refuse(key, f"has the {member} {twice[0][:60]!r} twice")
+def _require_distinct_members(key: str, member: str, names: Iterable[str]) -> None:
+    duplicates = _duplicates(names)
+    if duplicates:
+        _refuse(key, f"has the {member} {duplicates[0][:60]!r} twice")
 
 
-def _all_different(key: str, names: Iterable[str]) -> None:
-    twice = _twice(names)
-    if twice:
-        _refuse(key, f"has {twice[0][:60]!r} twice")
+def _require_distinct(key: str, names: Iterable[str]) -> None:
+    duplicates = _duplicates(names)
+    if duplicates:
+        _refuse(key, f"has {duplicates[0][:60]!r} twice")
 
 
-def _twice(names: Iterable[str]) -> list[str]:
+def _duplicates(names: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]

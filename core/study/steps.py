@@ -241,7 +241,7 @@ def next_step(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _AssignedTask:
     """An assignment in order, with the beginning that counts and the end, if any."""
 
     assignment: Assignment
@@ -339,7 +339,7 @@ class _Session:
             yield ConsentStep(again=True)
 
     def _is_outdated(self, consent: Consented) -> bool:
-        """Whether the protocol has changed since a consent.
+        """Return whether the protocol has changed since a consent.
 
         A consent of an earlier version names no protocol, so its time is compared with that of the last
         amendment.
@@ -356,8 +356,8 @@ class _Session:
                 "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):
-            given = self.person.answers(form.id) if form.id == self.study.participants.screening else None
-            item = screened_out(form, given.values) if given else ""
+            answers = self.person.answers(form.id) if form.id == self.study.participants.screening else None
+            item = screened_out(form, answers.values) if answers else ""
             if item:
                 yield ScreenOutStep(item)
 
@@ -370,8 +370,8 @@ class _Session:
                 yield FormStep(form, questions, assignment)
 
     def _after_tasks(self) -> Iterator[Step]:
-        for given in self._done:
-            yield from self._forms(Moment.AFTER_TASK, given.assignment.id)
+        for assigned in self._done:
+            yield from self._forms(Moment.AFTER_TASK, assigned.assignment.id)
 
     # Sittings
 
@@ -386,7 +386,7 @@ class _Session:
         # A task in progress is finished first, whatever the limits of a sitting.
         if self._in_hand is not None:
             return
-        done = [given for given in self._done if given.end and given.end.utc_ms >= sitting.utc_ms]
+        done = [one for one in self._done if one.end and one.end.utc_ms >= sitting.utc_ms]
         minutes = self.study.design.sitting_minutes
         about = len(self._done), len(self._counted) or self.study.design.tasks_per_person
         if len(done) >= self.study.design.per_sitting:
@@ -404,7 +404,9 @@ class _Session:
 
     def _between(self) -> Iterator[Step]:
         last = max(
-            self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None
+            self._done,
+            key=lambda assigned: (assigned.end.utc_ms if assigned.end else 0, assigned.number),
+            default=None,
         )
         sitting = self.person.sitting
         if last is None or last.end is None:
@@ -425,106 +427,110 @@ class _Session:
         return not self.person.assignments
 
     def _planned(self) -> Iterator[Step]:
-        if self._unplanned and not any(given.training for given in self._open):
-            given = plan_tasks(self.study, self.tasks, self.ledger, self.person.code)
-            if given:
-                yield PlanStep(given, self.ledger.protocol)
+        if self._unplanned and not any(assigned.training for assigned in self._open):
+            assignments = plan_tasks(self.study, self.tasks, self.ledger, self.person.code)
+            if assignments:
+                yield PlanStep(assignments, self.ledger.protocol)
             else:
                 words = "There is no task for you: you have seen them, or know their libraries well."
                 yield _refused(RefusalReason.NO_TASKS, words, "Tell the organiser. Thank you.")
 
     @property
-    def _trainings(self) -> list[_Given]:
+    def _trainings(self) -> list[_AssignedTask]:
         """The training tasks, each with its last attempt."""
         named = [task_named(name, self.tasks) for name in self.study.training.tasks]
-        known = [task for task in named if task is not None]
+        tasks = [task for task in named if task is not None]
         found = []
-        for number, task in enumerate(known, start=1):
-            given = self._try(task, number, len(known))
-            while self._is_tried_again(given):
-                given = self._try(task, number, len(known), after=given)
-            found.append(given)
+        for number, task in enumerate(tasks, start=1):
+            assigned = self._try(task, number, len(tasks))
+            while self._is_tried_again(assigned):
+                assigned = self._try(task, number, len(tasks), after=assigned)
+            found.append(assigned)
         return found
 
-    def _is_tried_again(self, given: _Given) -> bool:
-        """Whether a training task ended without being solved or skipped, and must be solved."""
-        if given.end is None or not self.study.training.must_solve:
+    def _is_tried_again(self, assigned: _AssignedTask) -> bool:
+        """Return whether a training task ended without being solved or skipped, and must be solved."""
+        if assigned.end is None or not self.study.training.must_solve:
             return False
-        return given.end.end not in (EndReason.SOLVED.value, SKIPPED)
+        return assigned.end.end not in (EndReason.SOLVED.value, SKIPPED)
 
-    def _try(self, task: str, number: int, of: int, after: _Given | None = None) -> _Given:
+    def _try(self, task: str, number: int, of: int, after: _AssignedTask | None = None) -> _AssignedTask:
         conditions = self.study.conditions_of_people
         condition = conditions[(number - 1) % len(conditions)].id
         position = number if after is None else after.assignment.position + of
         identity = assignment_id(self.study.id, self.person.code, task, TRAINING, position)
-        return self._given(
+        return self._assigned(
             Assignment(identity, self.person.code, task, condition, position), number, of, training=True
         )
 
     @property
-    def _counted(self) -> list[_Given]:
-        given = [one for one in self.person.assignments if one.id not in self.person.returned]
-        return [self._given(one, n, len(given)) for n, one in enumerate(given, start=1)]
+    def _counted(self) -> list[_AssignedTask]:
+        current = [one for one in self.person.assignments if one.id not in self.person.returned]
+        return [self._assigned(one, n, len(current)) for n, one in enumerate(current, start=1)]
 
-    def _given(self, assignment: Assignment, number: int, of: int, *, training: bool = False) -> _Given:
+    def _assigned(
+        self, assignment: Assignment, number: int, of: int, *, training: bool = False
+    ) -> _AssignedTask:
         begun = next(iter(self.person.begun.get(assignment.id, ())), None)
         attempt = begun.attempt if begun else ""
         ends = (fact for fact in self.person.facts.all(Finished) if fact.assignment == assignment.id)
         end = next((fact for fact in ends if fact.attempt == attempt), None)
-        return _Given(assignment, number, of, training, begun, end)
+        return _AssignedTask(assignment, number, of, training, begun, end)
 
     @property
-    def _all(self) -> list[_Given]:
+    def _all(self) -> list[_AssignedTask]:
         return [*self._trainings, *self._counted]
 
     @property
-    def _open(self) -> list[_Given]:
+    def _open(self) -> list[_AssignedTask]:
         """The assignments that have not ended, in order."""
-        return [given for given in self._all if given.end is None]
+        return [assigned for assigned in self._all if assigned.end is None]
 
     @property
-    def _done(self) -> list[_Given]:
+    def _done(self) -> list[_AssignedTask]:
         """The counted assignments that have ended, in order."""
-        return [given for given in self._counted if given.end is not None]
+        return [one for one in self._counted if one.end is not None]
 
     @property
-    def _in_hand(self) -> _Given | None:
+    def _in_hand(self) -> _AssignedTask | None:
         """The first assignment that was begun and has not ended."""
-        return next((given for given in self._open if given.begun is not None), None)
+        return next((one for one in self._open if one.begun is not None), None)
 
     def _ended_here(self) -> Iterator[Step]:
-        for given in self._open:
-            if given.begun and self.situation.journals.get(given.begun.attempt) is LocalJournal.ENDED:
-                yield FinishStep(given.assignment, given.begun.attempt, given.training)
+        for assigned in self._open:
+            if assigned.begun and self.situation.journals.get(assigned.begun.attempt) is LocalJournal.ENDED:
+                yield FinishStep(assigned.assignment, assigned.begun.attempt, assigned.training)
 
     def _attempts(self) -> Iterator[Step]:
-        given = self._in_hand or self._open[0]
-        condition = self.study.condition_of(given.assignment.condition)
-        if condition is None or given.assignment.task not in self.tasks:
+        assigned = self._in_hand or self._open[0]
+        condition = self.study.condition_of(assigned.assignment.condition)
+        if condition is None or assigned.assignment.task not in self.tasks:
             words = "You were given a task, or a condition, that the study does not have any more."
             yield _refused(RefusalReason.PLAN_CHANGED, words)
             return
-        if given.begun is None:
-            skip = given.training and not self.study.training.must_end
-            yield ReadyStep(given.assignment, condition, given.number, given.of, given.training, skip)
+        if assigned.begun is None:
+            skip = assigned.training and not self.study.training.must_end
+            yield ReadyStep(
+                assigned.assignment, condition, assigned.number, assigned.of, assigned.training, skip
+            )
             return
-        attempt = given.begun.attempt
-        here = given.begun.reviewer.rpartition("@")[2] == self.situation.machine
+        attempt = assigned.begun.attempt
+        here = assigned.begun.reviewer.rpartition("@")[2] == self.situation.machine
         resume = attempt in self.situation.journals
         if not here and not resume:
             words = "You have begun a task on another machine, and can only go on there."
             yield _refused(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )
-        forms = () if given.training else self._forms(Moment.AFTER_BRIEF, given.assignment.id)
+        forms = () if assigned.training else self._forms(Moment.AFTER_BRIEF, assigned.assignment.id)
         yield AttemptStep(
-            given.assignment,
+            assigned.assignment,
             condition,
             attempt,
-            given.number,
-            given.of,
+            assigned.number,
+            assigned.of,
             resume,
-            given.training,
+            assigned.training,
             tuple(forms),
         )
 

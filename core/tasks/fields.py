@@ -42,7 +42,7 @@ class Fields:
     def __init__(
         self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
     ) -> None:
-        """`error` is the class of the errors raised for the values."""
+        """Read `values`, and raise what is wrong with them as `error`."""
         self.values = values
         self.file = file
         self.key = key
