@@ -423,12 +423,9 @@ class Expressions:
     def _subscript(self, frame: NameFrame, node: ast.Subscript) -> Variable:
         base = self.evaluate(frame, node.value)
         if isinstance(node.slice, ast.Slice):
-            for item in (node.slice.lower, node.slice.upper, node.slice.step):
-                if item is not None:
-                    self.evaluate(frame, item)
-            start = node.slice.lower
-            known = start.value if isinstance(start, ast.Constant) and isinstance(start.value, int) else None
-            return self.semantics.containers.slice(frame.scope, base, 0 if start is None else known)
+            for item in filter(None, (node.slice.lower, node.slice.upper, node.slice.step)):
+                self.evaluate(frame, item)
+            return self.semantics.containers.slice(frame.scope, base, _first_place(node.slice))
         key, index = self.index(frame, node.slice)
         return self.semantics.containers.subscript(frame.scope, base, key, index)
 
@@ -575,6 +572,16 @@ class Expressions:
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
         return NOTHING
+
+
+def _first_place(node: ast.Slice) -> int | None:
+    """Return the place at which a slice starts; None if it is not constant."""
+    match node.lower:
+        case None:
+            return 0
+        case ast.Constant(value=int(place)):
+            return place
+    return None
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -185,19 +185,17 @@ class BuiltinCalls:
         given = call.arguments.positional
         if name in _SPECIAL and given:
             self._convert(call, name, given[0])
-        if name in _APPLIES and len(given) > _APPLIES[name]:
-            self._map_over(
-                call, given[_APPLIES[name]], [item for item in given if item is not given[_APPLIES[name]]]
-            )
+        place = _APPLIES.get(name, len(given))
+        if place < len(given):
+            function = given[place]
+            self._map_over(call, function, [item for item in given if item is not function])
         if name in _KEYED and "key" in call.arguments.named:
             self._map_over(call, call.arguments.named["key"], given[:1])
         if name in _COLLECT:
             self._collect(call, name, _COLLECT[name])
         elif name in _TYPES:
             self.solver.add(call.result, self.program.opaque(name))
-        elif name == "map":
-            pass
-        else:
+        elif name != "map":
             self._unknown(call)
 
     def _unknown(self, call: CallSite) -> None:
@@ -305,8 +303,8 @@ class BuiltinCalls:
             self.solver.copy(given[2], call.result)
 
     def _getattr_by(self, call: CallSite, value: Value) -> None:
-        name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
-        if isinstance(name, str):
+        name = _constant_text(value)
+        if name is not None:
             reader = partial(self.attributes.read, call.scope, name, call.result)
             self.solver.watch(call.arguments.positional[0], reader)
         elif isinstance(value, Text):
@@ -337,8 +335,8 @@ class BuiltinCalls:
             self.solver.watch(given[1], partial(self._setattr_by, call))
 
     def _setattr_by(self, call: CallSite, value: Value) -> None:
-        name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
-        if isinstance(name, str):
+        name = _constant_text(value)
+        if name is not None:
             self.program.stored_names.add(name)
             self.attributes.store(
                 call.scope, call.arguments.positional[0], name, call.arguments.positional[2]
@@ -448,6 +446,13 @@ def _enclosing_method(scope: AnalysisScope | None) -> Function | None:
         if scope.function is not None and scope.function.cls is not None:
             return scope.function
         scope = scope.parent
+    return None
+
+
+def _constant_text(value: Value) -> str | None:
+    match value:
+        case Constant(value=(_, str(text))):
+            return text
     return None
 
 

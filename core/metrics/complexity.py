@@ -157,13 +157,16 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
             for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
                 kinds[number] = bool(lines[number].strip())
     for node in nodes:
-        if isinstance(node, Definition | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
-            first = node.body[0]
-            for number in range(first.lineno - 1, first.end_lineno or first.lineno):
-                kinds[number] = number == node.lineno - 1 or _shares(node, number + 1)
+        for line in _docstring_lines(node):
+            kinds[line - 1] = False
     return list(accumulate(kinds, initial=0))
 
 
-def _shares(node: Definition | ast.ClassDef, line: int) -> bool:
-    """Return whether a docstring's line also holds another statement of the body."""
-    return len(node.body) > 1 and node.body[1].lineno == line
+def _docstring_lines(node: ast.AST) -> Iterator[int]:
+    """Yield the lines of a docstring, without those that also hold the header or another statement."""
+    if not isinstance(node, Definition | ast.ClassDef) or ast.get_docstring(node, clean=False) is None:
+        return
+    docstring, following = node.body[0], node.body[1:2]
+    shared = {node.lineno, *(statement.lineno for statement in following)}
+    lines = range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1)
+    yield from (line for line in lines if line not in shared)
