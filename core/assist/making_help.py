@@ -39,6 +39,8 @@ def make_help(
 ) -> HelpGist:
     """Return the gist of the first failing test that yields one, or the reason why none does.
 
+    Tests are tried in the order of the brief, all parameters of a test at once. The reason is that of the
+    last one.
     Raises `CancelledError`.
     """
     tree = SourceTree.open(task.tree_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.sources import SourceFile, Sources
@@ -193,6 +193,7 @@ def _linear(cls: Class) -> tuple[Class, ...]:
 
 
 def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
+    """Return the C3 linearisation of a class; None if there is none, or if the class is its own base."""
     if cls in below:
         return None
     lists: list[list[Class]] = []
@@ -205,10 +206,15 @@ def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
     merged = [cls]
     while any(lists):
         lists = [items for items in lists if items]
-        later = {item for items in lists for item in items[1:]}
-        head = next((items[0] for items in lists if items[0] not in later), None)
+        head = _next_of(lists)
         if head is None:
             return None
         merged.append(head)
         lists = [[item for item in items if item is not head] for items in lists]
     return tuple(merged)
+
+
+def _next_of(lists: Sequence[Sequence[Class]]) -> Class | None:
+    """Return the first head that is in the tail of no list (C3 linearisation); None if there is none."""
+    later = {item for items in lists for item in items[1:]}
+    return next((items[0] for items in lists if items[0] not in later), None)

@@ -1,4 +1,8 @@
-"""The repair made in an attempt: the functions it replaced, and the change shown to a blind reader."""
+"""The repair made in an attempt: the functions it replaced, and the change shown to a blind reader.
+
+A repair of a solver and the original code of its task have the same type, so that both can be compared on
+inputs, and mixed unmarked in the queue of a reader.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ class AttemptRepair:
     task: str
     """The full id of the task."""
     replacements: tuple[Replacement, ...]
+    """A later one of the same function supersedes an earlier one."""
 
     @property
     def key(self) -> str:
@@ -44,7 +49,10 @@ class AttemptRepair:
         return tree
 
     def change(self, tree: SourceTree) -> tuple[diffs.FileDiff, ...]:
-        """Return the diffs that the repair makes in a corrupted tree, by file."""
+        """Return the diffs that the repair makes in a corrupted tree, by file.
+
+        Files are in the order of their paths. Bytes that are not UTF-8 are shown as replacement characters.
+        """
         repaired = self.on(tree)
         found = []
         for path in sorted({replacement.path for replacement in self.replacements}):
