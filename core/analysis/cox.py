@@ -1,4 +1,7 @@
-"""Hazard ratios of solving between conditions, by Cox's proportional hazards model."""
+"""Hazard ratios of solving between conditions, by Cox's proportional hazards model.
+
+Cox 1972, Journal of the Royal Statistical Society B 34.
+"""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def null_log_likelihood(y: Floats) -> float:
 
 
 def mcfadden(log_likelihood: float, null: float) -> float:
-    """Return McFadden's R2, 1 - LL / LL0, with `null` as LL0."""
+    """Return McFadden's R2, 1 - LL / LL0, with `null` as LL0 (McFadden 1974, Frontiers in Econometrics)."""
     return 1 - log_likelihood / null
 
 

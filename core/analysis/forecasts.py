@@ -83,7 +83,10 @@ def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, 
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return Spearman's rank correlation, with mean ranks for ties; NaN if one variable is constant."""
+    """Return Spearman's rank correlation: Pearson's r of the ranks; NaN if one variable is constant.
+
+    Ties have their mean rank.
+    """
     x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))

@@ -47,7 +47,10 @@ class RankTest:
 
 
 def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
-    """Return the two-sided Mann-Whitney test by scipy's default: exact for small samples without ties."""
+    """Return the two-sided Mann-Whitney test by scipy's default: exact for small samples without ties.
+
+    Mann & Whitney 1947, Annals of Mathematical Statistics 18. r is z / sqrt(N), with z from the two-sided p.
+    """
     tested = mannwhitneyu(one, other, alternative="two-sided")
     p = float(tested.pvalue)
     sign = float(np.sign(float(tested.statistic) - len(one) * len(other) / 2))
@@ -56,7 +59,11 @@ def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the difference of the means over the pooled standard deviation; None if that is undefined."""
+    """Return the difference of the means over the pooled standard deviation; None if that is undefined.
+
+    Cohen 1988, Statistical Power Analysis for the Behavioral Sciences. Variances are pooled with n1 + n2 - 2
+    degrees of freedom.
+    """
     first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     degrees = len(first) + len(second) - 2
     if degrees < 1:

@@ -98,7 +98,11 @@ def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the two-sided p of the exact sign test; ties are left out."""
+    """Return the two-sided p of the exact sign test; ties are left out.
+
+    min(1, 2 P(X <= min(better, worse))) for X binomial with better + worse trials at 1/2: equal to
+    `task_means.exact_mcnemar`.
+    """
     total = better + worse
     tail = sum(comb(total, count) for count in range(min(better, worse) + 1))
     return float(min(1.0, 2 * tail / 2**total))
