@@ -62,8 +62,8 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
     was_handed_over = bool(state.handovers) and state.handovers[-1].turns == len(state.turns)
     if was_handed_over or kind_of_reply(turn) is not ReplyKind.CALLS:
         return ()
-    made = [call for call in state.calls if call.requested and call.turn == turn.turn]
-    return turn.tool_calls[len(made) :]
+    called = [call for call in state.calls if call.requested and call.turn == turn.turn]
+    return turn.tool_calls[len(called) :]
 
 
 def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
@@ -91,22 +91,22 @@ def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessa
     for call in state.calls:
         if call.requested:
             by_turn[call.turn].append(call)
-    made = 0
+    request_count = 0
     messages += _handed_back(state, 0)
     for number, turn in enumerate(state.turns, start=1):
         if kind_of_reply(turn) is ReplyKind.CALLS:
-            messages += _called(turn, by_turn[turn.turn], made)
-            made += len(turn.tool_calls)
+            messages += _called(turn, by_turn[turn.turn], request_count)
+            request_count += len(turn.tool_calls)
         else:
             messages += _asked_again(turn)
         messages += _handed_back(state, number)
     return messages
 
 
-def _called(turn: ModelTurn, calls: Sequence[AttemptCall], made: int) -> Iterable[ChatMessage]:
+def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -> Iterable[ChatMessage]:
     """Yield a reply and the answer to each of its calls, including calls not carried out."""
     asked = tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls)
-    echoes = sound_requests(asked, made)
+    echoes = sound_requests(asked, request_count)
     yield ChatMessage("assistant", turn.content, echoes, reasoning=turn.reasoning or "")
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):

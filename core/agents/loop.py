@@ -226,9 +226,9 @@ class _Work:
 
     def _not_judged(self) -> str | None:
         """Return why this process's last submission could not be judged; None if it could, or without one."""
-        made = self.attempt.state.submissions[self.submissions :]
-        if made and not made[-1].counts:
-            return made[-1].reason or "The submission could not be judged."
+        submissions = self.attempt.state.submissions[self.submissions :]
+        if submissions and not submissions[-1].counts:
+            return submissions[-1].reason or "The submission could not be judged."
         return None
 
     def _carry_out(self, asked: RequestedCall) -> None:

@@ -102,8 +102,8 @@ def _fenced(reply: str) -> list[str]:
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
     """Make the next call that hands in a model's reply, skipping those already made."""
     calls = kind_of(attempt.task).handed_in(file_in(turn.content))
-    made = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
-    tool, arguments = next((call for call in calls if call[0].name not in made), calls[-1])
+    done = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
+    tool, arguments = next((call for call in calls if call[0].name not in done), calls[-1])
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:

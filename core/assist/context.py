@@ -46,9 +46,9 @@ def templates() -> list[str]:
 
 def template_text(name: str) -> str:
     """Return the text of a template. Raises `AttemptError` if there is none of this name."""
-    known = templates()
-    if name not in known:
-        raise AttemptError(f"There is no template {name!r} of an assistant.{did_you_mean(name, known)}")
+    names = templates()
+    if name not in names:
+        raise AttemptError(f"There is no template {name!r} of an assistant.{did_you_mean(name, names)}")
     file = resources.files("gistpoint.core.assist") / "templates" / f"{name}.md"
     return file.read_text(encoding="utf-8")
 
@@ -59,9 +59,9 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
     Raises `AttemptError` for an unknown template.
     """
     answered = [call for call in state.calls if call.text is not None]
-    sent = _newest(answered)
-    left_out = tuple(call for call in answered if call not in sent)
-    parts = [f"# The task\n\n{state.header.brief}", f"# Calls so far\n\n{_calls(sent, left_out)}"]
+    shown = _newest(answered)
+    left_out = tuple(call for call in answered if call not in shown)
+    parts = [f"# The task\n\n{state.header.brief}", f"# Calls so far\n\n{_calls(shown, left_out)}"]
     code = state.buffered(buffer) if buffer else None
     if code is not None:
         parts.append(f"# In the editor: {buffer}\n\n{code}")
@@ -77,7 +77,7 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
         *exchanged,
         ChatMessage("user", question),
     )
-    return AssistContext(messages, len(sent), tuple(call.call_id for call in left_out))
+    return AssistContext(messages, len(shown), tuple(call.call_id for call in left_out))
 
 
 def _newest(answered: Sequence[AttemptCall]) -> list[AttemptCall]:
@@ -110,10 +110,10 @@ def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
             state = AttemptState(of_kind=blank_state(data.mode))
         if isinstance(data, AssistAsked):
             try:
-                made = context_of(state, data.template, data.text, data.buffer or "").sha256
+                rebuilt = context_of(state, data.template, data.text, data.buffer or "").sha256
             except AttemptError:
-                made = ""
-            if made != data.context_sha256:
+                rebuilt = ""
+            if rebuilt != data.context_sha256:
                 wrong.append(data.exchange)
         state = advance(state, event)
     return wrong

@@ -50,12 +50,12 @@ def make_help(
         entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
         run.step(f"gist of {entrypoint.text}")
         try:
-            made = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)
+            examined = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)
         except NoGistError as error:
             reason = f"{entrypoint.text}: {error.message}"
             continue
         with tempfile.TemporaryDirectory(prefix="gistpoint-help-") as scratch:
-            gist = write_gist_task(repository, entrypoint, made, Path(scratch))
+            gist = write_gist_task(repository, entrypoint, examined, Path(scratch))
             judge = GistJudge(gist, gist_answer(read_answer(gist)), runner)
             found = reference_of(
                 judge, lambda given: ReferenceMaker(given, clock, seconds, cancel=run.cancel)

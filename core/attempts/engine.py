@@ -125,11 +125,11 @@ class Attempt:
         """
         participant_code(enrolment.participant)
         harness, identity = self._harness, attempt_id or new_attempt_id(self._time.utc_ms())
-        given = budgets or harness.budgets(enrolment.role)
-        if given.tool_uses < 1 or given.submissions < 1:
+        allowed = budgets or harness.budgets(enrolment.role)
+        if allowed.tool_uses < 1 or allowed.submissions < 1:
             raise AttemptError("An attempt begins with one tool use and one submission or more.")
-        self.task = harness.with_budgets(given)
-        brief, of_kind = harness.brief(self.task), dict(harness.start_data(given))
+        self.task = harness.with_budgets(allowed)
+        brief, of_kind = harness.brief(self.task), dict(harness.start_data(allowed))
         self.append(
             AttemptStarted(
                 schema=SCHEMA_VERSION,
@@ -370,9 +370,9 @@ class Attempt:
     def edit(self, buffer: str, text: str) -> None:
         """Save unsubmitted code under the name of the function or file it replaces; not synced at once."""
         with self._lock:
-            known = self.state.buffered(buffer)
-            if known != text and not self.state.ended:
-                self.append(BufferEdited.between(buffer, known, text))
+            saved = self.state.buffered(buffer)
+            if saved != text and not self.state.ended:
+                self.append(BufferEdited.between(buffer, saved, text))
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
         """Mark a function as suspect, or remove the mark, at no cost."""

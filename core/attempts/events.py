@@ -346,14 +346,14 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
         Texts are saved many times a minute, and whole ones would fill the disk with copies.
         """
-        whole = cls(buffer=buffer, text=now)
+        complete = cls(buffer=buffer, text=now)
         if before is None or len(now) <= _SHORT:
-            return whole
+            return complete
         head = _common(before, now)
         tail = _common(before[head:][::-1], now[head:][::-1])
         part = now[head : len(now) - tail]
         if len(part) * 2 > len(now):
-            return whole
+            return complete
         return cls(buffer=buffer, at=head, removed=len(before) - head - tail, text=part)
 
     def after(self, before: str | None) -> str:
@@ -518,8 +518,8 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
         return OtherEvent(data)
     fields = kind.__struct_fields__
     if "extra" in fields:
-        known = {name: value for name, value in data.items() if name in fields and name != "extra"}
-        data = {**known, "extra": {name: value for name, value in data.items() if name not in known}}
+        declared = {name: value for name, value in data.items() if name in fields and name != "extra"}
+        data = {**declared, "extra": {name: value for name, value in data.items() if name not in declared}}
     try:
         return msgspec.convert(data, kind)
     except (ValueError, RecursionError):

@@ -125,9 +125,9 @@ class Submission:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of a gist's score."""
-        given = self.metrics.get("flags")
+        flags = self.metrics.get("flags")
         return (
-            tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
+            tuple(str(name) for name, value in flags.items() if value) if isinstance(flags, Mapping) else ()
         )
 
 

@@ -94,7 +94,7 @@ def _is_constant(item: ast.stmt) -> bool:
 
 def _drop_annotations(tree: ast.Module) -> None:
     nodes = scoped(tree)
-    gone: set[ast.AST] = set()
+    dropped: set[ast.AST] = set()
     for node, scope in nodes:
         match node:
             case ast.arg():
@@ -102,11 +102,11 @@ def _drop_annotations(tree: ast.Module) -> None:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 node.returns = None
             case ast.AnnAssign(target=ast.Name(id=name)) if scope.of(name) is scope and scope.is_function:
-                gone.add(node)
+                dropped.add(node)
     for node, _ in nodes:
         for name, block in _blocks(node):
-            if not gone.isdisjoint(block):
-                kept = chain.from_iterable(_unannotated(statement, gone) for statement in block)
+            if not dropped.isdisjoint(block):
+                kept = chain.from_iterable(_unannotated(statement, dropped) for statement in block)
                 _set_block(node, name, list(kept))
 
 

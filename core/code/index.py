@@ -242,9 +242,15 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
     if isinstance(node, ast.ClassDef):
         parts += [*node.bases, *node.keywords]
     else:
-        given = node.args
-        parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-        parts += [*given.defaults, *given.kw_defaults, node.returns]
+        parameters = node.args
+        parts += [
+            *parameters.posonlyargs,
+            *parameters.args,
+            parameters.vararg,
+            *parameters.kwonlyargs,
+            parameters.kwarg,
+        ]
+        parts += [*parameters.defaults, *parameters.kw_defaults, node.returns]
     for part in filter(None, parts):
         yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a position
 

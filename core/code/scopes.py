@@ -104,10 +104,10 @@ def _of_definition(node: Function | ast.ClassDef, scope: NameScope) -> Iterator[
     own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.arguments):
-            given = _parameters(child)
+            parameters = _parameters(child)
             # Defaults and annotations run in the defining scope.
-            outside = (*child.defaults, *child.kw_defaults, *(item.annotation for item in given))
-            yield from ((item, inner) for item in given)
+            outside = (*child.defaults, *child.kw_defaults, *(item.annotation for item in parameters))
+            yield from ((item, inner) for item in parameters)
             yield from ((item, scope) for item in filter(None, outside))
         else:
             yield child, inner if child in own else scope

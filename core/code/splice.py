@@ -54,9 +54,9 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
         if line.in_string or not space:
             moved.append(line)
             continue
-        known = max((other for other in levels if space.startswith(other)), key=len)
-        level = levels[known] if line.level is None else line.level
-        rest = line.shown[len(known if line.level is None else space) :]
+        outer = max((other for other in levels if space.startswith(other)), key=len)
+        level = levels[outer] if line.level is None else line.level
+        rest = line.shown[len(outer if line.level is None else space) :]
         moved.append(replace(line, shown=unit * level + rest))
     return moved
 
@@ -142,16 +142,16 @@ def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> So
 
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
     """Return the text of the file with `new` in place of `definition`, without checks."""
-    document, given = index.document, new.definition
+    document, replacement = index.document, new.definition
     _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)
-    lines = code_lines(given.document, given.start_line, given.end_line)
+    lines = code_lines(replacement.document, replacement.start_line, replacement.end_line)
     unit = block_unit(old) or file_unit(index.definitions)
     lines = in_unit(lines, unit)
     if keep_decorators:
         place = definition.layout.keyword
         old = old[definition.def_line - definition.start_line :]
-        lines = lines[given.def_line - given.start_line :]
+        lines = lines[replacement.def_line - replacement.start_line :]
     else:
         place = definition.layout.start
     start = document.offset(*place)
@@ -199,15 +199,15 @@ def _check_place(definition: Definition) -> None:
 
 def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) -> bool:
     """Return whether the file's decorators stay. Raises `CodeError` if the code has different ones."""
-    given = new.node.decorator_list
-    if not given:
+    sent = new.node.decorator_list
+    if not sent:
         return True
-    known = definition.decorators
-    if len(known) == len(given) and all(map(same_tree, map(_expression, known), given)):
+    existing = definition.decorators
+    if len(existing) == len(sent) and all(map(same_tree, map(_expression, existing), sent)):
         return True
     if allow_change:
         return False
-    are = ", ".join(f"@{text}" for text in known) or "none"
+    are = ", ".join(f"@{text}" for text in existing) or "none"
     raise CodeError(
         f"The code changes the decorators of {definition.ref}, which are: {are}.",
         hint="Send the definition with these decorators, or without any: then they stay as they are.",

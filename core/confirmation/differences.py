@@ -208,7 +208,7 @@ def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> t
 
 def without(tree: SourceTree, paths: Collection[str]) -> SourceTree:
     """Return a tree without the given files."""
-    gone = frozenset(paths)
-    members = {path: member for path, member in tree.members.items() if path not in gone}
-    overlay = {path: data for path, data in tree.overlay.items() if path not in gone}
+    removed = frozenset(paths)
+    members = {path: member for path, member in tree.members.items() if path not in removed}
+    overlay = {path: data for path, data in tree.overlay.items() if path not in removed}
     return SourceTree(tree.tar, members, overlay)

@@ -53,9 +53,9 @@ def at_bars(
     # population.
     left = [row.function for row in candidates if _is_in_all(row.function, values.values())]
     for bar in bars if left else ():
-        known = values[bar.metric]
-        limit = percentile(map(known.__getitem__, left), bar.percent_of(percent))
-        values[bar.metric] = {name: value for name, value in known.items() if bar.is_met(value, limit)}
+        measured = values[bar.metric]
+        limit = percentile(map(measured.__getitem__, left), bar.percent_of(percent))
+        values[bar.metric] = {name: value for name, value in measured.items() if bar.is_met(value, limit)}
     met = set(filter(lambda name: _is_in_all(name, values.values()), left))
     return [row for row in candidates if row.function in met]
 

@@ -70,8 +70,8 @@ def filter_rows(
 ) -> list[FunctionMetrics]:
     """Return the rows that meet every condition; percentiles are over `population`, by default the rows."""
     rows = list(rows)
-    known = rows if population is None else population
-    tests = [read_condition(text).over(known) for text in conditions]
+    reference = rows if population is None else population
+    tests = [read_condition(text).over(reference) for text in conditions]
     return [row for row in rows if all(test(row) for test in tests)]
 
 
@@ -113,10 +113,10 @@ class _Reader:
         """Return the maker of the whole text's test."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
-        made = self._any()
+        maker = self._any()
         if (token := self._peek()) is not None:
             self._refuse(token, "'and' or 'or' is missing before it")
-        return made
+        return maker
 
     def _split(self) -> list[_Token]:
         tokens: list[_Token] = []
@@ -154,10 +154,10 @@ class _Reader:
             self._depth -= 1
 
     def _negated(self) -> Maker:
-        made = self._one()
+        maker = self._one()
 
         def negated(population: _Population) -> Test:
-            test = made(population)
+            test = maker(population)
             return lambda row: not test(row)
 
         return negated
@@ -165,11 +165,11 @@ class _Reader:
     def _atom(self) -> Maker:
         token = self._taken()
         if token.text == "(" and token.kind == "bracket":
-            made = self._any()
+            maker = self._any()
             if (closing := self._peek()) is None or closing.text != ")":
                 self._refuse(token, "it is never closed")
             self._next += 1
-            return made
+            return maker
         if token.kind not in ("word", "quoted") or self._is_keyword(token):
             self._refuse(token, "a column or a word of a name is missing before it")
         following = self._peek()

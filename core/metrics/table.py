@@ -43,10 +43,10 @@ def percentile_rank(values: Sequence[Number], value: Number) -> float:
 
 def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[MetricRank, ...]]:
     """Return the ranks of each function's metrics among all rows; functions without a row are left out."""
-    known = list(rows)
-    by_name = {row.function: row for row in known}
+    all_rows = list(rows)
+    by_name = {row.function: row for row in all_rows}
     columns = {
-        column: [cell for row in known if isinstance(cell := row.cell(column), int | float)]
+        column: [cell for row in all_rows if isinstance(cell := row.cell(column), int | float)]
         for column in (*COMPLEXITY, *CENTRALITY)
     }
     return {name: tuple(_ranks(by_name[name], columns)) for name in functions if name in by_name}
@@ -149,9 +149,9 @@ def sort_rows(
     """Return the rows sorted by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
     # Sorting is stable, so equal values stay ordered by name in both directions.
-    known = [row for row in named if row.cell(column) is not None]
-    unknown = [row for row in named if row.cell(column) is None]
-    return sorted(known, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unknown
+    measured = [row for row in named if row.cell(column) is not None]
+    unmeasured = [row for row in named if row.cell(column) is None]
+    return sorted(measured, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unmeasured
 
 
 def _sortable(cell: Cell) -> tuple[float, str]:

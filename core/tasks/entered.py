@@ -62,6 +62,11 @@ def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ..
     `changed` names functions and classes as `path::qualname`; a class includes everything defined in it. The
     tests of one function are sorted.
     """
-    names = [known for name in changed for known in entered if known == name or known.startswith(f"{name}.")]
+    names = [
+        function
+        for name in changed
+        for function in entered
+        if function == name or function.startswith(f"{name}.")
+    ]
     ordered = sorted(dict.fromkeys(names), key=lambda name: (len(entered[name]), name))
     return tuple(dict.fromkeys(id for name in ordered for id in sorted(entered[name])))

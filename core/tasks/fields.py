@@ -108,9 +108,9 @@ class Fields:
 
     def _one_of(self, kind: Any, name: str, value: object) -> None:
         if isinstance(kind, type) and issubclass(kind, Enum) and isinstance(value, str):
-            known = [member.value for member in kind]
-            if value not in known:
-                listed = f"known are {', '.join(repr(one) for one in known)}.{did_you_mean(value, known)}"
+            members = [member.value for member in kind]
+            if value not in members:
+                listed = f"known are {', '.join(repr(one) for one in members)}.{did_you_mean(value, members)}"
                 raise self.error(
                     f"{self.file}: the key {self.name(name)!r} has {value[:80]!r}, which is not known;"
                     f" {listed}"

@@ -194,8 +194,8 @@ class Tool:
 
         A JSON boolean is accepted for a flag, and null for an optional argument; nothing else is coerced.
         """
-        known = {argument.name for argument in self.arguments}
-        if extra := sorted(str(name) for name in set(arguments) - known):
+        names = {argument.name for argument in self.arguments}
+        if extra := sorted(str(name) for name in set(arguments) - names):
             raise RefusalError(f"{self.name} has no argument {extra[0][:_ECHO]!r}; it takes {self.usage()}.")
         bound: dict[str, str] = {}
         for argument in self.arguments:
