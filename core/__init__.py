@@ -1,1 +1,1 @@
-"""The core of the product: tasks, code model, tools, attempts, scoring. Uses no terminal, process or network."""
+"""The core: tasks, code model, tools, attempts, scoring. It uses no terminal, process or network."""

@@ -1,8 +1,7 @@
-"""Archives from outside, read within bounds: every tar and zip that gistpoint did not pack itself is opened
-here.
+"""Bounded reading of archives: every tar and zip that gistpoint did not pack itself is opened here.
 
 Bounding the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read
-whole before the member that it describes, and compresses to a thousandth of its size (decision 118).
+completely before the member that it describes, and compresses to a thousandth of its size (decision 118).
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 from gistpoint.core.text import visible_line
 
 MOST_HEADER = 1 << 20
-"""Most bytes of one extended header or long name; honest ones have a few hundred."""
+"""The most bytes of one extended header or long name; honest ones have a few hundred."""
 MOST_HEADERS = 64 << 20
-"""Most bytes of all extended headers of a tar together."""
+"""The most bytes of all extended headers of a tar together."""
 MOST_DIRECTORY = 32 << 20
-"""Most bytes of a zip's directory."""
+"""The most bytes of a zip's directory."""
 _HEADERS_IN_A_ROW = 16
 _ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
-"""Bytes that a member takes in a tar in addition to its content: headers, and padding to whole blocks."""
+"""The bytes of a member in a tar besides its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
-"""No file is larger than this, in bytes: a header that claims more is wrong."""
+"""The most bytes of a file; a header that claims more is wrong."""
 _MAGIC = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _EXTENDED = frozenset(
     {
@@ -43,32 +42,32 @@ _EXTENDED = frozenset(
 
 
 class ArchiveError(Exception):
-    """An archive can't be unpacked; the text continues a sentence after its name: `holds … and was refused`."""
+    """An archive can't be unpacked; the text continues a sentence, as in `holds … and was refused`."""
 
 
 class ArchiveBoundError(ArchiveError):
-    """An archive exceeds a bound, and no more of it is read."""
+    """An archive exceeds a bound, and reading stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBounds:
-    """The most that an archive may hold, unpacked."""
+    """The bounds on an unpacked archive."""
 
     bytes: int
-    """Of the contents of all members."""
+    """The most bytes of the contents of all members."""
     members: int
 
     @property
     def stream(self) -> int:
-        """Most bytes that the decompressor may return: contents, headers, and one last read beyond the end."""
+        """The most bytes from the decompressor: contents, headers, and one last read beyond the end."""
         return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
 
 
 class Readable(Protocol):
-    """A file that is only read."""
+    """A readable file."""
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes; none at the end."""
+        """Return up to `size` bytes, none at the end."""
         ...
 
 
@@ -93,7 +92,7 @@ def _too_large(most: int) -> ArchiveBoundError:
 
 
 class BoundedTar:
-    """The members of a tar in their order; each one, with all that comes before it, is within the bounds."""
+    """The members of a tar in order, each within the bounds together with all before it."""
 
     def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
         self._tar, self._bounds = tar, bounds
@@ -103,7 +102,7 @@ class BoundedTar:
         while (info := self._tar.next()) is not None:
             size += info.size
             members += 1
-            if info.size < 0:  # a pax header may claim this, and would send the reader back for ever
+            if info.size < 0:  # a pax header may claim this, which would rewind the reader for ever
                 raise ArchiveBoundError(f"holds a member of {info.size} bytes and was refused")
             if size > self._bounds.bytes:
                 raise _too_large(self._bounds.bytes)
@@ -112,7 +111,7 @@ class BoundedTar:
             yield info
 
     def content(self, info: tarfile.TarInfo) -> IO[bytes]:
-        """Return the content of a plain file, as a file to read."""
+        """Return a readable file with the content of a member. Raises `ArchiveError` if it has none."""
         source = self._tar.extractfile(info)
         if source is None:
             raise ArchiveError(f"holds {info.name[:200]!r}, which has no content")
@@ -120,7 +119,7 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return the class of the members of one tar, which refuses a header before its content is read."""
+    """Return the class for one tar's members, which refuses a header before its content is read."""
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):
@@ -140,8 +139,8 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
             return header
 
         def _proc_gnusparse_10(self, *given: object) -> None:
-            # The map of this form is in the content, which tarfile reads without a bound. It has no public
-            # hook.
+            # The map of this form is in the content, which tarfile reads without a bound. There is no public
+            # hook for it.
             raise _sparse()
 
     return Header
@@ -153,10 +152,9 @@ def _sparse() -> ArchiveBoundError:
 
 @contextmanager
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its
-    end.
+    """Open a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
-    Raises `ArchiveError`, also for damage that is found while it is open.
+    Raises `ArchiveError`, also for damage found while it is open.
     """
     with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
@@ -164,7 +162,7 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar that comes as a stream. Raises as `opened_tar` does."""
+    """Open a plain tar from a stream. Raises as `opened_tar` does."""
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, bounds)
@@ -172,8 +170,9 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 
 @contextmanager
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
-    """Open a plain tar of at most so many `members`, to be read later at their offsets. Raises as
-    `opened_tar` does.
+    """Open a plain tar of at most `members` members, for later reads at their offsets.
+
+    Raises as `opened_tar` does.
     """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
@@ -235,7 +234,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """A zip's file. Its directory is read at once: until the zip is open, no read may be longer than allowed."""
+    """The file of a zip, with a bound on each read until its directory, read at once, is loaded."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most
@@ -251,9 +250,9 @@ class _BoundedDirectory:
 
 @contextmanager
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Readers bound the sizes of its members: none yields more than the directory declares.
+    """Open a zip. Its readers yield no more of a member than the directory declares.
 
-    Raises `ArchiveError`, also for damage that is found while it is open.
+    Raises `ArchiveError`, also for damage found while it is open.
     """
     source: Any = _BoundedDirectory(file, most_directory)
     with _damage_reported(), zipfile.ZipFile(source) as archive:

@@ -1,4 +1,4 @@
-"""One spelling of a JSON value, so that equal values have equal hashes everywhere."""
+"""The canonical spelling of JSON values, so that equal values have equal hashes everywhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def canonical_json(value: Any) -> str:
 
 
 def sha256_of_text(text: str) -> str:
-    """Return the sha256 of `text` in UTF-8 (lone surrogates kept), in hexadecimal."""
+    """Return the hexadecimal sha256 of `text` in UTF-8, with lone surrogates kept."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The exchange between gistpoint and a chat model: messages, tool calls, replies, failures, and costs."""
+"""The exchange with a chat model: messages, tool calls, replies, failures, and costs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class ToolRequest:
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
-    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are not a JSON
-    object.
-    """
+    """Return the arguments of a call. Raises `ValueError`, with the fault, if they are no JSON object."""
     try:
         values = json.loads(asked.arguments or "{}", parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -38,10 +36,9 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
-    """Return the calls of a reply in the form in which they are added to the conversation, after `made`
-    calls.
+    """Return the calls of a reply in the form for the conversation, after `made` calls.
 
-    Endpoints refuse a history with ids that repeat, odd names or arguments that are not JSON.
+    Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON.
     """
     sound: list[ToolRequest] = []
     seen: set[str] = set()
@@ -67,9 +64,9 @@ class ChatMessage:
     content: str
     tool_calls: tuple[ToolRequest, ...] = ()
     tool_call_id: str = ""
-    """The id of the call that a message of a tool answers."""
+    """The id of the call that a tool's message answers."""
     reasoning: str = ""
-    """A model's reasoning, if its endpoint separates it from the reply."""
+    """The model's reasoning, if its endpoint separates it from the reply."""
 
 
 class Usage(
@@ -78,23 +75,21 @@ class Usage(
     omit_defaults=True,
     rename={f"{name}_tokens": name for name in ("prompt", "completion", "cached", "reasoning")}.get,
 ):
-    """The cost of requests: tokens, and US dollars if a price is known. Journals hold it in this order."""
+    """The cost of requests: tokens, and US dollars if known, stored in this order in journals."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Sent tokens that the endpoint had cached."""
+    """The sent tokens that the endpoint had cached."""
     reasoning_tokens: int = 0
-    """Received tokens that are reasoning."""
+    """The received tokens that are reasoning."""
     cost_usd: float | None = None
     estimated: bool = False
-    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report
-    them.
-    """
+    """Whether some tokens were estimated from the text's length, because the endpoint did not report them."""
 
     @property
     def tokens(self) -> int:
-        """All tokens, sent and received."""
+        """The number of tokens, sent and received."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -111,23 +106,21 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model samples its replies. What is None is not sent, since models refuse settings that they don't
-    have.
-    """
+    """The sampling of replies; None is not sent, since models refuse settings they don't have."""
 
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     max_output_tokens: int | None = None
-    """Most tokens of one reply, with its reasoning."""
+    """The most tokens of one reply, including its reasoning."""
     reasoning_effort: str | None = None
     """`low`, `medium`, `high`, or a word of the endpoint."""
     thinking_tokens: int | None = None
-    """Most tokens of reasoning."""
+    """The most tokens of reasoning."""
 
 
 class ChatProblem(StrEnum):
-    """Why a model gave no reply."""
+    """The reason for a missing reply."""
 
     RATE_LIMITED = "rate_limited"
     SERVER_ERROR = "server_error"
@@ -142,12 +135,12 @@ class ChatProblem(StrEnum):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may succeed a little later."""
+        """Whether the same request may succeed later."""
         return self not in _LASTING
 
     @property
     def of_endpoint(self) -> bool:
-        """Whether every other request to the same endpoint would fail as well, whatever it asks."""
+        """Whether every other request to the same endpoint would fail as well."""
         return self in (ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL)
 
 
@@ -158,35 +151,35 @@ _LASTING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ChatFailure:
-    """A request that was not answered; an expected outcome, described in a sentence."""
+    """An unanswered request: an expected outcome, described in a sentence."""
 
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """Seconds that the endpoint asks to wait."""
+    """The seconds that the endpoint asks to wait."""
     usage: Usage = field(default_factory=Usage)
-    """Of all tries."""
+    """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()
-    """The failures of earlier tries, request by request."""
+    """The failures of earlier attempts, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """The answer of a model."""
+    """The reply of a model."""
 
     message: ChatMessage
     finish: str
     """`stop`, `tool_calls`, `length` (cut off), `content_filter`, or the endpoint's own word."""
     usage: Usage
     model: str = ""
-    """The model's name as the endpoint gives it."""
+    """The model's name according to the endpoint."""
     refusal: str = ""
     """The model's own words if it declines; otherwise empty."""
     retried: tuple[ChatProblem, ...] = ()
-    """The failures of earlier tries, request by request."""
+    """The failures of earlier attempts, in order."""
     lost: Usage = field(default_factory=Usage)
-    """The cost of earlier tries, which is no part of the usage."""
+    """The usage of earlier attempts, which `usage` does not include."""
     fingerprint: str = ""
-    """The endpoint's name for the configuration that replied (`system_fingerprint`)."""
+    """The endpoint's name for the replying configuration (`system_fingerprint`)."""
     request_id: str = ""
     """The endpoint's id of the reply."""

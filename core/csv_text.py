@@ -1,4 +1,4 @@
-"""The one writer of CSV: no cell that it writes is a formula in a spreadsheet, and its changes can be undone."""
+"""The single writer of CSV: its cells are never formulas in a spreadsheet, and can be restored."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from collections.abc import Iterable
 Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""Texts that begin like this get a prefix; one that already has it gets another, so that one can be removed.
-"""
+"""Texts that begin like this get a prefix, even if they have one, so that it can be removed again."""
 _PREFIXED = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -19,8 +18,8 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     """Return a line of CSV (RFC 4180) with its end; None is an empty cell.
 
-    A text that would begin a formula begins with an apostrophe, as OWASP advises against CSV injection.
-    Numbers stay.
+    A text that would begin a formula gets an apostrophe, as OWASP advises against CSV injection. Numbers
+    stay.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")  # cells with either character are quoted then
@@ -29,7 +28,7 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
 
 
 def text_of_cell(cell: str) -> str:
-    """Return the text from which `csv_line` made a cell."""
+    """Return the text of a cell made by `csv_line`."""
     return cell[1:] if _PREFIXED.match(cell) else cell
 
 

@@ -1,4 +1,4 @@
-"""Differences between texts: files, hunks and lines; computed, applied, written and read as unified diffs."""
+"""Differences between texts, by file, hunk and line: computed, applied, written and read as unified diffs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""Most lines compared exactly; longer parts are left to difflib's heuristic, which treats frequent lines as
-noise.
-"""
+"""The most lines compared exactly; for more, difflib's heuristic treats frequent lines as noise."""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -38,18 +36,16 @@ class DiffLine:
     kind: DiffLineKind
     text: str
     old: int | None
-    """Its number in the old text, from 1; None if it was added."""
+    """The number in the old text, from 1; None if it was added."""
     new: int | None
-    """Its number in the new text, from 1; None if it was removed."""
+    """The number in the new text, from 1; None if it was removed."""
     newline: bool = True
-    """False for a last line without a newline."""
+    """Whether it ends with a newline; false for some last lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that changed and those around them; starts count from 1, or are the line before if there are
-    none.
-    """
+    """Changed lines with context; starts count from 1, or name the line before if there are no lines."""
 
     old_start: int
     old_count: int
@@ -57,7 +53,7 @@ class Hunk:
     new_count: int
     lines: tuple[DiffLine, ...]
     section: str = ""
-    """The heading above the hunk, such as a `def` line."""
+    """The heading for the hunk, such as a `def` line."""
 
     @property
     def header(self) -> str:
@@ -79,17 +75,17 @@ class FileDiff:
 
     @property
     def path(self) -> str:
-        """The path after the change, or the last one it had."""
+        """The path after the change, or before it if the file was removed."""
         return self.new_path or self.old_path or ""
 
     @property
     def added(self) -> int:
-        """How many lines were added."""
+        """The number of added lines."""
         return self._count(DiffLineKind.ADDED)
 
     @property
     def removed(self) -> int:
-        """How many lines were removed."""
+        """The number of removed lines."""
         return self._count(DiffLineKind.REMOVED)
 
     def _count(self, kind: DiffLineKind) -> int:
@@ -104,7 +100,7 @@ def compute(
     new_path: str | None = "",
     context: int | None = CONTEXT,
 ) -> FileDiff:
-    """Return how `after` differs from `before`, with `context` unchanged lines around each change.
+    """Return the changes from `before` to `after`, with `context` unchanged lines around each.
 
     With None there is one hunk with all lines, even if none has changed.
     """
@@ -117,7 +113,7 @@ def compute(
 
 
 def numbered_from(diff: FileDiff, first_line: int) -> FileDiff:
-    """Return a diff of two texts with the numbers that its lines have where both texts begin at that line."""
+    """Return a diff with its lines renumbered for texts that begin at `first_line`."""
     by = first_line - 1
 
     def moved(line: DiffLine) -> DiffLine:
@@ -139,7 +135,7 @@ Opcode = tuple[str, int, int, int, int]
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the lines of a text, each with the newline that ends it."""
+    """Return the lines of a text with their newlines."""
     *lines, last = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
@@ -166,7 +162,7 @@ def _opcodes(old: list[str], new: list[str], head: int, tail: int) -> list[Opcod
 
 
 def _grouped(opcodes: list[Opcode], context: int) -> list[list[Opcode]]:
-    """Split where more than twice the context is unchanged, as `SequenceMatcher.get_grouped_opcodes` does."""
+    """Group opcodes as `SequenceMatcher.get_grouped_opcodes` does, split at more than twice the context."""
     groups: list[list[Opcode]] = []
     current: list[Opcode] = []
     for index, (tag, i1, i2, j1, j2) in enumerate(opcodes):
@@ -219,7 +215,7 @@ def _range(start: int, count: int) -> str:
 
 
 def apply(before: str, diff: FileDiff) -> str:
-    """Return `before` with a diff applied; raises `DiffError` if a line differs from the diff."""
+    """Return `before` with a diff applied. Raises `DiffError` if a line differs from the diff."""
     old = _pieces(before)
     parts: list[str] = []
     at = 0
@@ -241,9 +237,7 @@ def apply(before: str, diff: FileDiff) -> str:
 
 
 def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
-    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, surplus ones with
-    None.
-    """
+    """Return a hunk's lines in pairs: unchanged with themselves, removed with added, surplus with None."""
     rows: list[tuple[DiffLine | None, DiffLine | None]] = []
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
@@ -272,11 +266,11 @@ def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], .
 _WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
 _LONGEST_COMPARED = 2_000
 _ALIKE = 0.4
-"""Lines less alike than this are shown as wholly replaced."""
+"""The similarity below which lines are shown as completely replaced."""
 
 
 def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the ranges of characters that differ between two lines, by words; empty for lines hardly alike."""
+    """Return the ranges of differing characters in two lines, by words; empty for dissimilar lines."""
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return [], []
     words_old, words_new = _WORDS.findall(old), _WORDS.findall(new)
@@ -315,7 +309,7 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 
 def unified(diff: FileDiff) -> str:
-    """Return a diff of one file as text; empty if nothing changed."""
+    """Return the unified diff of one file; empty if nothing changed."""
     if not diff.hunks:
         return ""
     old = "/dev/null" if diff.old_path is None else _quoted(f"a/{diff.old_path}")
@@ -331,9 +325,9 @@ def unified(diff: FileDiff) -> str:
 
 
 def parse(text: str) -> tuple[FileDiff, ...]:
-    """Return the files of a unified diff; text around them is skipped, a text without a diff has none.
+    """Return the files of a unified diff, skipping other text; empty for a text without a diff.
 
-    Raises `DiffError`, which names the line, if the length of a hunk is wrong.
+    Raises `DiffError`, naming the line, if the length of a hunk is wrong.
     """
     return _Reader(text.split("\n")).read()
 

@@ -1,15 +1,15 @@
-"""The exceptions that a user can do something about, with hints; every other exception is a bug."""
+"""The exceptions that a user can act on, with hints; every other exception is a bug."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _CHARACTERS = 100
-"""Most characters of a word that are compared with known names."""
+"""The most characters of a word compared with known names."""
 
 
 class UserError(Exception):
-    """Says in a sentence what happened and where, with a hint on what to do about it."""
+    """An error described in a sentence, with a hint on what to do about it."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -21,12 +21,12 @@ class UserError(Exception):
 
 
 def cause(error: OSError | ValueError) -> str:
-    """Return why a file could not be read, without its name, which the sentence already contains."""
+    """Return the reason of a file's error without its name, which the sentence already contains."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def extra_hint(extra: str) -> str:
-    """Return a hint on how to install the packages of an optional extra next to gistpoint."""
+    """Return a hint on installing the packages of an optional extra."""
     return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."
 
 
@@ -51,7 +51,7 @@ class SandboxUnavailableError(UserError):
 
 
 class RecordingError(UserError):
-    """The recording of which tests run which functions failed."""
+    """Recording which tests run which functions failed."""
 
 
 class InfrastructureError(UserError):
@@ -59,7 +59,7 @@ class InfrastructureError(UserError):
 
 
 class HarnessFailedError(InfrastructureError):
-    """A run was started and the harness did not begin, for a reason other than the solver's code."""
+    """A run was started, but the harness did not begin, for a reason other than the solver's code."""
 
 
 class AttemptError(UserError):
@@ -83,7 +83,7 @@ class CancelledError(UserError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the one of `known` that is most like `word`; empty if none is similar."""
+    """Return the name of `known` most similar to `word`; empty if none is similar."""
     from difflib import get_close_matches
 
     found = get_close_matches(word[:_CHARACTERS], list(known), n=1)
@@ -91,8 +91,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest known name was meant, with a space before it; empty without
-    one.
-    """
+    """Return the question whether the nearest known name was meant, after a space; empty without one."""
     found = nearest(word, known)
     return f" Did you mean {found!r}?" if found else ""

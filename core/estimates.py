@@ -1,4 +1,4 @@
-"""Simple estimates: tokens from the length of a text, the interval of a share, the agreement of two raters."""
+"""Basic estimates: tokens of a text, intervals of shares, agreement of two raters."""
 
 from __future__ import annotations
 
@@ -8,37 +8,32 @@ from dataclasses import dataclass
 from math import sqrt
 
 CHARACTERS_PER_TOKEN = 3
-"""Less than any tokenizer in use gives for English or code, so that estimates are too high rather than too
-low.
-"""
+"""Below any tokenizer's average for English or code, so that estimates are rather too high."""
 _Z_95 = 1.959963984540054
-"""The quantile z of the standard normal distribution with 95 % between -z and z."""
+"""The 97.5 % quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The most that a request to a model may cost."""
+    """The highest cost of a request to a model."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    """The longest reply for which room is reserved."""
+    """The tokens reserved for the reply."""
     cost_usd: float | None = None
-    """None without a price."""
+    """The cost in US dollars; None without a price."""
 
 
 def tokens_in(characters: int) -> int:
-    """Return an upper estimate of the tokens of a text, whatever the model: a third of its characters,
-    rounded up.
-    """
+    """Return an upper estimate of a text's tokens for any model: a third of its characters, rounded up."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 def wilson(count: float, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, `count` of `of`, by Wilson's score (1927, JASA 22); (0, 1) of
-    nothing.
+    """Return Wilson's 95 % score interval of the share `count` / `of`; (0, 1) without a trial.
 
-    Unlike the normal interval it stays within 0 and 1, and it holds for few cases and for shares near the
-    ends.
+    Wilson 1927, JASA 22. Unlike the normal interval it stays within 0 and 1, and it holds for small samples
+    and for shares near the ends.
     """
     if of <= 0:
         return 0.0, 1.0
@@ -50,12 +45,13 @@ def wilson(count: float, of: int) -> tuple[float, float]:
 
 
 def cohen_kappa(pairs: Iterable[tuple[Hashable, Hashable]]) -> float | None:
-    """Return Cohen's kappa of two raters' categories for the same units, -1 to 1.
+    """Return Cohen's kappa of two raters' categories for the same units, from -1 to 1.
 
-    (p_o - p_e) / (1 - p_e), with p_o the share of units that they agree on and p_e the sum over the
-    categories of the product of both raters' shares. None without units, and if chance agreement is certain
-    (p_e = 1). Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological
-    Measurement 20(1), 1960, equation 1.
+    (p_o - p_e) / (1 - p_e), with p_o the share of units with agreement and p_e the sum over categories of the
+    product of both raters' shares. None without units, and if agreement by chance is certain (p_e = 1).
+
+    Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement
+    20(1), 1960, equation 1.
     """
     units = list(pairs)
     if not units:
@@ -64,5 +60,5 @@ def cohen_kappa(pairs: Iterable[tuple[Hashable, Hashable]]) -> float | None:
     left, right = Counter(one for one, _ in units), Counter(other for _, other in units)
     agreed = sum(one == other for one, other in units) * total
     chance = sum(count * right[category] for category, count in left.items())
-    # Both in units of 1 / total squared, so that the test for certainty is exact.
+    # Both are in units of 1 / total squared, so that the test for certainty is exact.
     return None if chance == total * total else (agreed - chance) / (total * total - chance)

@@ -1,7 +1,7 @@
-"""Where the program stores files, and how a file that somebody else may have put there is opened.
+"""The locations of the program's files, and the safe opening of files that others may have placed there.
 
 Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of
-them, and in a shared folder, there may be a pipe, a device or a link in the place of a file.
+them, and in a shared folder, there may be a pipe, a device or a link in place of a file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 SETTINGS_FILE = "config.toml"
-"""The user's own settings, in the config folder."""
+"""The file of the user's settings, in the config folder."""
 
 
 def path_of(name: str) -> Path:
-    """Return a typed path with `~` expanded as in a shell; unchanged if there is no such user."""
+    """Return a path with `~` expanded as in a shell; unchanged if there is no such user."""
     path = Path(name)
     try:
         return path.expanduser()
@@ -32,7 +32,7 @@ def path_of(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The folders of one user; each is created when it is needed."""
+    """The folders of one user, each created when needed."""
 
     data: Path
     config: Path
@@ -40,7 +40,7 @@ class Locations:
 
     @classmethod
     def of_user(cls) -> Locations:
-        """Return the folders of the user who runs the program."""
+        """Return the folders of the current user."""
         home = os.environ.get("GISTPOINT_HOME")
         if home:
             root = path_of(home).absolute()
@@ -55,121 +55,117 @@ class Locations:
 
     @property
     def tasks(self) -> Path:
-        """Tasks that were made or imported."""
+        """The folder of tasks made or imported."""
         return self.data / "tasks"
 
     @property
     def attempts(self) -> Path:
-        """Journals of attempts."""
+        """The folder of attempts' journals."""
         return self.data / "attempts"
 
     @property
     def runs(self) -> Path:
-        """Runs of agents, a folder each."""
+        """The folder of agents' runs, a folder each."""
         return self.data / "runs"
 
     @property
     def reviews(self) -> Path:
-        """Reviews of runs, a file for each reviewer."""
+        """The folder of reviews of runs, a file for each reviewer."""
         return self.data / "reviews"
 
     @property
     def imports(self) -> Path:
-        """Results of importing public data sets, a file each."""
+        """The folder of imported public data sets' results, a file each."""
         return self.data / "imports"
 
     @property
     def unkept_corruptions(self) -> Path:
-        """Rejected corruptions by models, a file each."""
+        """The folder of models' rejected corruptions, a file each."""
         return self.data / "unkept-corruptions"
 
     @property
     def validations(self) -> Path:
-        """Validations of tasks, a file for each validator, and their drafts."""
+        """The folder of validations of tasks, a file for each validator, and their drafts."""
         return self.data / "validations"
 
     @property
     def glances(self) -> Path:
-        """Functions of tasks read blind, a file for each reader."""
+        """The folder of blind readings of tasks' functions, a file for each reader."""
         return self.data / "glances"
 
     @property
     def external_results(self) -> Path:
-        """Results of other harnesses, judged again: a file for each person who had them judged."""
+        """The folder of other harnesses' results, judged again: a file for each person who ordered that."""
         return self.data / "external-results"
 
     @property
     def demo(self) -> Path:
-        """The demo's tasks, unpacked."""
+        """The folder of the demo's unpacked tasks."""
         return self.cache / "demo"
 
     @property
     def environments(self) -> Path:
-        """Environments of repositories, by the hash of their lock."""
+        """The folder of repositories' environments, by the hash of their lock."""
         return self.cache / "environments"
 
     @property
     def runtimes(self) -> Path:
-        """Runtimes: the part of this machine that runs can see."""
+        """The folder of runtimes: the part of this machine that runs can see."""
         return self.cache / "runtimes"
 
     @property
     def campaigns(self) -> Path:
-        """Verdicts of campaigns on their candidates, a file each."""
+        """The folder of campaigns' verdicts on their candidates, a file each."""
         return self.data / "campaigns"
 
     @property
     def libraries(self) -> Path:
-        """Measured libraries that tasks are made from."""
+        """The folder of measured libraries from which tasks are made."""
         return self.cache / "libraries"
 
     @property
     def left_places(self) -> Path:
-        """Where solvers were when they left attempts, a file each; no part of what is recorded."""
+        """The folder of solvers' last positions in attempts, a file each, outside of the records."""
         return self.cache / "left-places"
 
     @property
     def used_commands(self) -> Path:
-        """How often each command of the palette was chosen."""
+        """The file with the number of uses of each command in the palette."""
         return self.data / "commands.json"
 
     @property
     def proofs(self) -> Path:
-        """What shows that this machine wrote a journal: never in the data folder, never shared or exported."""
+        """The folder of proofs that this machine wrote a journal, never in the data folder or shared."""
         if self.config == self.data:  # macOS has one folder for both
             return self.data.with_name(f"{self.data.name}-heads")
         return self.config / "heads"
 
     @property
     def logs(self) -> Path:
-        """Logs of crashes."""
+        """The folder of crash logs."""
         return self.data / "logs"
 
 
-# Files that somebody else may have put there
+# Opening files that others may have placed
 
 
 LARGEST_SETTINGS = 1 << 20
-"""Most bytes of a file that people write by hand."""
+"""The most bytes of a file that people write by hand."""
 LARGEST_RECORDS = 1 << 27
-"""Most bytes of a file that the program writes, such as a log."""
+"""The most bytes of a file that the program writes, such as a log."""
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""A dotted key of so many parts that `tomllib`, which takes the square of their number, would need hours for
-a file.
-"""
+"""A dotted key of so many parts that `tomllib`, quadratic in their number, would need hours."""
 
 
 class OddFileError(OSError):
-    """Something is not read or written: a pipe or a device, a link where none belongs, or a file that is too
-    large.
-    """
+    """A file is refused: a pipe or a device, a link where none belongs, or too large."""
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
-    Unless `links`, the last part of the path may be no link, which could lead to any file of the user. Raises
-    OSError, `OddFileError` among them.
+    Unless `links`, the last part of the path may not be a link, which could lead to any file of the user.
+    Raises OSError, including `OddFileError`.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
@@ -189,12 +185,12 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file, open for reading; see `open_regular`. Raises OSError."""
+    """Return a regular file opened for reading, as by `open_regular`. Raises OSError."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
 def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes; see `open_regular`. Raises OSError."""
+    """Return the bytes of a regular file, at most `most`, as by `open_regular`. Raises OSError."""
     with opened_regular(path, links=links) as file:
         data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
     if data is None or len(data) > most:
@@ -205,15 +201,13 @@ def read_regular(path: Path, most: int = LARGEST_RECORDS, *, links: bool = True)
 def read_regular_text(
     path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True, errors: str = "strict"
 ) -> str:
-    """Return the text of a regular file in UTF-8, with newlines as Python reads them. Raises OSError and
-    ValueError.
-    """
+    """Return the UTF-8 text of a regular file, with universal newlines. Raises OSError and ValueError."""
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lies_in(path: Path, root: Path) -> bool:
-    """Return whether a path is in a folder after all links are followed; links in a circle are nowhere."""
+    """Return whether a path is in a folder after following all links; circular links are nowhere."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
@@ -221,9 +215,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return the values of a TOML document; raises `tomllib.TOMLDecodeError` for whatever it can't be read
-    for.
-    """
+    """Return the values of a TOML document. Raises `tomllib.TOMLDecodeError` for any fault."""
     import tomllib
 
     if (many := _MANY_PARTS.search(text)) is not None:

@@ -1,4 +1,4 @@
-"""One person's operations on subjects: append-only records; the stored data are their fold."""
+"""Operations of people on subjects: append-only records whose fold is the data."""
 
 from __future__ import annotations
 
@@ -21,34 +21,33 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     op: Text
-    """Its uuid."""
+    """The uuid of the operation."""
     reviewer: str
-    """The person."""
+    """The name of the person."""
     utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_9999)]
     subject: Text
     """The run or task concerned; each codec has its own stored name for it."""
     kind: Text
     data: dict[str, Any] = {}
     extra: dict[str, Any] = {}
-    """Unknown members of the line."""
+    """The unknown members of the line."""
 
     longest_name: ClassVar[int] = LONGEST_NAME
-    """Most characters of the person's name."""
+    """The most characters of the person's name."""
 
     def __post_init__(self) -> None:
         if not is_reviewer(self.reviewer, self.longest_name):
             raise ValueError("Its reviewer has no name that can be used.")
 
     def text(self, name: str) -> str:
-        """Return a string of the data, empty if there is none."""
+        """Return a string from the data; empty if there is none."""
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has such fields; None if they don't
-        fit.
+        """Return the data as a record, with op, reviewer and time if it has such fields; None if unfit.
 
-        An operation whose data don't fit is kept, but ignored.
+        An operation with unfit data is kept, but ignored.
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:
@@ -77,7 +76,5 @@ def standing(operations: Iterable[Op]) -> list[Op]:
 
 
 def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, not longer than
-    that.
-    """
+    """Return whether a name is valid for a reviewer: printable, without outer blanks, not too long."""
     return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

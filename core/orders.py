@@ -1,7 +1,7 @@
-"""The messages between a command and the workers of a cluster, as JSON, and the part that workers carry out.
+"""The JSON messages between a command and the workers of a cluster, and the workers' side.
 
-Functions are sent by name: a worker imports its own. Code of a repository never enters a worker's process; it
-runs in the worker's sandbox.
+Functions are sent by name, and a worker imports its own. Code of a repository never enters a worker's
+process; it runs in the worker's sandbox.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gistpoint import __version__
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
-"""The largest journal that is sent in either direction."""
+"""The most bytes of a journal sent in either direction."""
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
-    """A process's description of itself, with the time."""
+    """A process's version, platform and time, sent to the other side."""
 
     gistpoint: str = msgspec.field(default_factory=lambda: __version__)
     python: str = msgspec.field(default_factory=platform.python_version)
@@ -33,7 +33,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
     utc_ms: int = msgspec.field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     def differs_from(self, other: WorkerIntroduction) -> str:
-        """Return in a few words why this process can't work for the other; empty if it can."""
+        """Return why this process can't work for the other, in a few words; empty if it can."""
         if self.gistpoint != other.gistpoint:
             return f"it has gistpoint {self.gistpoint}, and {other.gistpoint} is here"
         if self.python.split(".")[:2] != other.python.split(".")[:2]:
@@ -42,10 +42,10 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it is sent; `about` is the input of the function that does it."""
+    """A job as sent; `about` is the input of the worker's function."""
 
     start: str
-    """Names the command that sends it, so that its jobs can be stopped."""
+    """The id of the sending command, by which its jobs can be stopped."""
     job: str
     sender: WorkerIntroduction
     about: msgspec.Raw
@@ -56,30 +56,30 @@ class WorkStatus(StrEnum):
 
     DONE = "done"
     STOPPED = "stopped"
-    """It was asked to stop before it began."""
+    """It was stopped before it began."""
     NEEDS_TASK = "lacks"
     """The worker does not have the task."""
     UNFIT = "unfit"
-    """The worker can't do this job: `message` says why."""
+    """The worker can't do this job, for the reason in `message`."""
     TOO_LARGE = "too_large"
-    """The result was left on the worker: `message` says where."""
+    """The result is too large and stays on the worker, at the place in `message`."""
     FAILED = "failed"
-    """gistpoint itself failed: `message` is the error."""
+    """gistpoint itself failed with the error in `message`."""
 
 
 class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker returns."""
+    """A worker's reply."""
 
     job: str
     kind: WorkStatus
     message: str = ""
     sha256: str = ""
-    """Of the bytes of `result`."""
+    """The hash of the bytes of `result`."""
     result: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class NotDoneError(Exception):
-    """A worker returns no result; `kind` and `message` say why."""
+    """A worker returns no result, for the reason in `kind` and `message`."""
 
     def __init__(self, kind: WorkStatus, message: str = "") -> None:
         super().__init__(message)
@@ -88,11 +88,11 @@ class NotDoneError(Exception):
 
 
 class StopSwitch:
-    """The requests to end of the command that sent a job."""
+    """The sending command's requests to stop its jobs."""
 
     def __init__(self) -> None:
         self.soon = CancelToken()
-        """Work under way may be finished."""
+        """Cancelled to let jobs finish and start no more."""
         self.at_once = CancelToken()
 
 
@@ -101,32 +101,32 @@ class StopSwitch:
 
 @dataclass
 class ClusterWorker:
-    """A worker: its introduction, and its conduct since."""
+    """A worker, with its introduction and its record since."""
 
     address: str
     host: str = ""
     threads: int = 1
     clock_ms: int = 0
-    """Its clock minus ours; 0 if the difference is too small to be reported."""
+    """The worker's clock minus the sender's in milliseconds; 0 if the difference is negligible."""
     strikes: int = 0
     left_out: str = ""
-    """Why it gets no more jobs; empty if it gets some."""
+    """Why it gets no more jobs; empty if it does."""
 
     @property
     def name(self) -> str:
-        """Its address with its host."""
+        """The address with the host."""
         return f"{self.address} ({self.host})" if self.host else self.address
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterJob:
-    """A job to be done on some worker."""
+    """A job for any worker."""
 
     key: str
     label: str
-    """Its name in messages."""
+    """The name in messages."""
     about: Callable[[], bytes]
-    """Returns the input of the worker's function, as JSON; called whenever the job is sent."""
+    """Returns the input of the worker's function as JSON; called whenever the job is sent."""
     archive: Callable[[], bytes]
     """Packs the job's task, for a worker that does not have it."""
 
@@ -137,21 +137,21 @@ class ClusterOutcome:
 
     job: ClusterJob
     kind: WorkStatus | None
-    """None if no worker could do it; `message` says why."""
+    """None if no worker could do it, for the reason in `message`."""
     value: Any = None
-    """The value that the check returned for the result."""
+    """The value returned by the check of the result."""
     worker: ClusterWorker | None = None
     message: str = ""
 
 
 class ClusterLieError(Exception):
-    """A result can't be true; the message says why in a few words."""
+    """A result can't be true, for the reason in the message."""
 
 
 WorkFunction = Callable[[bytes, bytes], bytes]
-"""Carries out an order, with the archive of its task or none; the worker imports it by its name."""
+"""Carries out an order, with the archive of its task or none; workers import it by name."""
 ResultCheck = Callable[[ClusterJob, bytes, ClusterWorker], Any]
-"""Takes a job's result as JSON. Raises `ClusterLieError` if it can't be true."""
+"""Checks a job's JSON result and returns its value. Raises `ClusterLieError` if it can't be true."""
 
 
 class WorkerPool(Protocol):
@@ -159,26 +159,26 @@ class WorkerPool(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """Whether it was stopped."""
+        """Whether the pool was stopped."""
         ...
 
     @property
     def interrupts(self) -> int:
-        """How often Ctrl+C was pressed."""
+        """The number of times Ctrl+C was pressed."""
         ...
 
     @property
     def sent(self) -> Collection[str]:
-        """The keys of the jobs that workers have."""
+        """The keys of the jobs sent to workers."""
         ...
 
     @property
     def places(self) -> int:
-        """How many jobs may be with workers at the same time."""
+        """The most jobs that workers may have at once."""
         ...
 
     def stop(self) -> None:
-        """Send no more jobs, and ask the workers to finish what they do; the second time, to abandon it."""
+        """Send no more jobs and let workers finish theirs; a second call makes them abandon these."""
         ...
 
     def carry_out(
@@ -191,7 +191,7 @@ class WorkerPool(Protocol):
     ) -> None:
         """Have jobs done; return when all are done, or after a stop. `tick` is called several times a second.
 
-        Raises `InfrastructureError` if the scheduler goes away, or no worker is left.
+        Raises `InfrastructureError` if the scheduler disappears, or no worker is left.
         """
         ...
 
@@ -208,7 +208,7 @@ def introduce() -> bytes:
 
 
 def stop_jobs(start: str, at_once: bool) -> None:
-    """Ask the jobs of a command to stop, those that this process has not yet begun included."""
+    """Stop the jobs of a command, including those that this process has not begun."""
     switch = _switches.setdefault(start, StopSwitch())
     switch.soon.cancel()
     if at_once:

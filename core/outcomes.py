@@ -1,4 +1,4 @@
-"""The results of a run of a test suite: the outcome of each test id, and whether the run can be believed."""
+"""The results of a test suite's run: the outcome of each test id, and whether the run is valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """How a run ended. Results count only if it is `FINISHED`."""
+    """The end of a run, whose results count only if it is `FINISHED`."""
 
     FINISHED = "finished"
     INVALID = "invalid"
@@ -29,22 +29,21 @@ class RunStatus(StrEnum):
     CRASHED = "crashed"
     """The process died, or ended without a finish record."""
     COULD_NOT_RUN = "could_not_run"
-    """pytest started but collected nothing that it could run."""
+    """pytest started but could not collect a test to run."""
     INFRASTRUCTURE = "infrastructure"
-    """A run could not be prepared: this costs no attempt."""
+    """The run could not be prepared, which costs no attempt."""
     HARNESS_FAILED = "harness_failed"
-    """The harness did not begin, and not because of the submission, or was ended from outside (`formats.md`).
-    """
+    """The harness did not begin, not because of the submission, or was ended from outside (`formats.md`)."""
     CANCELLED = "cancelled"
 
 
 FREE = frozenset({RunStatus.INFRASTRUCTURE, RunStatus.HARNESS_FAILED})
-"""Statuses that cost no submission: the harness failed, not the solver."""
+"""The statuses that cost no submission, because the harness failed, not the solver."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of a run."""
+    """The result of one test in a run."""
 
     __test__ = False
 
@@ -52,8 +51,7 @@ class TestResult:
     outcome: Outcome
     seconds: float = 0.0
     message: str = ""
-    """The failure in pytest's words, bounded, paths relative to the repository; empty for a test that passed.
-    """
+    """pytest's text of the failure, bounded, with paths relative to the repository; empty if passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +66,34 @@ class BackendRecord:
 
 @dataclass(frozen=True, slots=True)
 class Writable:
-    """The parts of its tree that a run may change; everything else is protected. Paths are relative to the
-    tree.
-    """
+    """The parts of its tree that a run may change, by relative path; everything else is protected."""
 
     folders: tuple[str, ...] = ()
-    """Folders, `.` for the tree itself, in which the run creates and removes its own entries."""
+    """The folders in which the run creates and removes its own entries; `.` is the tree itself."""
     paths: tuple[str, ...] = ()
-    """Files and folders that the run may change or remove, with their contents."""
+    """The files and folders that the run may change or remove, with their contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """The results of one run by test id; `reason` says in a sentence why a status is not `FINISHED`."""
+    """The results of one run by test id; `reason` is a sentence if the status is not `FINISHED`."""
 
     status: RunStatus
     results: Mapping[str, TestResult] = field(default_factory=dict)
     reason: str = ""
     collection_errors: tuple[TestResult, ...] = ()
     in_flight: str = ""
-    """The test that was running when the process died."""
+    """The id of the test running when the process died."""
     seconds: float = 0.0
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("none", isolated=False))
     output: str = ""
-    """The bounded tail of standard output and error: information for people, never parsed."""
+    """The bounded tail of standard output and error, for people and never parsed."""
     writes: Writable | None = None
-    """The run's changes to its tree, if requested, except for bytecode, which Python does not need."""
+    """The run's changes to its tree, if requested, except bytecode, which Python does not need."""
     began: bool = True
-    """Whether the reporter announced its start, which it does before anything of the tree is imported."""
+    """Whether the reporter announced its start, which precedes all imports from the tree."""
     watched: tuple[str, ...] = ()
-    """What the watched code did that may influence its judge, sorted; empty if nothing was watched."""
+    """Acts of the watched code that may influence its judge, sorted; empty if nothing was watched."""
 
     @property
     def passed(self) -> frozenset[str]:
@@ -108,5 +104,5 @@ class SuiteReport:
 
     @property
     def failed(self) -> tuple[TestResult, ...]:
-        """Tests that failed or errored, in the order in which they ran."""
+        """The results that failed or errored, in the order of the run."""
         return tuple(r for r in self.results.values() if r.outcome in (Outcome.FAILED, Outcome.ERROR))

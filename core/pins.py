@@ -1,8 +1,7 @@
-"""The pins of an environment, and their permitted values, checked when a task is read and before anything is
-installed.
+"""The pins of an environment and their permitted values, checked before anything is installed.
 
-They come with tasks from other people, and are used as arguments of uv, as an interpreter's name and as
-paths.
+Pins come with tasks from other people, and are used as arguments of uv, as an interpreter's name and as
+paths; they are also checked when a task is read.
 """
 
 from __future__ import annotations
@@ -18,25 +17,24 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image that is the environment, in place of a lock; the repository lies in one of its folders."""
+    """A Docker image as the environment, in place of a lock, with the repository in a folder of it."""
 
     name: str
-    """Its name in a registry, without a tag."""
+    """The name in a registry, without a tag."""
     digest: str
-    """`sha256:` and 64 hexadecimal digits: the image's digest in a registry, or its id if no registry has it.
-    """
+    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without one."""
     platform: str
-    """`linux/amd64` or `linux/arm64`."""
+    """The platform, `linux/amd64` or `linux/arm64`."""
     workdir: str
-    """The folder that the tree was taken from, and that is empty in every run."""
+    """The folder from which the tree was taken, empty at the start of every run."""
     python: str
     """The path of the interpreter in the image."""
     environment: tuple[str, ...] = ()
-    """The image's variables that runs get, as `NAME=value`; only names in `PASSED_ON` are possible."""
+    """The image's variables for runs, as `NAME=value`; only names in `PASSED_ON` are possible."""
 
     @property
     def reference(self) -> str:
-        """`NAME@sha256:DIGEST`."""
+        """The reference, `NAME@sha256:DIGEST`."""
         return f"{self.name}@{self.digest}"
 
 
@@ -48,37 +46,34 @@ PASSED_ON = (
     "MPLBACKEND",
     "OMP_NUM_THREADS",
 )
-"""Variables of an image that its programs may need; none belongs to Python itself or is known to hold
-secrets.
-"""
+"""The image's variables that its programs may need; none is Python's own or known for secrets."""
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPins:
-    """The pinned needs of a repository's suite: the same wherever and whenever they are built."""
+    """The pinned requirements of a repository's suite, equal wherever and whenever they are built."""
 
     python: str = "3.11"
     lock: tuple[str, ...] = ()
-    """Requirement lines `name==version`, each with its hashes; pytest and its plugins are included."""
+    """The requirement lines `name==version` with hashes, including pytest and its plugins."""
     resolved: str = ""
-    """Date of the resolution, ISO 8601."""
+    """The date of the resolution, in ISO 8601."""
     import_roots: tuple[str, ...] = (".",)
-    """Folders of the tree from which its packages are imported, such as `src`."""
+    """The folders of the tree from which its packages are imported, such as `src`."""
     plugins: tuple[str, ...] = ()
-    """pytest plugins to load by name; none is loaded by its entry point."""
+    """The pytest plugins to load by name; none is loaded by its entry point."""
     pytest_args: tuple[str, ...] = ()
     build_steps: tuple[str, ...] = ()
-    """Shell commands that run in the workspace before the tests of every run, in the same isolation."""
+    """The shell commands to run in the workspace before the tests of every run, in the same isolation."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it,
-    and `entry_points` if it has any."""
+    """`name` and `version` of the distribution under repair, and `entry_points`, for importlib.metadata."""
     image: ImagePins | None = None
-    """The image that takes the lock's place; None for an environment that is installed from the lock."""
+    """The image that replaces the lock; None for an environment installed from the lock."""
 
 
 PYTHON = re.compile(r"3\.[0-9]{1,3}")
-"""The version of an interpreter: its name in uv's and pyenv's words could also be a path or an address."""
+"""The version of an interpreter; other names for uv or pyenv could be paths or addresses."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._!+-]*[A-Za-z0-9])?"
 _TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # an option can't begin in it
@@ -90,7 +85,7 @@ _LINE = re.compile(
 )
 _QUOTED = 120
 IMAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,254}")
-"""The name of an image, with the port of its registry if it has one."""
+"""The name of an image, possibly with the port of its registry."""
 IMAGE_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -101,9 +96,9 @@ class LockLine:
     name: str
     version: str
     hashes: tuple[str, ...]
-    """SHA-256 of each file that may be installed for it, in hexadecimal digits; never empty."""
+    """The hexadecimal SHA-256 of each file that may be installed for it; never empty."""
     marker: str = ""
-    """The environments in which it is wanted, as a PEP 508 marker; empty for all."""
+    """The PEP 508 marker of the environments that need it; empty for all."""
 
     def __str__(self) -> str:
         marker = f" ; {self.marker}" if self.marker else ""
@@ -113,9 +108,7 @@ class LockLine:
 
 
 def read_lock_line(text: str) -> LockLine | None:
-    """Return the distribution that a line of a lock pins: `name==version`, markers, hashes; None for anything
-    else.
-    """
+    """Return the distribution pinned by a line `name==version`, markers, hashes; None for any other line."""
     match = _LINE.fullmatch(text)
     if match is None:
         return None
@@ -124,9 +117,7 @@ def read_lock_line(text: str) -> LockLine | None:
 
 
 def fault_in(pins: EnvironmentPins) -> str:
-    """Return a sentence that names the key of the first unusable value and quotes it; empty if all are
-    usable.
-    """
+    """Return a sentence with the key and value of the first unusable pin; empty if all are usable."""
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     return (
@@ -165,7 +156,7 @@ def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text from outside as quoted in messages: on one line, visible, and not too long."""
+    """Return text from outside, quoted for messages: one line, visible, and bounded."""
     return repr(visible_line(text if len(text) <= _QUOTED else text[:_QUOTED] + "…"))
 
 
@@ -184,7 +175,7 @@ def _is_pinned(line: str) -> bool:
 
 
 def is_inside(root: str) -> bool:
-    """Whether `root` is a relative path that never climbs, and can be printed."""
+    """Return whether `root` is a printable relative path that never leads upwards."""
     return (
         root.isprintable()
         and not root.startswith("/")
@@ -194,12 +185,12 @@ def is_inside(root: str) -> bool:
 
 
 def is_image_path(path: str) -> bool:
-    """Whether `path` is absolute and normal, names no root, and can be printed."""
+    """Return whether `path` is absolute, normalised, printable, and not the root."""
     return path.isprintable() and path.startswith("/") and posixpath.normpath(path) == path and len(path) > 1
 
 
 def is_interpreter(image: ImagePins) -> bool:
-    """Whether the image's interpreter has a usable path, outside of the folder that is emptied."""
+    """Return whether the image's interpreter has a usable path outside of the emptied folder."""
     return is_image_path(image.python) and not f"{image.python}/".startswith(f"{image.workdir}/")
 
 
@@ -209,11 +200,11 @@ def _is_passed_on(variable: str) -> bool:
 
 
 _PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
-"""Options by which pytest would run the suite of another folder."""
+"""The options by which pytest would run the suite of another folder."""
 
 
 def plugins_in(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield the modules that arguments of pytest load as plugins."""
+    """Yield the modules loaded as plugins by pytest's arguments."""
     return (name for name in _values_of(arguments, ("-p",)) if not name.startswith("no:"))
 
 

@@ -1,4 +1,4 @@
-"""Plugins: what other packages in gistpoint's own environment add, each declared by an entry point."""
+"""Plugins: additions by other packages in gistpoint's environment, declared by entry points."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ GROUPS = (
     "gistpoint.operators",
     "gistpoint.task_exporters",
 )
-"""Every group of entry points that gistpoint reads."""
+"""The groups of entry points that gistpoint reads."""
 
 HINT = "Ask whoever made the plugin, or uninstall its package."
 
 
 Check = Callable[[Any], str]
-"""Returns in a few words why an object is not what its group needs; empty if it is."""
+"""Returns why an object does not fit its group, in a few words; empty if it does."""
 
 
 class PluginError(UserError):
@@ -38,12 +38,12 @@ class PluginError(UserError):
 
 
 def declared(group: str) -> list[metadata.EntryPoint]:
-    """Return the entries of a group by name, of all packages whose entries can be read; none is loaded."""
+    """Return the entries of a group from all readable packages, ordered by name, without loading them."""
     from importlib import metadata
 
     try:
         found = list(metadata.entry_points(group=group))
-    except Exception:  # of any package, one without a plugin included
+    except Exception:  # from any package, even one without a plugin
         found = [
             entry for entries in _readable_entries().values() for entry in entries if entry.group == group
         ]
@@ -51,7 +51,7 @@ def declared(group: str) -> list[metadata.EntryPoint]:
 
 
 def unreadable() -> dict[str, str]:
-    """Return why the entries of packages can't be read, by the names of the packages."""
+    """Return why packages' entries can't be read, by package."""
     from importlib import metadata
 
     try:
@@ -64,7 +64,7 @@ def unreadable() -> dict[str, str]:
 
 
 def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[metadata.EntryPoint]]:
-    """Return the entries of each package; why others can't be read is added to `why_not`."""
+    """Return the readable entries of each package, and add the reasons for others to `why_not`."""
     from importlib import metadata
 
     found: dict[str, list[metadata.EntryPoint]] = {}
@@ -76,7 +76,7 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
         try:
             found.setdefault(
                 name, list(package.entry_points)
-            )  # the first of a name is the one that is imported
+            )  # of several with one name, the first is imported
         except Exception as error:
             if why_not is not None:
                 why_not[name] = described(error)
@@ -84,7 +84,7 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
 
 
 def package_of(entry: metadata.EntryPoint) -> str:
-    """Return name and version of the package that declares an entry; empty if it is unknown."""
+    """Return name and version of the package with an entry; empty if unknown."""
     if entry.dist is None:
         return ""
     try:
@@ -95,7 +95,7 @@ def package_of(entry: metadata.EntryPoint) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return the kind of another package's exception with its text, which is bounded and may fail itself."""
+    """Return the type and the bounded text of another package's exception, whose text may fail itself."""
     try:
         text = str(error)
     except Exception:
@@ -104,11 +104,11 @@ def described(error: BaseException) -> str:
 
 
 _LONGEST = 500
-"""Most characters of an exception's text."""
+"""The most characters of an exception's text."""
 
 
 def instance_of(kind: type) -> Check:
-    """Return the check that an object is an instance of a class."""
+    """Return a check that an object is an instance of a class."""
 
     def check(loaded: Any) -> str:
         return "" if isinstance(loaded, kind) else f"it is a {type(loaded).__name__}, not a {kind.__name__}"
@@ -117,15 +117,15 @@ def instance_of(kind: type) -> Check:
 
 
 def is_callable(loaded: Any) -> str:
-    """Return in a few words that an object can't be called; empty if it can."""
+    """Return that an object can't be called, in a few words; empty if it can."""
     return "" if callable(loaded) else f"it is a {type(loaded).__name__}, and can't be called"
 
 
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
-    """Return the object that an entry names.
+    """Return the object of an entry.
 
-    Raises `PluginError` for whatever its package raises, and if the check fails. That may be no `Exception`:
-    an exit of the program, or what a package in another language raises when it panics.
+    Raises `PluginError` for anything that its package raises, and if the check fails. That may not be an
+    `Exception`: an exit of the program, or a panic of a package in another language.
     """
     try:
         loaded = entry.load()
@@ -140,7 +140,7 @@ def load(entry: metadata.EntryPoint, check: Check) -> Any:
 
 
 class PluginFailedError(UserError):
-    """A plugin that was loaded has failed; the message names it, its package and the exception."""
+    """A loaded plugin has failed; the message names it, its package and the exception."""
 
     def __init__(self, entry: metadata.EntryPoint, error: BaseException) -> None:
         package = package_of(entry)
@@ -151,9 +151,9 @@ class PluginFailedError(UserError):
 def pieces_of(
     entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], kind: type, *given: Any
 ) -> Iterator[Any]:
-    """Yield what a plugin's function yields for what it is given.
+    """Yield the pieces that a plugin's function yields for its arguments.
 
-    Raises `PluginFailedError` for an exception of it, and for a piece that is not of the `kind`.
+    Raises `PluginFailedError` for its exceptions, and for a piece that is not of the `kind`.
     """
     try:
         for piece in write(*given):
@@ -167,9 +167,7 @@ def pieces_of(
 
 
 def load_all(group: str, check: Check) -> tuple[list[Any], list[PluginError]]:
-    """Return the objects of the plugins of a group, in the order of the names, and why others can't be
-    loaded.
-    """
+    """Return the objects of a group's plugins, ordered by name, and the errors of those that failed."""
     found: list[Any] = []
     broken: list[PluginError] = []
     for entry in declared(group):

@@ -1,4 +1,4 @@
-"""The protocols that the core needs and that `sandbox/` and `sessions/` implement."""
+"""The protocols required by the core and implemented by `sandbox/` and `sessions/`."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class TimeSource(Protocol):
     """The source of timestamps and durations; tests use a fake."""
 
     def utc_ms(self) -> int:
-        """Milliseconds since the epoch, UTC."""
+        """Return the milliseconds since the epoch, in UTC."""
         ...
 
     def mono_ms(self) -> int:
-        """Milliseconds of a monotonic clock that stops while the machine sleeps."""
+        """Return the milliseconds of a monotonic clock that stops while the machine sleeps."""
         ...
 
     def boot_id(self) -> str:
-        """Return the id of the machine's boot: monotonic times of two boots can't be compared."""
+        """Return the id of the machine's boot; monotonic times of two boots can't be compared."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedSpan:
-    """Lines of a file, from the first to the last, counted from 1, whose code is watched as it runs."""
+    """Lines of a file, first and last inclusive from 1, whose code is watched during a run."""
 
     path: str
     first: int
@@ -52,30 +52,30 @@ class RunRequest:
     environment: EnvironmentPins
     timeout_s: float
     select: tuple[str, ...] = ()
-    """Test ids to run, in this order; empty for the whole suite."""
+    """The test ids to run, in order; empty for the whole suite."""
     deselect: tuple[str, ...] = ()
     expected: frozenset[str] | None = None
-    """Exactly the ids that must be collected; None if they are not known yet."""
+    """The exact ids that must be collected; None if unknown."""
     first: tuple[str, ...] = ()
-    """Ids to run before all others, in this order, so that the important results come first."""
+    """The ids to run first, in order, so that important results come first."""
     backwards: bool = False
-    """Run in the opposite order."""
+    """Whether to run in reverse order."""
     hash_seed: int = 0
-    """The seed of the interpreter's hashes, which decides the order of sets (`PYTHONHASHSEED`)."""
+    """The seed of the interpreter's hashes, which determines the order of sets (`PYTHONHASHSEED`)."""
     writable: Writable | None = None
-    """The parts of the tree that the run may change; None for everything, in a separate copy."""
+    """The parts of the tree that the run may change; None for all, in a separate copy."""
     watch: bool = False
-    """Whether to report what the run changes in its tree."""
+    """Whether to report the run's changes to its tree."""
     watched: tuple[WatchedSpan, ...] = ()
-    """Submitted code that an audit hook watches, with `expected` as the tests; empty for a plain run."""
+    """The submitted code for an audit hook to watch, with `expected` as the tests; empty for none."""
 
 
 class Runner(Protocol):
-    """Runs a suite in a place where code of a repository may run."""
+    """Runs a suite, isolated like any code of a repository."""
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation of its runs."""
+        """The isolation of the runs."""
         ...
 
     def run(
@@ -84,9 +84,7 @@ class Runner(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report. Never raises because of the code under test; the report's status shows what
-        happened.
-        """
+        """Run and report. Never raises because of the code under test; the status shows what happened."""
         ...
 
 
@@ -101,54 +99,50 @@ class TestMapper(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests named by `ids` once and return the functions that they entered, and the calls between
-        them.
+        """Run tests once; return the functions they enter, and the calls between functions.
 
-        Outcomes are ignored: some tests fail only because they are watched. Raises `RecordingError` if the
-        run did not end by itself, `CancelledError` if it was stopped.
+        Outcomes are ignored, since some tests fail only under observation. Raises `RecordingError` if the run
+        did not end by itself, and `CancelledError` if it was stopped.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFailure:
-    """The outcome of a test that passes on the original."""
+    """The failure, in a probe, of a test that passes on the original."""
 
     message: str
-    """The failure in pytest's words, bounded, paths relative to the repository."""
+    """pytest's text of the failure, bounded, with paths relative to the repository."""
     assertion: bool = False
-    """Whether an assertion of a test failed; false for any other exception, and for a test that was skipped.
-    """
+    """Whether an assertion of the test failed; false for any other exception, and for a skipped test."""
     through_target: bool = False
-    """Whether the traceback, or that of its cause, passes through the code of a corrupted function."""
+    """Whether the traceback, or its cause's, passes through a corrupted function."""
     error_type: str = ""
-    """The name of the exception's class, without its module; empty if there is none."""
+    """The bare name of the exception's class; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """The results of some tests on a corrupted tree, which decide if a candidate is worth a run of the whole
-    suite.
-    """
+    """The results of some tests on a corrupted tree, which decide on a run of the whole suite."""
 
     status: RunStatus
-    """As for a run of the suite; also `FINISHED` if the probe stopped after enough failures."""
+    """The status as of a suite's run; also `FINISHED` if the probe stopped after enough failures."""
     failed: Mapping[str, ProbeFailure] = field(default_factory=dict)
-    """The tests that pass on the original and did not pass in the probe, in the order in which they ran."""
+    """The failures of tests that pass on the original, in the order of the probe."""
     ran: int = 0
-    """How many tests finished."""
+    """The number of tests that finished."""
     seconds: float = 0.0
-    """Seconds from the request to the result."""
+    """The seconds from the request to the result."""
     how: str = "warm"
-    """`warm`: in a fork of a process that has collected the suite; `fresh`: in a new process."""
+    """`warm` for a fork of a process with the suite collected, `fresh` for a new process."""
     reason: str = ""
     """Why the status is not `FINISHED`, or why the probe was `fresh`."""
 
 
 class Prober(Protocol):
-    """Tries candidates on the tests that can see them; made for one tree, its environment and its test map.
+    """Tries candidates on the tests that can see them, for one tree, environment and test map.
 
-    Only for gistpoint's own corruptions: unlike a `Runner`, it believes what the tested process reports.
+    Only for gistpoint's own corruptions: unlike a `Runner`, it trusts the reports of the tested process.
     """
 
     def decide(
@@ -159,8 +153,7 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; empty for all tests that can see them by the test
-        map.
+        """Run the tests `select` with `targets` corrupted; empty for all that can see them by the test map.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.
@@ -168,7 +161,7 @@ class Prober(Protocol):
         ...
 
     def close(self) -> None:
-        """End the warm process. A later `decide` starts it again."""
+        """End the warm process, which a later `decide` restarts."""
         ...
 
 
@@ -176,7 +169,7 @@ class Linter(Protocol):
     """Finds suspicious code without running it."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """Return how often each rule is broken in each text, which is one definition at the left margin.
+        """Return the violations of each rule in each text, which is one definition at the left margin.
 
         Raises `InfrastructureError` if the linter can't be run.
         """
@@ -188,7 +181,7 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name as it is requested."""
+        """The model's requested name."""
         ...
 
     def complete(

@@ -1,4 +1,4 @@
-"""Durations, times and large numbers in the form that people read."""
+"""Durations, times and large numbers in human-readable form."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 
 def duration(ms: float, *, rounded: bool = False) -> str:
-    """Return a span as `m:ss`, or `h:mm:ss` from an hour on; `0:00` for a negative one.
+    """Return a duration in milliseconds as `m:ss`, or `h:mm:ss` from an hour on; `0:00` if negative.
 
-    Clocks on a screen show whole seconds that have passed; printed totals and estimates are `rounded`.
+    Clocks on screens show completed seconds; printed totals and estimates are `rounded`.
     """
     seconds = max(0, round(ms / 1000) if rounded else round(ms) // 1000)
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
@@ -18,8 +18,8 @@ def duration(ms: float, *, rounded: bool = False) -> str:
 def thousands(number: float, *, exact: bool = False) -> str:
     """Return a number in thousands (`12k`) or millions (`1.2M`).
 
-    From 500 on it is rounded to whole thousands; an `exact` one is whole up to a thousand, then has a decimal
-    place.
+    From 500 on it is rounded to thousands; an `exact` one is an integer below a thousand, then has one
+    decimal.
     """
     if number >= (1_000_000 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
@@ -27,7 +27,7 @@ def thousands(number: float, *, exact: bool = False) -> str:
 
 
 def stamp(utc_ms: int) -> str:
-    """Return a time in local time with its zone: `2026-01-31 09:05 CET`; empty for 0."""
+    """Return a time with its zone, in local time: `2026-01-31 09:05 CET`; empty for 0."""
     return _local(utc_ms).strftime("%Y-%m-%d %H:%M %Z") if utc_ms else ""
 
 
@@ -42,7 +42,7 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
 
 
 def when(utc_ms: int, now_ms: int) -> str:
-    """Return a time in local time, in short: the day only if it is not today, the year only if it differs."""
+    """Return a short local time: with the day unless it is today, with the year if it differs."""
     if not utc_ms:
         return "–"
     at, now = _local(utc_ms), _local(now_ms)

@@ -1,4 +1,4 @@
-"""Requests from the faces of the program: bounds of their fields, and which fields stay on this machine.
+"""Requests from the program's interfaces: bounds of their fields, and fields local to this machine.
 
 A request is a frozen dataclass, next to the function that carries it out. It is data: types, defaults and
 bounds. Its wording for the command line is in a table of `tui/commands/` (decision 112).
@@ -32,7 +32,7 @@ Share = Annotated[float, ValueBounds(above=0, most=1)]
 """A number above 0, and 1 or less."""
 
 LOCAL: Final = "local"
-"""Marks a field that never travels to a worker, such as a path on this machine or how results are printed."""
+"""Marks a field that is never sent to a worker, such as a local path or a format of printing."""
 
 
 class Request:
@@ -43,10 +43,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationChoice(Request):
-    """How code from a repository is isolated."""
+    """The isolation chosen for code from a repository."""
 
     sandbox: str | None = None
-    """The name of a backend; None for the user's setting, or without one the best backend that works."""
+    """The name of a backend; None for the user's setting, else the best backend that works."""
     allow_unsandboxed: bool = False
     """Whether code may run without isolation if none works."""
 
@@ -60,7 +60,7 @@ def fields_of(request: type[Request] | Request) -> dict[str, Field[Any]]:
 
 
 def for_worker(request: R) -> R:
-    """Return a request as it travels to another machine: its fields marked `LOCAL` have their defaults.
+    """Return a request for another machine: fields marked `LOCAL` have their defaults.
 
     Raises `TypeError` if a local field has no default.
     """

@@ -1,7 +1,6 @@
-"""The context of a long operation: a flag that stops it, and a function that receives reports of its
-progress.
+"""The context of a long operation: a token to cancel it, and a function for progress reports.
 
-Code that reports takes a whole `RunContext`; code that only has to stop takes the `CancelToken` of one.
+Code that reports takes a whole `RunContext`; code that only stops takes its `CancelToken`.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class CancelToken:
-    """Set once by the caller of a long operation, which checks it repeatedly."""
+    """A flag set once by the caller of a long operation, which checks it repeatedly."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     def cancel(self) -> None:
-        """Ask the operation to stop as soon as it can."""
+        """Request the operation to stop as soon as it can."""
         self._event.set()
 
     @property
@@ -40,22 +39,21 @@ class CancelToken:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Surround a wait that is not part of the operation's work, such as one for an endpoint's rate limit.
+        """Enclose a wait outside of the operation's work, such as for an endpoint's rate limit.
 
-        Waits may be nested. Here it does nothing; a caller who counts such time passes a token that counts
-        it.
+        Waits may be nested. This token ignores them; a caller who counts such time passes a token that does.
         """
         yield
 
     def sleep(self, seconds: float) -> None:
-        """Wait; raise `CancelledError` as soon as the token is set."""
+        """Wait, and raise `CancelledError` as soon as the token is set."""
         with self.waiting():
             if self._event.wait(max(0.0, seconds)):
                 self.check()
 
 
 NEVER = CancelToken()
-"""The default, which is never set."""
+"""The default token, which is never set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +61,19 @@ class RunProgress:
     """The progress of a long operation."""
 
     phase: str = ""
-    """The phase of a run of tests: `preparing`, `collecting`, `running` or `finished`; empty if no tests run.
-    """
+    """The phase of a test run: `preparing`, `collecting`, `running` or `finished`; else empty."""
     done: int = 0
     total: int = 0
     latest: TestResult | None = None
     step: str = ""
-    """The purpose of the run in a few words; empty if there is only one run."""
+    """The purpose of the run in a few words; empty for a single run."""
     note: str = ""
     """A sentence about a result; empty in most reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStage:
-    """A step of a long operation, as its reports describe it; times are seconds of a monotonic clock."""
+    """A step of a long operation, from its reports; times are seconds of a monotonic clock."""
 
     name: str
     began: float
@@ -84,13 +81,11 @@ class WorkStage:
     done: int = 0
     total: int = 0
     took: float | None = None
-    """None while it runs."""
+    """The duration in seconds; None while it runs."""
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
-    """Return the stages after a report on one of them; a report without a name is on the last, any other one
-    begins.
-    """
+    """Return the stages after a report: on the last one if unnamed, else on a new one of that name."""
     *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
         done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)
@@ -98,9 +93,7 @@ def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: floa
 
 
 def time_left(passed: float, done: int, left: int) -> float | None:
-    """Return how long the rest takes at the pace of the part `done` in the time that `passed`; None without a
-    pace.
-    """
+    """Return the remaining time at the present pace, in the unit of `passed`; None without a pace."""
     return passed * left / done if done else None
 
 
@@ -113,7 +106,7 @@ def _ignore(progress: RunProgress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The token that stops a long operation, and the function that its progress is reported to."""
+    """The token that stops a long operation, and the function for its progress reports."""
 
     cancel: CancelToken = field(default_factory=CancelToken)
     progress: OnProgress = _ignore
@@ -128,24 +121,24 @@ class RunContext:
 
     @property
     def quiet(self) -> RunContext:
-        """Return a context with the same token and without reports."""
+        """The context with the same token and without reports."""
         return RunContext(self.cancel)
 
     def step(self, name: str) -> RunContext:
-        """Report that a step begins, and return a context whose reports have its name."""
+        """Report the beginning of a step, and return a context whose reports have its name."""
         self.progress(RunProgress(step=name))
         return RunContext(self.cancel, lambda progress: self.progress(replace(progress, step=name)))
 
 
 UNATTENDED = RunContext(NEVER)
-"""The default: it is never cancelled and drops reports."""
+"""The default context, which is never cancelled and drops reports."""
 
 
 class Opening:
-    """Shared by the thread that opens an attempt and the screen that shows the progress."""
+    """The state shared by the thread that opens an attempt and the screen that shows its progress."""
 
     def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
-        """`report` gets each step in words, on the opening thread."""
+        """Pass each step in words to `report`, on the opening thread."""
         self._report = report
         self._lock = threading.Lock()
         self._cancelled = self._committed = False
@@ -156,20 +149,20 @@ class Opening:
         return self._cancelled
 
     def step(self, words: str) -> None:
-        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
+        """Report the next step. Raises `CancelledError` if the opening was cancelled."""
         if self._cancelled:
             raise CancelledError("The attempt was not opened.")
         self._report(words)
 
     def commit(self) -> None:
-        """Mark that the attempt now exists. Raises `CancelledError` if it is no longer wanted."""
+        """Mark the attempt as existing. Raises `CancelledError` if the opening was cancelled."""
         with self._lock:
             if self._cancelled:
                 raise CancelledError("The attempt was not opened.")
             self._committed = True
 
     def cancel(self) -> bool:
-        """Give up; False if it is too late, because the attempt has begun."""
+        """Cancel the opening; return False if the attempt already exists."""
         with self._lock:
             self._cancelled = not self._committed
             return self._cancelled

@@ -1,7 +1,7 @@
-"""Makes text from outside safe to display.
+"""Makes text from outside safe for display.
 
-Text is stored raw; every display of it goes through the function `visible`. It maps code point to code
-point, so that a range of the raw text is the same range on the screen.
+Text is stored raw; every display of it goes through `visible`, which maps code points one to one, so that
+ranges of the raw text are the same on the screen.
 """
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -25,8 +25,7 @@ _ONE_LINE = {**_GLYPHS, 0x0A: 0x240A, 0x09: 0x2409}
 def visible(text: str) -> str:
     """Return `text` with control, bidi, zero-width and surrogate characters as visible glyphs.
 
-    Newlines and tabs stay. Every other code point maps to exactly one code point, so lengths and ranges
-    agree.
+    Newlines and tabs stay. Every other code point maps to exactly one, so lengths and ranges agree.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_GLYPHS)
 
@@ -42,7 +41,7 @@ def plural(number: int, one: str, several: str = "") -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return `text` with its middle left out if it has more characters: `abc…xyz`."""
+    """Return `text`, with its middle replaced by an ellipsis if it is too long: `abc…xyz`."""
     if len(text) <= characters:
         return text
     tail = characters // 3
@@ -50,7 +49,7 @@ def shortened(text: str, characters: int) -> str:
 
 
 def bounded(text: str, characters: int, *, what: str = "text") -> str:
-    """Return `text`, cut in its middle, with a line there that counts the characters left out."""
+    """Return `text`, with its middle replaced by a line with the number of characters left out."""
     if len(text) <= characters:
         return text
     left_out = len(text) - characters

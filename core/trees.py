@@ -1,6 +1,6 @@
-"""A repository as the tools see it: the files of one tar, with replaced files applied.
+"""A repository as seen by the tools: the files of one tar, with replaced files applied.
 
-The tar is never unpacked to be read, so none of its paths, links or special files can lead a tool outside of
+The tar is never unpacked for reading, so none of its paths, links or special files can lead a tool outside of
 it.
 """
 
@@ -27,7 +27,7 @@ _GET_AGAIN = "Get the task again from where it was made."
 
 @dataclass(frozen=True, slots=True)
 class TreeMember:
-    """One entry of a tree: a file's place in the tar, or a link's target."""
+    """One entry of a tree: a file's position in the tar, or a link's target."""
 
     path: str
     offset: int = 0
@@ -37,7 +37,7 @@ class TreeMember:
 
 
 class SourceTree:
-    """A read-only view of a repository; `with_files` returns a changed view that shares everything else."""
+    """A read-only view of a repository; `with_files` returns a changed view that shares all else."""
 
     def __init__(
         self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None
@@ -51,10 +51,9 @@ class SourceTree:
 
     @classmethod
     def open(cls, tar: Path) -> SourceTree:
-        """Index `tar` (uncompressed).
+        """Index an uncompressed tar.
 
-        Raises `TaskError` if it is damaged, or has a path that climbs out or is below something that is not a
-        folder.
+        Raises `TaskError` if it is damaged, or has a path that leads upwards or is below a non-folder.
         """
         members: dict[str, TreeMember] = {}
         try:
@@ -83,13 +82,13 @@ class SourceTree:
         return cls(tar, members)
 
     def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
-        """Return this tree with `files` (path to new bytes) in place of, or in addition to, its own."""
+        """Return this tree with `files` (new bytes by path) added or replaced."""
         changed = SourceTree(self.tar, self.members, {**self.overlay, **files})
         changed._cache = {path: data for path, data in self._cache.items() if path not in files}
         return changed
 
     def resolve(self, path: str) -> str | None:
-        """Follow links within the tree; None if they lead out of it, in a circle or nowhere."""
+        """Return a path after following links in the tree; None if they lead out, in a circle or nowhere."""
         current = path
         for _ in range(_MAX_LINKS):
             if current in self.overlay:
@@ -112,22 +111,22 @@ class SourceTree:
         return None
 
     def is_file(self, path: str) -> bool:
-        """Whether `path` is a regular file, after following links within the tree."""
+        """Return whether `path` is a regular file, after following links within the tree."""
         resolved = self.resolve(path)
         return resolved is not None and (resolved in self.overlay or resolved in self.members)
 
     def is_directory(self, path: str) -> bool:
-        """Whether `path` is a folder (the root is the empty string)."""
+        """Return whether `path` is a folder; the root is the empty string."""
         resolved = self.resolve(path) if path else ""
         return resolved is not None and resolved in self._folders()
 
     def size(self, path: str) -> int:
-        """Size in bytes of the file at `path`."""
+        """Return the size in bytes of the file at `path`."""
         resolved = self._file(path)
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of the file at `path`; raises FileNotFoundError if there is none."""
+        """Return the bytes of the file at `path`. Raises FileNotFoundError if there is none."""
         resolved = self._file(path)
         if resolved in self.overlay:
             return self.overlay[resolved]
@@ -153,12 +152,12 @@ class SourceTree:
         return sorted(self._folders()[resolved].items())
 
     def files(self, suffix: str = "") -> Iterator[str]:
-        """Yield the paths of all regular files that end with `suffix`, sorted; links are left out."""
+        """Yield the sorted paths of all regular files that end with `suffix`, without links."""
         paths = {path for path, member in self.members.items() if not member.link} | set(self.overlay)
         yield from sorted(path for path in paths if path.endswith(suffix))
 
     def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, bytes) of all regular files that end with `suffix`, sorted, through one open file."""
+        """Yield (path, bytes) of these files, sorted, through one open file."""
         with self.tar.open("rb") as file:
             descriptor = file.fileno()
             for path in self.files(suffix):
@@ -198,13 +197,13 @@ def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the paths of the folders that contain `path`, innermost first."""
+    """Yield the folders that contain `path`, innermost first."""
     while path := posixpath.dirname(path):
         yield path
 
 
 def _inside(path: str) -> str | None:
-    """Normalise a relative path; None for an absolute one, an empty one or one that climbs out."""
+    """Return a relative path, normalised; None if it is absolute, empty or leads upwards."""
     normal = posixpath.normpath(path)
     if not path or normal.startswith(("/", "../")) or normal in (".", "..") or "\0" in path:
         return None
@@ -214,9 +213,9 @@ def _inside(path: str) -> str | None:
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
-    Sorted by path; no times, owners or group names; mode 0644 or 0755. Left out are caches, bytecode, git
-    folders that could lead back to an answer, every path in `leave_out`, and links that lead out of the
-    folder.
+    The tar is sorted by path, without times, owners or group names, with modes 0644 or 0755. Left out are
+    caches, bytecode, git folders that could lead back to an answer, every path in `leave_out`, and links that
+    lead out of the folder.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +274,7 @@ _BUILT = {"build", "dist", ".tox", ".nox"}
 
 
 def is_left_out(path: str) -> bool:
-    """Whether `write_tree` leaves out a path by its name alone: history, caches and bytecode."""
+    """Return whether `write_tree` leaves out a path by its name alone: history, caches and bytecode."""
     return _is_left_out_folder(path) or path.endswith((".pyc", ".pyo"))
 
 
@@ -290,7 +289,7 @@ def _walk(folder: Path) -> Iterator[str]:
         relative = here.relative_to(folder).as_posix()
         prefix = "" if relative == "." else relative + "/"
         links = [name for name in directories if (here / name).is_symlink()]
-        # In place: os.walk enters what is left in this list.
+        # Changed in place, because os.walk enters the folders left in this list.
         directories[:] = [
             name
             for name in directories
@@ -306,7 +305,7 @@ def _is_wanted_folder(place: Path, path: str) -> bool:
 
 
 def _can_be_packed(path: Path, root: Path) -> bool:
-    """Whether a path is a plain file, or a link that stays below `root`."""
+    """Return whether a path is a plain file, or a link that stays below `root`."""
     if path.is_symlink():
         return lies_in(path, root)
     return path.is_file()

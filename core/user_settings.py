@@ -1,6 +1,4 @@
-"""The user's own settings: `config.toml` in the config folder, all keys are optional, and unknown keys are
-refused.
-"""
+"""The user's settings, `config.toml` in the config folder: optional keys; unknown ones are refused."""
 
 from __future__ import annotations
 
@@ -45,20 +43,19 @@ class UserSettings(msgspec.Struct, frozen=True):
     """The settings of a user."""
 
     theme: Text = ""
-    """`dark`, `light`, `terminal`, `terminal-light` or the name of a Textual theme; empty for the default."""
+    """`dark`, `light`, `terminal`, `terminal-light` or a Textual theme's name; empty for the default."""
     sandbox: Text = ""
     """The requested backend; empty for the strongest that works."""
     keys: Annotated[dict[str, Key], Meta(description="a table")] = {}
-    """Keys by the id of their binding, such as `attempt.submit = "f9,ctrl+r"`; the ids are checked elsewhere.
-    """
+    """The keys by binding id, such as `attempt.submit = "f9,ctrl+r"`; ids are checked elsewhere."""
     llm: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
 
 
 def read_user_settings(config: Path) -> UserSettings:
-    """Read the settings from a folder.
+    """Return the settings in a folder; the defaults if there is no file.
 
-    Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type: a
-    misspelled setting must not be ignored. Messages never contain values, which may be secret.
+    Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type, because
+    a misspelled setting must not be ignored. Messages never contain values, which may be secret.
     """
     path = config / SETTINGS_FILE
     values = _parsed(path)

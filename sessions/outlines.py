@@ -15,7 +15,8 @@ from msgspec import structs
 
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Handover, Pause, Submission
+from gistpoint.core.attempts.parts import NOTHING_REPLACED, Ending, Handover, Pause
+from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file

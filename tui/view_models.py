@@ -6,14 +6,8 @@ from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
-from gistpoint.core.attempts.state import (
-    AttemptCall,
-    AttemptResult,
-    AttemptState,
-    Ending,
-    Submission,
-    result_of,
-)
+from gistpoint.core.attempts.parts import Ending
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.readable import duration
 

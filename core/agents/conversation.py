@@ -1,6 +1,4 @@
-"""The conversation with a model: folded from the journal of its attempt,
-stored nowhere (docs/decisions/0074).
-"""
+"""The conversation with a model, folded from the journal and stored nowhere (docs/decisions/0074)."""
 
 from __future__ import annotations
 
@@ -21,16 +19,17 @@ from gistpoint.core.agents.settings import (
 )
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.attempts.identity import MODEL
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, Handover
+from gistpoint.core.attempts.parts import AttemptCall, Handover
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatMessage, ToolRequest, sound_requests
 
 NOT_SUPPORTED = "not_supported"
-"""The word by which a built-in solver ends a reply to a task that it has no way to go about."""
+"""The finish of a built-in solver's reply to a task that it can't attempt."""
 _NOT_MADE = "This call was not carried out."
 
 
 class ReplyKind(StrEnum):
-    """What becomes of a reply."""
+    """The kind of a model's reply, which decides what follows."""
 
     CALLS = "calls"
     NO_CALL = "no_call"
@@ -43,7 +42,7 @@ _ASKED_AGAIN = {ReplyKind.NO_CALL: NO_CALL, ReplyKind.CUT_OFF: CUT_OFF, ReplyKin
 
 
 def kind_of_reply(turn: ModelTurn) -> ReplyKind:
-    """Return the kind of a reply; the calls of one that was refused or filtered are not to be trusted."""
+    """Return the kind of a reply; calls in a refused or filtered one are ignored."""
     if turn.finish == NOT_SUPPORTED:
         return ReplyKind.NOT_SUPPORTED
     if turn.refusal or turn.finish == "content_filter":
@@ -56,23 +55,19 @@ def kind_of_reply(turn: ModelTurn) -> ReplyKind:
 
 
 def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
-    """Return the calls of the last reply that are still to be made;
-    none after another driver has had the attempt.
-    """
+    """Return the calls of the last reply that remain to be made; none after a handover."""
     if not state.turns:
         return ()
     turn = state.turns[-1]
     was_handed_over = bool(state.handovers) and state.handovers[-1].turns == len(state.turns)
     if was_handed_over or kind_of_reply(turn) is not ReplyKind.CALLS:
         return ()
-    made = [call for call in state.calls if call.requested and call.turn == turn.turn]
-    return turn.tool_calls[len(made) :]
+    called = [call for call in state.calls if call.requested and call.turn == turn.turn]
+    return turn.tool_calls[len(called) :]
 
 
 def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
-    """Return the kinds of the last replies in a row that called no tool,
-    since a person last had the attempt.
-    """
+    """Return the kinds of the last consecutive replies without calls, since the last handover."""
     since = state.handovers[-1].turns if state.handovers else 0
     kinds: list[ReplyKind] = []
     for turn in reversed(state.turns[since:]):
@@ -84,9 +79,9 @@ def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
 
 
 def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the messages that a model is sent next: prompt, brief, its replies, and what came of each.
+    """Return the messages of a model's next request: prompt, brief, replies, and the answers to each.
 
-    The brief and the answers are those that a person reads, byte for byte.
+    The brief and the answers equal those that a person reads, byte for byte.
     """
     messages = list[ChatMessage]()
     if settings.system != "none":
@@ -96,22 +91,22 @@ def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessa
     for call in state.calls:
         if call.requested:
             by_turn[call.turn].append(call)
-    made = 0
+    request_count = 0
     messages += _handed_back(state, 0)
     for number, turn in enumerate(state.turns, start=1):
         if kind_of_reply(turn) is ReplyKind.CALLS:
-            messages += _called(turn, by_turn[turn.turn], made)
-            made += len(turn.tool_calls)
+            messages += _called(turn, by_turn[turn.turn], request_count)
+            request_count += len(turn.tool_calls)
         else:
             messages += _asked_again(turn)
         messages += _handed_back(state, number)
     return messages
 
 
-def _called(turn: ModelTurn, calls: Sequence[AttemptCall], made: int) -> Iterable[ChatMessage]:
-    """Yield a reply and an answer to each of its calls, also to one that was not carried out."""
+def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -> Iterable[ChatMessage]:
+    """Yield a reply and the answer to each of its calls, including calls not carried out."""
     asked = tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls)
-    echoes = sound_requests(asked, made)
+    echoes = sound_requests(asked, request_count)
     yield ChatMessage("assistant", turn.content, echoes, reasoning=turn.reasoning or "")
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):
@@ -119,7 +114,7 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], made: int) -> Iterabl
 
 
 def _asked_again(turn: ModelTurn) -> Iterable[ChatMessage]:
-    """Yield the words of a reply without calls, and the request for a call that fits it."""
+    """Yield the text of a reply without calls, and a fitting request for a call."""
     words = turn.content or turn.refusal
     if words:
         yield ChatMessage("assistant", words, reasoning=turn.reasoning or "")
@@ -127,7 +122,7 @@ def _asked_again(turn: ModelTurn) -> Iterable[ChatMessage]:
 
 
 def _handed_back(state: AttemptState, turns: int) -> Iterable[ChatMessage]:
-    """Yield the message to a model to which a person gives an attempt back after so many turns."""
+    """Yield the message to a model that gets an attempt back from a person after this many turns."""
     taken: Handover | None = None
     for handover in state.handovers:
         if handover.to != MODEL:
@@ -137,7 +132,7 @@ def _handed_back(state: AttemptState, turns: int) -> Iterable[ChatMessage]:
 
 
 def _handover_message(calls: Sequence[AttemptCall], note: str) -> ChatMessage:
-    """Return what a person did, call by call, and the person's note."""
+    """Return a message with a person's calls and note."""
     own = [call for call in calls if not call.requested]
     parts = [f"{call.tool} {json.dumps(dict(call.arguments))}\n{call.text or ''}" for call in own]
     values = {

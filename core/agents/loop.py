@@ -1,7 +1,7 @@
-"""A model at work: it is asked, its reply is journalled, its calls are carried out, until the attempt ends.
+"""The loop of a model at work: request, journalled reply, calls, until the attempt ends.
 
-What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what
-the one before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
+Requests are folded from the journal (`conversation`), so a process that resumes an attempt sends what the
+last one would have sent. An endpoint's failure is never the solver's: the attempt stays as it is.
 """
 
 from __future__ import annotations
@@ -19,15 +19,10 @@ from gistpoint.core.agents import static
 from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import (
-    EndReason,
-    GiveUpCode,
-    ModelTurn,
-    Pane,
-    PauseReason,
-    RequestedCall,
-)
-from gistpoint.core.attempts.state import REQUEST_ID, AttemptState
+from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.parts import REQUEST_ID
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.estimates import Estimate, tokens_in
@@ -36,15 +31,14 @@ from gistpoint.core.running import UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tools.declaration import Tool
 
 MOST_CHARACTERS = 1_000_000
-"""Of each text of a reply, in the journal and in the conversation."""
+"""The most characters of each text of a reply, in the journal and in the conversation."""
 MOST_CALLS = 1_000
-"""Of one reply; more than any budget has."""
+"""The most calls of one reply; more than any budget has."""
 _ID_CHARACTERS = 200
 _CHARACTERS_A_TOKEN = 16
-"""More than any text has on average:
-an endpoint that counts fewer tokens does not make the context longer."""
+"""More than the average of any text, so that low token counts of an endpoint can't extend the context."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
-"""Replies in a row without a call, and refusals in a row, after which a model has given up."""
+"""The consecutive replies without a call, and consecutive refusals, that count as giving up."""
 _TICK_S = 0.05
 _HEARTBEAT_S = 5.0
 
@@ -55,13 +49,13 @@ _GIVEN_UP = {
     ReplyKind.NOT_SUPPORTED: GiveUpCode.NOT_SUPPORTED,
 }
 HISTORY_CUT = "history_cut"
-"""The problem of an endpoint that drops the beginning of a conversation in silence."""
+"""The problem of an endpoint that silently drops the beginning of a conversation."""
 INFRASTRUCTURE = "infrastructure"
 """The problem of a submission that the harness could not judge."""
 
 
 class Leaving(StrEnum):
-    """How an attempt was let go."""
+    """The way in which the work on an attempt ended."""
 
     ENDED = "ended"
     HALTED = "halted"
@@ -71,21 +65,21 @@ class Leaving(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How a model's work was left. In all cases but `ended` the attempt can be resumed."""
+    """The end of a model's work; except for `ended`, the attempt can be resumed."""
 
     how: Leaving
     problem: str = ""
-    """What is in the way: a `ChatProblem`, `history_cut` or `infrastructure`; empty unless halted."""
+    """The obstacle: a `ChatProblem`, `history_cut` or `infrastructure`; empty unless halted."""
     message: str = ""
-    """That, in a sentence."""
+    """The obstacle, in a sentence."""
     stops_run: bool = False
-    """Whether every other attempt with the same endpoint and model would be halted as well."""
+    """Whether it would halt every other attempt with the same endpoint and model."""
     lost: Usage = field(default_factory=Usage)
-    """What was paid for replies that are not in the journal."""
+    """The usage of replies that are not in the journal."""
 
     @property
     def halted(self) -> str | None:
-        """What is in the way; None if nothing is."""
+        """The obstacle; None if there is none."""
         return self.problem or None
 
 
@@ -112,21 +106,19 @@ def work(
     on_turn: OnTurn | None = None,
     run: RunContext = UNATTENDED,
 ) -> Left:
-    """Let a model work on an attempt until it ends, halts or is let go; calls that are begun are finished.
+    """Let a model work on an attempt until it ends, halts or is stopped; begun calls are finished.
 
-    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and
-    often while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after
-    each reply and each call. `run` is the context of the tools; cancelling it also stops the work. The model
-    waits by the token that it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises
-    `UserError` for a task that the setting can't serve.
+    `may_ask` is called before each request with its highest possible cost. `stop` is called between calls,
+    and often during requests, which are dropped when it returns true: it must be fast. `on_turn` receives the
+    state after each reply and call. `run` is the context of the tools; cancelling it also stops the work. The
+    model waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
+    `UserError` for a task that does not fit the settings.
     """
     return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops when the work is stopped, keeps the attempt alive,
-    and pauses it in waits.
-    """
+    """The token of a request: it stops with the work, sends heartbeats, and pauses the attempt in waits."""
 
     def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
         super().__init__()
@@ -153,13 +145,13 @@ class _Patience(CancelToken):
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Pause the attempt while the endpoint is waited for."""
+        """Pause the attempt during a wait for the endpoint."""
         if self._paused:
             yield
             return
         self._paused = True
         began = time.monotonic()
-        with suppress(AttemptError):  # its time is up: the reply will find it so
+        with suppress(AttemptError):  # its time is up, which the reply will show
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield
@@ -169,7 +161,7 @@ class _Patience(CancelToken):
             self.waited_s += time.monotonic() - began
 
     def sleep(self, seconds: float) -> None:
-        """Wait, with the attempt paused; raise `CancelledError` as soon as the work is stopped."""
+        """Wait with the attempt paused. Raises `CancelledError` as soon as the work is stopped."""
         with self.waiting():
             until = time.monotonic() + seconds
             while True:
@@ -191,7 +183,7 @@ class _Work:
     run: RunContext
     lost: Usage = field(default_factory=Usage)
     submissions: int = 0
-    """Those that were made before."""
+    """The number of submissions made before."""
 
     def done(self) -> Left:
         attempt = self.attempt
@@ -205,14 +197,14 @@ class _Work:
         return left
 
     def _step(self) -> Left | None:
-        """Do the next thing that the journal calls for; return how the work was left, if it was."""
+        """Do the next step that the journal requires; return the end of the work, if it ends."""
         attempt = self.attempt
         attempt.check_time()
         state = attempt.state
         missing = missing_calls(state)
         failed = self._not_judged()
         code = _given_up(calls_in_vain(state))
-        # What is begun is finished first, and the model is asked last (decision 0074).
+        # Begun steps are finished first, and the model is asked last (decision 0074).
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
@@ -233,12 +225,10 @@ class _Work:
         return None
 
     def _not_judged(self) -> str | None:
-        """Return why the last submission of this process could not be judged;
-        None if it could, or there is none.
-        """
-        made = self.attempt.state.submissions[self.submissions :]
-        if made and not made[-1].counts:
-            return made[-1].reason or "The submission could not be judged."
+        """Return why this process's last submission could not be judged; None if it could, or without one."""
+        submissions = self.attempt.state.submissions[self.submissions :]
+        if submissions and not submissions[-1].counts:
+            return submissions[-1].reason or "The submission could not be judged."
         return None
 
     def _carry_out(self, asked: RequestedCall) -> None:
@@ -254,7 +244,7 @@ class _Work:
                 raise
 
     def _ask(self) -> Left | None:
-        """Send the conversation and journal the reply, or see why that can't be."""
+        """Send the conversation and journal the reply, unless a limit or a failure prevents it."""
         attempt = self.attempt
         settings = self.settings
         messages = self._messages()
@@ -283,8 +273,9 @@ class _Work:
         return conversation(self.attempt.state, self.settings)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
-        """End the attempt if the conversation is too long;
-        every other failure is the endpoint's (decision 0074).
+        """End the attempt if the conversation is too long; other failures are the endpoint's.
+
+        See decision 0074.
         """
         self.lost += self._priced(failure.usage)
         problem = failure.problem
@@ -294,13 +285,12 @@ class _Work:
         return None
 
     def _replied(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> Left | None:
-        """Journal a reply, unless the endpoint has read only a part of the conversation."""
+        """Journal a reply, unless the endpoint read only a part of the conversation."""
         attempt = self.attempt
         turn = self._turn(reply, tools, seconds)
         cut = _history_cut(attempt.state, turn)
         if cut is not None:
-            # Before the reply is believed: it answers another conversation than the journal's (decision
-            # 0074).
+            # A reply to a shortened conversation must not be journalled (decision 0074).
             self.lost += self._priced(reply.usage + reply.lost)
             return self._left(Leaving.HALTED, HISTORY_CUT, cut)
         try:
@@ -313,7 +303,7 @@ class _Work:
         return None
 
     def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
-        """Return the limit that a request would pass."""
+        """Return the limit that a request would exceed; None if it exceeds none."""
         settings = self.settings
         tokens = estimate.prompt_tokens + estimate.completion_tokens
         if settings.setting == "tools" and tokens > settings.context_tokens:
@@ -364,10 +354,9 @@ class _Work:
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return why a model has given up whose last replies in a row, of these kinds, called no tool;
-    None if it has not.
+    """Return the code if a model has given up, from the kinds of its last replies without calls.
 
-    Replies of different kinds count together, so that no mixture of them goes on for ever.
+    Replies of different kinds are counted together, so that no mixture of them continues for ever.
     """
     if not kinds:
         return None
@@ -380,9 +369,7 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
 
 
 def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
-    """Return an upper estimate of a request's tokens:
-    those of the last exchange as counted, and what is new.
-    """
+    """Return an upper estimate of a request's tokens: the last exchange as counted, plus new messages."""
     characters = sum(map(_characters, messages))
     if not state.turns:
         schemas = json.dumps([tool.json_schema() for tool in tools]) if tools else ""
@@ -401,7 +388,7 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
-    """Return the tools that the last reply could call; before the first, those that the attempt has."""
+    """Return the names of the tools offered with the last reply; before the first, the attempt's."""
     names = state.header.tool_names
     for turn in state.turns:
         if turn.tools is not UNSET:
@@ -412,10 +399,10 @@ def _offered_before(state: AttemptState) -> tuple[str, ...]:
 
 
 def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
-    """Return a sentence if an endpoint has counted fewer tokens of a conversation that has become longer.
+    """Return a sentence if an endpoint counted fewer tokens for a longer conversation; else None.
 
-    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the
-    offered tools makes a request shorter too, and estimates prove nothing.
+    Some servers silently drop the beginning of a conversation that does not fit (Ollama). A change of the
+    offered tools also makes a request shorter, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET:
         return None

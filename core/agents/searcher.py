@@ -1,13 +1,12 @@
-"""A built-in solver without a model:
-it looks for the corrupted function and undoes the likeliest single edit.
+"""A built-in solver without a model, which searches for the corrupted function and reverts an edit.
 
 It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
 the same budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for
-the names that they use, reads the files that define them, and ranks functions by which tests reach them by
-name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are the edits of the
-operators that make corruptions: many undo one another. A replacement stays for the rest of an attempt, so
-after a wrong one it goes on in the same definition. Its figures are a floor for models, and a measure of how
-easy tasks are.
+the names they use, reads the files that define those, and ranks functions by the tests that reach them by
+name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by the operators
+that make corruptions, many of which are inverse to each other. A replacement persists for the rest of an
+attempt, so after a wrong one it continues in the same definition. Its results are a lower bound for models,
+and a measure of the difficulty of tasks.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ _MOST_TEST_FILES = 2
 _MOST_FUNCTIONS = 12
 _BUILT_IN = frozenset(dir(builtins))
 _DEPTH_FACTOR = 0.85
-"""A function that is reached through another is less suspicious by this factor."""
+"""The factor by which suspicion falls with each step from a test to a function."""
 _RAISED_FACTOR = 4.0
-"""A function that a failure's traceback passes through is more suspicious by this factor."""
+"""The factor by which suspicion rises for a function in a failure's traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A submission that may repair the task:
-    the code of a whole definition of a file, and how likely it is.
-    """
+    """A possible repair: the code of a whole definition, and how likely it is."""
 
     path: str
     unit: str
@@ -89,9 +86,9 @@ class Searcher:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply:
-        """Return the next call, or say that there is none.
+        """Return a reply with the next call, or one without a call if there is nothing left to try.
 
-        Other tasks than discovery end as `not_supported`.
+        Tasks other than discovery end as `not_supported`.
         """
         offered = {tool["name"] for tool in tools}
         if _SUBMIT not in offered:
@@ -128,12 +125,12 @@ def _made(messages: Iterable[ChatMessage]) -> Iterator[_Made]:
 
 
 def _body(text: str) -> str:
-    """Return an answer without its first line and the lines on what is left."""
+    """Return an answer without its first line and the lines on budgets."""
     return text.partition("\n")[2].rpartition("\n[")[0]
 
 
 def _names(node: ast.AST) -> set[str]:
-    """Return the names and attributes that code uses."""
+    """Return the names and attributes used in code."""
     found = set[str]()
     for item in ast.walk(node):
         match item:
@@ -144,12 +141,12 @@ def _names(node: ast.AST) -> set[str]:
 
 @dataclass
 class _Search:
-    """What the conversation has shown so far."""
+    """The knowledge from the conversation so far."""
 
     brief: str
     made: Sequence[_Made]
     indexes: dict[str, FileIndex] = field(default_factory=dict)
-    """Of the files that were read, by path, with the replacements that helped."""
+    """The indexes of the files read, by path, with the replacements that improved the score."""
 
     def __post_init__(self) -> None:
         for call in self.made:
@@ -169,9 +166,7 @@ class _Search:
             self.indexes[path] = index_source(path, text.encode("utf-8"))
 
     def _learn(self, call: _Made) -> None:
-        """Keep a replacement that helped;
-        after one that did not, only its definition can be put right again.
-        """
+        """Keep a replacement that improved the score; after any other, only its definition may be edited."""
         path = str(call.arguments.get("file_path"))
         unit = str(call.arguments.get("func_name"))
         code = str(call.arguments.get("func_code"))
@@ -190,7 +185,7 @@ class _Search:
 
     @property
     def may_read(self) -> bool:
-        """Whether a look leaves every submission possible, and nothing was submitted yet."""
+        """Whether another look leaves all submissions possible, and nothing was submitted yet."""
         if any(call.tool == _SUBMIT for call in self.made):
             return False
         latest = self.made[-1].text if self.made else self.brief
@@ -201,14 +196,12 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the next look: at the failing tests, for what they use,
-        at the files that define it; None if none.
-        """
+        """Return the next look: at failing tests, for names they use, at files that define those; or None."""
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
         files = [path for path, _ in tests.most_common(_MOST_TEST_FILES)]
         searches = sum(call.tool == _SEARCH for call in self.made)
-        # Files that define what was searched for, so not before the first search.
+        # Files that define the searched names are known only after the first search.
         if searches and len(asked) < _MOST_TEST_FILES + _MOST_FILES:
             files += [path for path, _ in self._found().most_common()]
         for path in files:
@@ -220,7 +213,7 @@ class _Search:
         return None
 
     def _found(self) -> Counter[str]:
-        """Return the files, no tests, that the failures pass through or that define what was searched for."""
+        """Return the non-test files in tracebacks or search results, with counts."""
         found = Counter(path for path, _ in _FRAME.findall(self.brief))
         for call in self.made:
             if call.tool == _SEARCH:
@@ -228,9 +221,7 @@ class _Search:
         return Counter({path: count for path, count in found.items() if not is_test_path(path)})
 
     def _undefined(self) -> set[str]:
-        """Return the names that the failing tests use, and what they reach,
-        without a definition in the files read.
-        """
+        """Return the names used by failing tests, directly or not, that no file read so far defines."""
         used: set[str] = set()
         for path, name, test in self._tests():
             if (path, name) in self.failing:
@@ -250,7 +241,7 @@ class _Search:
                 yield from ((index, definition) for definition in index.definitions)
 
     def _tests(self) -> Iterator[tuple[str, str, set[str]]]:
-        """Yield path, name and used names of each test that was read."""
+        """Yield path, name and used names of each test in the files read."""
         for path, index in self.indexes.items():
             if not is_test_path(path):
                 continue
@@ -265,13 +256,13 @@ class _Search:
             return set()
 
     def _reached(self, names: set[str]) -> dict[Definition, int]:
-        """Return the functions that can be reached from names by names, with the number of steps."""
+        """Return the functions reachable by names from some names, with the number of steps."""
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
             if definition.kind is DefinitionKind.CLASS:
                 continue
             by_name.setdefault(definition.name, []).append(definition)
-            # Who names a class reaches what makes its objects.
+            # Naming a class reaches its `__init__`.
             if definition.name == "__init__" and definition.parent is not None:
                 by_name.setdefault(definition.parent.split(".")[-1], []).append(definition)
         reached: dict[Definition, int] = {}
@@ -286,9 +277,7 @@ class _Search:
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return how suspicious functions are:
-        by the tests that reach them, from how far, and by tracebacks.
-        """
+        """Return the suspicion of functions: by tests that reach them, their distance, and tracebacks."""
         failed = Counter[Definition]()
         passed = Counter[Definition]()
         nearest = dict[Definition, int]()
@@ -312,7 +301,7 @@ class _Search:
         return found
 
     def repairs(self) -> Iterator[_Repair]:
-        """Yield the single edits of the most suspicious functions as submissions that were not tried."""
+        """Yield untried single edits of the most suspicious functions as submissions."""
         vocabulary = vocabulary_of(self.indexes.values())
         operators = (*all_operators(), ARITHMETIC)
         ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))
@@ -333,7 +322,7 @@ class _Search:
 
 
 def _hits(text: str) -> Iterator[str]:
-    """Yield the file of each line that a search found."""
+    """Yield the file of each line in a search result."""
     path = ""
     for line in text.splitlines():
         if line.endswith(".py") and not line.startswith(" "):

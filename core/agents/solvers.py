@@ -1,4 +1,4 @@
-"""Solvers of attempts by their names: models behind an endpoint, and those that are built in."""
+"""Solvers by name: models behind an endpoint, and built-in ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gistpoint.core.errors import EndpointError
 from gistpoint.core.ports import ChatModel
 
 BUILT_IN: Final = "builtin:"
-"""What the name of a solver begins with that needs no endpoint."""
+"""The prefix of the names of solvers that need no endpoint."""
 SEARCHER: Final = "builtin:searcher"
 ModelMaker = Callable[[AgentSettings], ChatModel]
-"""Returns the model with the sampling of these settings; what its replies cost is for the loop to say."""
+"""Returns the model with these settings' sampling; the loop computes the cost of its replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,14 @@ class AgentSolver:
 
     name: str
     models: Callable[[], ModelMaker]
-    """Returns what makes models that share one gate to their host.
-    Raises `EndpointError` if a package is missing."""
+    """Returns a maker of models that share one gate to their host.
+
+    Raises `EndpointError` if a package is missing.
+    """
     host: str = ""
-    """The endpoint's host and port; empty for one that is built in."""
+    """The endpoint's host and port; empty for a built-in solver."""
     price: TokenPrice | None = None
-    """The price that the user's settings name."""
+    """The price from the user's settings, if any."""
 
     def model(self) -> ChatModel:
         """Return the model, behind a gate of its own. Raises `EndpointError` if a package is missing."""
@@ -46,7 +48,7 @@ _MODELS: Mapping[str, Callable[[], ChatModel]] = {SEARCHER: _searcher}
 
 
 def built_in(name: str) -> AgentSolver:
-    """Return the built-in solver of this name. Raises `EndpointError`."""
+    """Return the built-in solver with this name. Raises `EndpointError` if there is none."""
     if name not in _MODELS:
         raise EndpointError(
             "There is no built-in solver of this name.", hint=f"There is {', '.join(_MODELS)}."

@@ -1,6 +1,4 @@
-"""The static setting of gists: one request with every file that the command touches,
-and one hand-in (Gistify, 4.3).
-"""
+"""The static setting of gists: one request with all files of the command, one hand-in (Gistify, 4.3)."""
 
 from __future__ import annotations
 
@@ -20,19 +18,18 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 
 BUDGETS = Budgets.of_steps(2)
-"""What an attempt is begun with: a step that writes the gist, and the hand-in."""
+"""The budgets of an attempt: a step that writes the gist, and the hand-in."""
 AUTOMATIC = "static"
-"""Why the program makes these two calls for the model."""
+"""The reason recorded for the program's two calls on behalf of the model."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
 class StaticRefusedError(UserError):
-    """A task can't be given in one request."""
+    """A task can't be put into one request."""
 
 
 def static_prompt(task: Task) -> str:
-    """Return the request, as the task's kind words it:
-    of a gist the rules, then every file that its trace touched.
+    """Return the request in the wording of the task's kind: for a gist, its rules and the traced files.
 
     Raises `StaticRefusedError` for a task of another kind.
     """
@@ -54,7 +51,7 @@ def static_tokens(task: Task) -> int:
 
 
 def require_fitting(task: Task, settings: AgentSettings) -> None:
-    """Raise `StaticRefusedError`, with the figure, for a task whose files are longer than the context."""
+    """Raise `StaticRefusedError`, with the number of tokens, if a task's request exceeds the context."""
     tokens = static_tokens(task)
     if tokens > settings.context_tokens:
         raise StaticRefusedError(
@@ -65,15 +62,13 @@ def require_fitting(task: Task, settings: AgentSettings) -> None:
 
 
 def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessage]:
-    """Return the one request. Raises `StaticRefusedError` for a task that can't be given so."""
+    """Return the messages of the single request. Raises `StaticRefusedError` if there can be none."""
     require_fitting(attempt.task, settings)
     return [ChatMessage("user", static_prompt(attempt.task))]
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block,
-    else the whole text if it is Python, else nothing.
-    """
+    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else ""."""
     blocks = _fenced(reply)
     if blocks:
         return blocks[-1] if blocks[-1].strip() else ""
@@ -83,7 +78,7 @@ def file_in(reply: str) -> str:
 
 
 def _fenced(reply: str) -> list[str]:
-    """Return the fenced blocks of a reply in Markdown; one that is not closed is none."""
+    """Return the closed fenced blocks of a reply in Markdown."""
     found: list[str] = []
     block: list[str] | None = None
     fence = ""
@@ -105,12 +100,10 @@ def _fenced(reply: str) -> list[str]:
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
-    """Make the next of the calls that hand in what a model replied;
-    those that were made are not made again.
-    """
+    """Make the next call that hands in a model's reply, skipping those already made."""
     calls = kind_of(attempt.task).handed_in(file_in(turn.content))
-    made = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
-    tool, arguments = next((call for call in calls if call[0].name not in made), calls[-1])
+    done = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
+    tool, arguments = next((call for call in calls if call[0].name not in done), calls[-1])
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:

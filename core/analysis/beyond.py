@@ -1,6 +1,4 @@
-"""What the tests don't see: whether solved repairs do what the original does, and whether a reader would
-merge them.
-"""
+"""Solved repairs beyond the tests: their equivalence to the original, and readers' merge decisions."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ TESTS, INPUTS, READERS = "pass the tests", "equivalent, of those", "merged by re
 
 
 def beyond_tests(data: StudyData) -> Findings:
-    """Return side by side what passes, what is equivalent to the original, what readers merge
-    (`beyond-tests`).
-    """
+    """Return the shares that pass, are equivalent to the original, and are merged (`beyond-tests`)."""
     if not data.equivalences and not data.readings:
         return Findings()
     verdicts = {one.attempt: one for one in data.equivalences}
@@ -39,8 +35,8 @@ def beyond_tests(data: StudyData) -> Findings:
     )
     for group in groups(data):
         _add_group(found, table, group, verdicts, readings)
-    # Originals were read among the repairs, unmarked: how often they are merged is the readers' own
-    # strictness (decision 80).
+    # Originals were read unmarked among the repairs: their share merged measures the readers' own strictness
+    # (decision 80).
     if readings[""]:
         golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))
         table.row(ORIGINALS, "", None, None, golden, 0, 0)
@@ -58,20 +54,20 @@ def _add_group(
 ) -> None:
     solved = solved_of(group.rows)
     judged = [row for row in solved if row.attempt in verdicts]
-    # What could not be compared is neither equivalent nor different; it is counted in a column of its own
+    # Repairs that could not be compared are neither equivalent nor different; they have a column of their own
     # (decision 80).
     compared = [row for row in judged if _comparable(verdicts[row.attempt])]
     read = [row for row in solved if readings[row.attempt]]
     if not compared and not read:
         return
-    made = {
+    numbers = {
         TESTS: share(group.rows),
         INPUTS: (
             share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None
         ),
         READERS: _merged(read, readings) if read else None,
     }
-    cells = found.numbers_of(f"{group.label}/{group.mode}", made)
+    cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
     table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
 
 
@@ -91,16 +87,17 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 
 
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
-    """Return the mean over repairs of the share of their readings that merge."""
+    """Return the mean over repairs of the share of their readings that decide to merge."""
     shares = [_merges(readings[row.attempt]) for row in rows]
-    # Where every reading agrees these are shares of yes and no, with the exact interval for all or none.
+    # If each repair's readings agree, the shares are all 0 or 1, and `share` has the exact interval for all
+    # or none.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)
 
 
 def _of_originals(readings: Sequence[MergeReading]) -> Number:
-    """Return the share of readings of originals that merge; the persons are the readers."""
+    """Return the share of readings of originals that decide to merge; the persons are the readers."""
     units = Units.named([one.reader for one in readings], [one.task for one in readings])
     merged = [float(one.decision is MergeDecision.MERGE) for one in readings]
     return jackknife_of_mean(units, merged).number(Scale.PROBABILITY)

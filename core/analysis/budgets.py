@@ -1,4 +1,4 @@
-"""Success by budget, and within an attempt by submission and by time (Breakpoint, figures 7 and 8)."""
+"""Success by budget, by submission and by time (Breakpoint, figures 7 and 8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.difficulty_curves import budget_series
 from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows
+from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows, primary_minutes, solved_of
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
@@ -23,7 +23,7 @@ _TIMES = 20
 BUDGET_NOTE = (
     "A budget is tool uses / submissions; conditions are on one line only if they differ in nothing but"
     f" budgets. The difference is within tasks, to {STANDARD} where the solver has it and else to the least"
-    " budget, with the exact McNemar test by task beside it. Cutting attempts at a large budget short would"
+    " budget, with the exact McNemar test by task next to it. Cutting attempts at a large budget short would"
     " not be the same: who knows of a smaller one plans otherwise."
 )
 SUBMISSION_NOTE = (
@@ -33,8 +33,9 @@ SUBMISSION_NOTE = (
 
 
 def success_by_budget(data: StudyData) -> Findings:
-    """Give the share solved under each budget, and its difference within tasks to 16/4 (Breakpoint, figure
-    7).
+    """Return the share solved under each budget, and its difference within tasks to 16/4.
+
+    Breakpoint, figure 7.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -53,8 +54,8 @@ def success_by_budget(data: StudyData) -> Findings:
             key = f"{series.label}/{series.mode}/{budget}"
             gap: Number | str = "base"
             p = None
-            # Compared within tasks, at attempts that were made under each budget: one that is cut short was
-            # planned otherwise.
+            # Compared within tasks, between attempts made under each budget: an attempt cut short was planned
+            # for another one.
             if budget != base:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))
@@ -71,7 +72,7 @@ def success_by_budget(data: StudyData) -> Findings:
 
 
 def success_by_submission(data: StudyData) -> Findings:
-    """Give the share solved by the n-th submission, and for people by active time (Breakpoint, figure 8)."""
+    """Return the share solved by the n-th submission, and for people by time (Breakpoint, figure 8)."""
     found = FindingsBuilder()
     table = found.table("Solved by submission", ("group", "mode", "submission", "solved"), SUBMISSION_NOTE)
     by_submission: dict[str, list[Curve]] = defaultdict(list)
@@ -106,12 +107,12 @@ def success_by_submission(data: StudyData) -> Findings:
 
 
 def counting(row: AttemptRow) -> tuple[bool, ...]:
-    """Return whether each submission that counts solved the task, in their order."""
+    """Return, for each submission that counts in order, whether it solved the task."""
     return tuple(one.solved for one in sorted(row.submitted, key=lambda one: one.number) if one.counts)
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Whether one of the first submissions that count solved the task; a pass that does not count never does."""
+    """Return whether the task is solved, by one of the first `number` submissions that count."""
     return row.solved and any(counting(row)[:number])
 
 
@@ -123,16 +124,14 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 
 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
-    """The share of all attempts solved by a time of the primary clock; attempts that ended unsolved never
-    are.
-    """
-    times = [row.primary_s for row in rows if row.solved and row.primary_s is not None]
-    known = [row for row in rows if row.primary_s is not None]
+    """Return the share of attempts solved by each time of the primary clock; None below five solved ones."""
+    timed = [row for row in rows if row.primary_s is not None]
+    times = [primary_minutes(row) for row in solved_of(timed)]
     if len(times) < LEAST_SOLVED_OF_SURVIVAL:
         return None
-    at = [float(minutes) for minutes in np.linspace(0, max(times) / 60, _TIMES + 1)[1:]]
-    return _steps(label, {minutes: share(known, partial(_solved_in, minutes=minutes)) for minutes in at})
+    at = np.linspace(0, max(times), _TIMES + 1)[1:].tolist()
+    return _steps(label, {minutes: share(timed, partial(_solved_in, minutes=minutes)) for minutes in at})
 
 
 def _solved_in(row: AttemptRow, minutes: float) -> bool:
-    return row.solved and (row.primary_s or 0) <= 60 * minutes + 1e-9
+    return row.solved and primary_minutes(row) <= minutes + 1e-9

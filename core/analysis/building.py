@@ -1,6 +1,4 @@
-"""Builds the findings of an analysis: what every analysis repeats about tables, notes and numbers not
-estimated.
-"""
+"""Builders for an analysis's findings: tables row by row, numbers, plots, notes and shortfalls."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ Key = TypeVar("Key")
 
 @dataclass(slots=True)
 class TableBuilder:
-    """A table that gets its rows one by one; it is left out of the findings if it has none."""
+    """A table that is filled row by row, and left out of the findings if it stays empty."""
 
     title: str
     columns: tuple[str, ...]
@@ -26,16 +24,16 @@ class TableBuilder:
     rows: list[tuple[Cell, ...]] = field(default_factory=list)
 
     def row(self, *cells: Cell) -> None:
-        """Add a row, with a cell for each column."""
+        """Add a row with one cell per column."""
         self.rows.append(cells)
 
 
 class FindingsBuilder:
-    """Collects what an analysis finds, in the order in which a report prints it."""
+    """Collects the findings of an analysis, in the order in which a report prints them."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, Number] = {}
-        """By key; see `Findings.numbers`."""
+        """The numbers by key, as in `Findings.numbers`."""
         self._tables: list[TableBuilder] = []
         self._plots: list[Plot] = []
         self._notes: list[str] = []
@@ -43,67 +41,69 @@ class FindingsBuilder:
 
     @property
     def has_rows(self) -> bool:
-        """Whether a table has a row."""
+        """Whether any table has a row."""
         return any(table.rows for table in self._tables)
 
     @property
     def has_shortfalls(self) -> bool:
-        """Whether something was not estimated."""
+        """Whether any estimate could not be made."""
         return bool(self._short)
 
     def number(self, key: str, number: Number) -> Number:
-        """Keep a number under a key, and return it."""
+        """Record a number under a key and return it."""
         self.numbers[key] = number
         return number
 
-    def numbers_of(self, group: str, made: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
-        """Keep the numbers of a group, each as `GROUP/NAME`, and return them as cells; a missing one has no
-        key.
+    def numbers_of(self, group: str, numbers: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
+        """Record the numbers of a group, each as `GROUP/NAME`, and return them as cells.
+
+        A number that is None gives an empty cell and is not recorded.
         """
-        self.numbers |= {f"{group}/{name}": number for name, number in made.items() if number is not None}
-        return tuple(made.values())
+        self.numbers |= {f"{group}/{name}": number for name, number in numbers.items() if number is not None}
+        return tuple(numbers.values())
 
     def table(self, title: str, columns: tuple[str, ...], note: str = "") -> TableBuilder:
-        """Begin a table; tables are printed in the order in which they are begun."""
-        made = TableBuilder(title, columns, note)
-        self._tables.append(made)
-        return made
+        """Add an empty table and return it; tables are printed in the order of these calls."""
+        builder = TableBuilder(title, columns, note)
+        self._tables.append(builder)
+        return builder
 
     def plot(self, *plots: Plot) -> None:
-        """Add figures."""
+        """Add plots."""
         self._plots += plots
 
     def note(self, *notes: str) -> None:
-        """Add notes; empty ones and repeated ones are left out."""
+        """Add notes; `findings` drops empty and repeated ones."""
         self._notes += notes
 
     def settings(self, groups: Iterable[PooledRows]) -> None:
-        """Add the note that shows which settings the groups have."""
+        """Add the note on the groups' settings."""
         self.note(keys_note(groups))
 
     def too_few(self, what: str, *needs: tuple[str, float, float]) -> bool:
-        """Whether a number can't be estimated, each need as (name, least, what there is); the first unmet is
-        kept.
+        """Return whether a need is unmet, and record the first unmet one as a shortfall.
+
+        A need is (name of the number, least value, actual value).
         """
         short = too_few(what, *needs)
         self._short += [] if short is None else [short]
         return short is not None
 
     def not_estimated(self, what: str, short: str, needs: float, has: float) -> None:
-        """Keep what was not estimated, and why."""
+        """Record a shortfall."""
         self._short.append(Shortfall(what, short, needs, has))
 
     def estimated(self, found: Estimate | Shortfall) -> Estimate | None:
-        """Return an estimate; keep the shortfall that there is in its place, and return None."""
+        """Return an estimate; record a shortfall in its place and return None."""
         if isinstance(found, Shortfall):
             self._short.append(found)
             return None
         return found
 
     def findings(self, *, without_rows: bool = False) -> Findings:
-        """Return all of it; without a row in any table only what was not estimated.
+        """Return the findings; if no table has a row, only the shortfalls.
 
-        Plots and notes explain the rows; `without_rows` keeps them even if there are none.
+        Plots and notes explain the rows; `without_rows` includes them even if there are none.
         """
         short = tuple(self._short)
         if not self.has_rows and not without_rows:

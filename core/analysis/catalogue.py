@@ -1,6 +1,4 @@
-"""Every analysis once: its id, its title, the place in a paper that it follows, and the function that runs
-it.
-"""
+"""The catalogue of analyses: id, title, place in a paper, function, and the data that each needs."""
 
 from __future__ import annotations
 
@@ -138,10 +136,10 @@ _LAST: tuple[Analysis, ...] = (
 
 
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis in the order of the report: those of each kind of task are between the others."""
+    """Return every analysis in the report's order: those of the kinds of task come between the others."""
     return (*_FIRST, *(own for kind in all_kinds() for own in kind.analyses), *_LAST)
 
 
 def analysis(identity: str) -> Analysis | None:
-    """Return the analysis with an id."""
+    """Return the analysis with an id; None if there is none."""
     return next((known for known in analyses() if known.id == identity), None)

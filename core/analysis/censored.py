@@ -1,4 +1,4 @@
-"""Regression of log times of which some are only known to be longer: normal errors, censored on the right."""
+"""Regression of log times with normal errors and right censoring, by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ _ROUNDS = 100
 _HALVINGS = 40
 _TOLERANCE = 1e-8
 _UNCERTAIN = 20.0
-"""Standard errors of a fitted value, in units of sigma, that only an infinite effect has."""
+"""A standard error of a fitted value, in units of sigma, that only an infinite effect reaches."""
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
 @dataclass(frozen=True)
 class CensoredFit:
-    """ln t = x b + sigma e, by maximum likelihood."""
+    """The maximum-likelihood fit of ln t = x b + sigma e with normal e."""
 
     coefficients: Floats
     sigma: float
     covariance: Floats
-    """Of the coefficients, from the observed information."""
+    """The covariance of the coefficients, from the observed information."""
     log_likelihood: float
-    """Of the logarithms."""
+    """The log-likelihood of the log times."""
 
 
 def fit_censored(
     x: Floats, log_times: Floats, solved: Kept, start: CensoredFit | None = None
 ) -> CensoredFit | None:
-    """Fit the logarithms of times on the columns of `x`; who is not solved took longer than the time.
+    """Fit log times on the columns of `x`; attempts that are not solved are censored at their time.
 
-    Newton's method on (b / sigma, 1 / sigma), in which the likelihood has one maximum (Olsen 1978,
+    Newton's method on (b / sigma, 1 / sigma), in which the log-likelihood is concave (Olsen 1978,
     Econometrica 46). None if the columns are dependent, if nothing is solved, if nothing varies, or if the
     maximum is at infinity.
     """
     rows, columns = x.shape
     if rows <= columns or not solved.any():
         return None
-    # In b / sigma and 1 / sigma the likelihood has one maximum (Olsen 1978): the start changes the time, not
-    # the result.
+    # In b / sigma and 1 / sigma the likelihood has a single maximum (Olsen 1978), so the start affects the
+    # running time and not the result.
     at = _start(x, log_times, solved) if start is None else np.append(start.coefficients, 1.0) / start.sigma
     value, slope, curve = _likelihood(x, log_times, solved, at)
     for _ in range(_ROUNDS):
@@ -55,7 +55,7 @@ def fit_censored(
             break
         for _ in range(_HALVINGS):
             there = at + step
-            # Below 0 there is no sigma: such a step is halved like one that makes the likelihood worse.
+            # 1 / sigma must be positive: any other step is halved, like one that lowers the likelihood.
             if there[-1] > 0:
                 moved = _likelihood(x, log_times, solved, there)
                 if moved[0] >= value:
@@ -76,7 +76,7 @@ def _start(x: Floats, log_times: Floats, solved: Kept) -> Floats:
 
 
 def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats) -> tuple[float, Floats, Floats]:
-    """Return the log-likelihood at (b / sigma, 1 / sigma), its gradient and its second derivatives."""
+    """Return the log-likelihood at (b / sigma, 1 / sigma), its gradient and its Hessian."""
     inverse = at[-1]
     left = inverse * y - x @ at[:-1]
     tail = log_ndtr(-left)
@@ -99,12 +99,12 @@ def _original_scale(x: Floats, at: Floats, value: float, curve: Floats) -> Censo
         return None
     sigma = 1.0 / at[-1]
     coefficients: Floats = np.asarray(at[:-1] * sigma, dtype=np.float64)
-    # From b / sigma and 1 / sigma back to b: the derivatives of the coefficients, for the delta method.
+    # The delta method: derivatives of b with respect to b / sigma and 1 / sigma.
     turn: NDArray[np.float64] = np.column_stack([np.eye(len(coefficients)) * sigma, -coefficients * sigma])
     of_effects: Floats = np.asarray(turn @ covariance @ turn.T, dtype=np.float64)
     if not np.isfinite(of_effects).all() or (np.diag(of_effects) <= 0).any():
         return None
-    # The climb towards an infinite effect ends somewhere: its fitted values are uncertain beyond any data.
+    # The climb towards an infinite effect stops somewhere, at fitted values more uncertain than data allow.
     if ((x @ of_effects) * x).sum(axis=1).max() > (_UNCERTAIN * sigma) ** 2:
         return None
     return CensoredFit(coefficients, float(sigma), of_effects, value)

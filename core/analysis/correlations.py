@@ -1,4 +1,4 @@
-"""How the metrics of tasks go together, with each other and with success (Breakpoint, figure 12)."""
+"""Correlations of task metrics with each other and with success (Breakpoint, figure 12)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from scipy.special import stdtr
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot
 from gistpoint.core.analysis.firth import Floats
-from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, tasks_of
+from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Units, jackknife
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, primary_minutes, tasks_of
 from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-_Z = 1.959963984540054
 _PERFECT = 1 - 1e-9
 SOLVED, TIME = "solved", "ln minutes"
 NOTE = (
     "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of the"
     " minutes of the solved ones. Intervals of correlations with success and time are by the two-way"
-    " jackknife; beside them Fisher's, which takes tasks as independent and their means as known. The paper"
+    " jackknife; next to them Fisher's, which takes tasks as independent and their means as known. The paper"
     " prints neither."
 )
 
 
 def metric_correlations(data: StudyData) -> Findings:
-    """Correlate all metrics with each other and with mean success and mean log time, per mode."""
+    """Correlate all metrics with each other, with mean success and with mean log time, per mode."""
     found = FindingsBuilder()
     groups = measuring(data, FOUND)
     mode_pools = by_mode(pools(groups))
@@ -56,14 +55,14 @@ def metric_correlations(data: StudyData) -> Findings:
             columns |= _add_outcomes(found, table, pool, {metric: columns[metric] for metric in metrics})
         found.plot(Plot(f"bp-12-{mode}", f"Correlations: {mode}", "", "", (_matrix(columns),), NOTE))
         found.settings(groups)
-    # Metrics go together also where nobody has attempted enough tasks.
+    # The matrix of metrics is shown even if too few tasks have been attempted.
     return found.findings(without_rows=True)
 
 
 def _add_outcomes(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, metrics: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
-    """Add the correlations of success and time with metrics; return the means of both by task, as columns."""
+    """Add the correlations of success and time with metrics; return both outcomes' means by task."""
     columns: dict[str, Mapping[str, float]] = {}
     for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
@@ -79,7 +78,7 @@ def _add_outcomes(
 
 
 def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float | None:
-    """Return Pearson's r; None if one of the two is constant."""
+    """Return Pearson's r; None if there are fewer than two pairs or one variable is constant."""
     one, other = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if len(one) < 2 or min(np.ptp(one), np.ptp(other)) == 0:
         return None
@@ -87,7 +86,7 @@ def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float |
 
 
 def pearson_p(r: float, count: int) -> float:
-    """Return the two-sided p of r over `count` pairs, by t = r sqrt((n - 2) / (1 - r2)) with n - 2 degrees."""
+    """Return the two-sided p of r over `count` pairs, by t = r sqrt((n - 2) / (1 - r2)) with n - 2 df."""
     if abs(r) >= 1:
         return 0.0
     statistic = abs(r) * ((count - 2) / (1 - r * r)) ** 0.5
@@ -95,29 +94,26 @@ def pearson_p(r: float, count: int) -> float:
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of r by Fisher's transformation; None for fewer than four pairs or a perfect
-    r.
-    """
+    """Return the 95 % interval of r by Fisher's z = artanh(r); None below four pairs or for a perfect r."""
     if count < 4 or abs(r) >= 1:
         return None
-    middle, half = float(np.arctanh(r)), _Z / (count - 3) ** 0.5
+    middle, half = float(np.arctanh(r)), Z_95 / (count - 3) ** 0.5
     return float(np.tanh(middle - half)), float(np.tanh(middle + half))
 
 
 def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = None) -> Number | None:
-    """Return a correlation of some rows with its interval, on Fisher's scale; None if one of the two is
-    constant.
+    """Return a correlation with its jackknife interval on Fisher's scale; None if it is undefined.
 
-    `r` gives it for the rows that are kept. Beside it is Fisher's own interval if there are independent
-    `pairs`.
+    `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
+    interval is the independent one. A perfect correlation has no interval.
     """
-    whole = r(np.ones(len(units.tasks), dtype=bool))
-    if not np.isfinite(whole):
+    full = r(np.ones(len(units.tasks), dtype=bool))
+    if not np.isfinite(full):
         return None
     # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
-    if abs(whole) >= _PERFECT:
+    if abs(full) >= _PERFECT:
         persons, rows, note = units.person_count, len(units.tasks), "no interval: a perfect correlation"
-        return Number(float(np.sign(whole)), persons=persons, tasks=units.task_count, rows=rows, note=note)
+        return Number(float(np.sign(full)), persons=persons, tasks=units.task_count, rows=rows, note=note)
 
     def estimate(kept: Kept) -> float:
         # On Fisher's scale the interval stays between -1 and 1.
@@ -125,12 +121,12 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
         return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
 
     return jackknife(units, estimate).number(
-        Scale.FISHER, iid=None if pairs is None else fisher_interval(whole, pairs)
+        Scale.FISHER, iid=None if pairs is None else fisher_interval(full, pairs)
     )
 
 
 def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
-    """Return the mean of an outcome by task."""
+    """Return the mean by task of `SOLVED` (0 or 1) or `TIME` (natural logarithm of minutes)."""
     values: dict[str, list[float]] = {}
     for row in rows:
         values.setdefault(row.task, []).append(_outcome(row, outcome))
@@ -138,7 +134,7 @@ def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
 
 
 def _outcome(row: AttemptRow, outcome: str) -> float:
-    return float(row.solved) if outcome == SOLVED else float(np.log((row.primary_s or 0) / 60))
+    return float(row.solved) if outcome == SOLVED else float(np.log(primary_minutes(row)))
 
 
 def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
@@ -146,12 +142,12 @@ def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
 
 
 def _with_outcome(rows: Sequence[AttemptRow], outcome: str, metric: Mapping[str, float]) -> Number | None:
-    known = [row for row in rows if row.task in metric]
-    if tasks_of(known) < LEAST_TASKS_OF_CORRELATION:
+    measured = [row for row in rows if row.task in metric]
+    if tasks_of(measured) < LEAST_TASKS_OF_CORRELATION:
         return None
-    units = Units.of(known)
-    values = np.array([_outcome(row, outcome) for row in known])
-    order = sorted({row.task for row in known})
+    units = Units.of(measured)
+    values = np.array([_outcome(row, outcome) for row in measured])
+    order = sorted({row.task for row in measured})
     x = np.array([metric[task] for task in order])
 
     def estimate(kept: Kept) -> float:

@@ -25,10 +25,10 @@ from gistpoint.core.study.rows import AttemptRow
 
 
 def corruptions(data: StudyData) -> Findings:
-    """Give the share solved by number of corruptions k, the slope of its log odds on k, and the trend test.
+    """Return the share solved by number of corruptions k, the slope of its log odds on k, and a trend test.
 
-    Both templates of the discovery brief, for one and for several corruptions, are taken together where
-    budgets are equal, as in the paper's figure.
+    As in the paper's figure, the briefs for one and for several corruptions are pooled where budgets are
+    equal.
     """
     found = FindingsBuilder()
     title = "Success by number of corruptions"
@@ -71,7 +71,7 @@ def _add_trend(
     rows: Sequence[AttemptRow],
     count: Mapping[str, int],
 ) -> None:
-    """Add the slope of the log odds on the number of corruptions of each task, and the trend test."""
+    """Add the slope of the log odds on a task's number of corruptions, and the Cochran-Armitage test."""
     what = f"The trend of success with the number of corruptions ({label})"
     if found.too_few(what, *regression_needs(rows)):
         return
@@ -88,23 +88,27 @@ def _add_trend(
 
 
 def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None]:
-    """Return the shares that found all corrupted functions, and that also solved the task; None without
-    records.
+    """Return the shares that found all corrupted functions, and that also solved the task.
+
+    Both are None if no row records which functions were found.
     """
-    known = having(rows, FOUND)
-    if not known:
+    measured = having(rows, FOUND)
+    if not measured:
         return None, None
-    return share(known, _all_found), share(known, lambda row: row.solved and _all_found(row))
+    return share(measured, _all_found), share(measured, lambda row: row.solved and _all_found(row))
 
 
 TREND_NOTE = (
-    "The slope is in log odds, with the two-way jackknife's interval and Wald's beside it; Cochran and"
+    "The slope is in log odds, with the two-way jackknife's interval and Wald's next to it; Cochran and"
     " Armitage's test takes all attempts as independent. 'Found' are corrupted functions that were touched."
 )
 
 
 def cochran_armitage(counts: Sequence[tuple[float, int, int]]) -> float:
-    """Return the z of the trend in shares, from (dose, successes, trials) (Armitage 1955, Biometrics 11)."""
+    """Return the z statistic of the Cochran-Armitage trend test, from (dose, successes, trials).
+
+    Armitage 1955, Biometrics 11. 0 if the variance is 0.
+    """
     dose, success, trials = (np.array(column, dtype=float) for column in zip(*counts, strict=True))
     total, solved = trials.sum(), success.sum()
     difference = total * (dose * success).sum() - solved * (dose * trials).sum()
@@ -118,17 +122,17 @@ def _all_found(row: AttemptRow) -> bool:
 
 
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
-    """The rows of discovery by who and condition, over both templates, but never over unlike budgets."""
+    """Return the rows of discovery by solver, condition and budget, with both briefs pooled."""
     discovery = [row for row in data.rows if is_searched(row.mode) and row.task in data.tasks]
-    made: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
+    alike_groups: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):
         first = group.rows[0]
         budgets = (first.tool_use_budget, first.submission_budget, first.time_limit_s)
-        # The brief for several corruptions is another template, and the paper's figure has both on one line.
+        # The brief for several corruptions has its own template, and the paper's figure pools both.
         alike = alike_but_for(data.study.condition_of(group.condition)) or group.condition
-        made[(group.who, alike, *budgets, group.settings)].append(group)
+        alike_groups[(group.who, alike, *budgets, group.settings)].append(group)
     named: dict[str, list[list[AttemptRow]]] = defaultdict(list)
-    for members in made.values():
+    for members in alike_groups.values():
         conditions = sorted({group.condition for group in members})
         first = members[0].rows[0]
         budget = (

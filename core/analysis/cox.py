@@ -1,4 +1,7 @@
-"""Proportional hazards: by which factor a condition changes the rate at which tasks are being solved."""
+"""Hazard ratios of solving between conditions, by Cox's proportional hazards model.
+
+Cox 1972, Journal of the Royal Statistical Society B 34.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
+    primary_minutes,
     solved_of,
     too_few,
     under,
@@ -26,10 +30,10 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 CLUSTERED = "clustered"
-"""The name of the interval by lifelines, whose errors are clustered by person."""
+"""The label of lifelines' interval, whose standard errors are clustered by person."""
 _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
-"""Below it the effect runs off to infinity, or no task shows it."""
+"""The information below which the effect is infinite, or no task identifies it."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: wherever people differ, it is"
     " nearer to 1 than the ratio for one and the same person."
@@ -37,7 +41,7 @@ NOTE = (
 
 
 def proportional_hazards(data: StudyData) -> Findings:
-    """Return ratios of the rate of solving, Cox's model stratified by task (`time-cox`)."""
+    """Return the hazard ratios of solving by Cox's model, stratified by task (`time-cox`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
@@ -58,32 +62,36 @@ def proportional_hazards(data: StudyData) -> Findings:
 def hazard_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str
 ) -> tuple[Number, float | None] | Shortfall:
-    """Return the ratio of hazards of two conditions, and the p of the test that it is constant over time."""
+    """Return the hazard ratio of two conditions, and the p of proportionality (Schoenfeld's residuals).
+
+    Only tasks attempted under both conditions are used. Returns a shortfall if fewer than ten attempts at
+    them are solved.
+    """
     pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
-    # Stratified by task: a task under one condition alone compares nothing.
+    # The model is stratified by task: a task under one condition alone carries no information.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
     solved = len(solved_of(pair))
     if short := too_few(what, ("solved attempts at tasks of both conditions", LEAST_SOLVED_OF_TIMES, solved)):
         return short
     helped = np.array([float(row.condition == condition) for row in pair])
-    # Our own likelihood, which tests hold equal to lifelines: that takes 0.2 s a fit, and the jackknife
-    # refits without each person and task (decision 87).
+    # The likelihood of this module, which tests compare with lifelines: lifelines takes 0.2 s per fit, and
+    # the jackknife refits without each person and task (decision 87).
     partial = PartialLikelihood.of(pair)
     everything = np.ones(len(pair), dtype=bool)
-    whole = partial.fit(helped, everything)
-    if whole is None:
+    full = partial.fit(helped, everything)
+    if full is None:
         return Shortfall(what, "task solved in more than one of the ways compared", 1, 0)
 
     def estimate(kept: Kept) -> float:
         fit = partial.fit(helped, kept)
         return float("nan") if fit is None else fit[0]
 
-    spread = jackknife(Units.of(pair), estimate, whole[1])
-    # The interval that papers print is shown with ours (decision 87).
+    spread = jackknife(Units.of(pair), estimate, full[1])
+    # The interval that papers print is shown as well (decision 87).
     robust, p = _by_lifelines(pair, helped)
-    return replace(spread.number(Scale.LOG, iid=robust), beside=CLUSTERED), p
+    return replace(spread.number(Scale.LOG, iid=robust), iid_label=CLUSTERED), p
 
 
 @dataclass(frozen=True)
@@ -92,16 +100,16 @@ class PartialLikelihood:
 
     solved: Kept
     at_risk: Kept
-    """For each attempt (a row) the attempts of its task that are not over before its time."""
+    """For each attempt (a row), the attempts at its task still at risk at its time."""
     tied: Kept
-    """For each attempt those of its task that are solved at its time."""
+    """For each attempt, the attempts at its task that were solved at the same time."""
     rank: Floats
-    """Of a solved attempt among those tied with it, from 0, over their number."""
+    """The rank of an attempt among those tied with it, from 0, divided by their number."""
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> PartialLikelihood:
-        """Compare each attempt with the others at its task."""
-        minutes = np.array([(row.primary_s or 0.0) / 60 for row in rows])
+        """Return the partial likelihood of rows, each compared with the others at its task."""
+        minutes = np.array([primary_minutes(row) for row in rows])
         solved = np.array([row.solved for row in rows], dtype=bool)
         tasks = Units.of(rows).tasks
         alike = tasks[:, None] == tasks
@@ -112,19 +120,17 @@ class PartialLikelihood:
         )
 
     def fit(self, x: Floats, kept: Kept) -> tuple[float, float] | None:
-        """Return the effect of x and its variance, by Newton's method; None where it is infinite or not
-        there.
-        """
+        """Return the log hazard ratio of x and its variance, by Newton's method; None if it is not finite."""
         ended = self.solved & kept
         risk, tied, value = self.at_risk[np.ix_(ended, kept)], self.tied[np.ix_(ended, kept)], x[kept]
-        rank, own = self.rank[ended], x[ended]
+        rank, ended_x = self.rank[ended], x[ended]
         b = 0.0
         for _ in range(_ROUNDS):
             weight = np.exp(b * value)
             total = risk @ weight - rank * (tied @ weight)
             first = risk @ (weight * value) - rank * (tied @ (weight * value))
             second = risk @ (weight * value**2) - rank * (tied @ (weight * value**2))
-            score = float((own - first / total).sum())
+            score = float((ended_x - first / total).sum())
             information = float((second / total - (first / total) ** 2).sum())
             if information < _LEAST_INFORMATION:
                 return None
@@ -138,10 +144,13 @@ class PartialLikelihood:
 def _by_lifelines(
     rows: Sequence[AttemptRow], helped: Floats
 ) -> tuple[tuple[float, float] | None, float | None]:
-    """Return the interval of the ratio with errors clustered by person, and the p of Schoenfeld's residuals."""
+    """Return lifelines' interval of the ratio, with errors clustered by person, and Schoenfeld's p.
+
+    Both are None if lifelines does not converge.
+    """
     frame = pd.DataFrame(
         {
-            "minutes": [(row.primary_s or 0.0) / 60 for row in rows],
+            "minutes": [primary_minutes(row) for row in rows],
             "solved": [row.solved for row in rows],
             "x": helped,
             "task": [row.task for row in rows],

@@ -1,4 +1,4 @@
-"""Finding the corrupted function, and repairing it (Breakpoint, figure 6)."""
+"""Finding and repairing the corrupted function (Breakpoint, figure 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOMENTS_NOTE = (
 
 
 def diagnosis(data: StudyData) -> Findings:
-    """Give the shares found, changed, solved, and solved of those found, in discovery (Breakpoint, figure 6)."""
+    """Return the shares found, changed, solved, and solved of those found, in discovery (figure 6)."""
     builder = FindingsBuilder()
     table = builder.table(
         "Finding and repairing",
@@ -55,14 +55,14 @@ def diagnosis(data: StudyData) -> Findings:
             rows = having(group.rows, FOUND)
             if not rows:
                 continue
-            made = {
+            numbers = {
                 "found": share(rows, found),
                 "changed": share(having(rows, DIAGNOSED), diagnosed),
                 "solved": share(rows),
                 "solved of found": share([row for row in rows if found(row)]),
             }
-            table.row(group.label, mode, len(rows), *builder.numbers_of(f"{group.label}/{mode}", made))
-            shown[group.label] = made
+            table.row(group.label, mode, len(rows), *builder.numbers_of(f"{group.label}/{mode}", numbers))
+            shown[group.label] = numbers
             if group.people:
                 _add_moments(moments, f"{group.label}, {mode}", rows)
         if shown:
@@ -72,18 +72,19 @@ def diagnosis(data: StudyData) -> Findings:
 
 
 def found(row: AttemptRow) -> bool:
-    """Whether at least one corrupted function was touched."""
+    """Return whether at least one corrupted function was touched."""
     return (row.number(FOUND) or 0) > 0
 
 
 def diagnosed(row: AttemptRow) -> bool:
-    """Whether a submission changed at least one corrupted function."""
+    """Return whether a submission changed at least one corrupted function."""
     return (row.number(DIAGNOSED) or 0) > 0
 
 
 def calls_until(row: AttemptRow, seconds: float) -> int:
-    """Count the calls that were made until a moment of the active clock."""
-    return sum(call.at_s is not None and call.at_s <= seconds and not call.automatic for call in row.calls)
+    """Count the solver's calls up to a moment of the active clock, in seconds."""
+    times = [call.at_s for call in row.calls if not call.automatic]
+    return sum(at is not None and at <= seconds for at in times)
 
 
 def _add_moments(table: TableBuilder, label: str, rows: Sequence[AttemptRow]) -> None:
@@ -97,6 +98,7 @@ def _add_moments(table: TableBuilder, label: str, rows: Sequence[AttemptRow]) ->
 
 def _bars(mode: str, shown: Mapping[str, Mapping[str, Number]]) -> Plot:
     marks = tuple(
-        Bars.of(name, {label: made[name] for label, made in shown.items()}) for name in ("found", "solved")
+        Bars.of(name, {label: numbers[name] for label, numbers in shown.items()})
+        for name in ("found", "solved")
     )
     return Plot(f"bp-6-{mode}", f"Finding and repairing: {mode}", "solver", "share", marks, NOTE)

@@ -1,4 +1,4 @@
-"""Success against the size and the place of the corrupted function (Breakpoint, section 4.1.2 and figure 4)."""
+"""Success against the size and position of the corrupted function (Breakpoint, section 4.1.2, figure 4)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _COLUMNS = (
 
 
 def difficulty(data: StudyData) -> Findings:
-    """Regress success on each difficulty metric alone and on all together, per mode (Breakpoint, section
-    4.1.2).
+    """Regress success on each difficulty metric alone and on all together, per mode.
 
-    If there are several solvers, each model is made with and without the solver's mean as a covariate: the
-    paper leaves it out of its text and its published code has it.
+    The model is logistic (Breakpoint, section 4.1.2). If there are several solvers, each model is fitted with
+    and without the solver's mean as a covariate: the paper's text omits it and its published code includes
+    it.
     """
     scores = [standard_scores(data, metric) for metric in data.study.report.difficulty]
     groups = measuring(data, FOUND)
@@ -46,15 +46,15 @@ def difficulty(data: StudyData) -> Findings:
     for pool in pools(groups):
         if not pool.rows or not any(one.of for one in scores):
             continue
-        known = pool.with_metrics(scores)
-        if found.too_few(*known.needs("Success against the metrics")):
+        scored = pool.with_metrics(scores)
+        if found.too_few(*scored.needs("Success against the metrics")):
             continue
-        joint = _add_models(found, table, known, scores)
+        joint = _add_models(found, table, scored, scores)
         if len(scores) != 2 or joint is None:
             continue
-        needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(known.rows))
+        needs = ("attempts", LEAST_ROWS_OF_HEXAGONS, len(scored.rows))
         if not found.too_few(f"The map of success ({pool.name})", needs):
-            found.plot(_map(known, scores, joint))
+            found.plot(_map(scored, scores, joint))
     add_metric_by_mode(found, pools(groups), scores)
     found.note(_scale(scores))
     found.settings(groups)
@@ -63,7 +63,7 @@ def difficulty(data: StudyData) -> Findings:
 
 NOTE = (
     "b is the change of the log odds of success with one standard deviation of the metric, over the repair"
-    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; beside"
+    " tasks of the study. Brackets hold the interval by the two-way jackknife over persons and tasks; next to"
     " it Wald's, as the paper prints it, which takes all attempts as independent. 'p without the term' is the"
     " likelihood-ratio test of leaving the term out. The paper's published code has the solver's mean as a"
     " covariate that its text does not name: where there are several solvers, both are shown. Where the data,"
@@ -80,15 +80,15 @@ def _scale(scores: Sequence[StandardScores]) -> str:
 def _add_models(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, scores: Sequence[StandardScores]
 ) -> SuccessRegression | None:
-    """Add the models of one pool; return the one with all metrics, without the solver's mean."""
+    """Add the models of one pool; return the one with all metrics and without the solver's mean, if any."""
     joint: SuccessRegression | None = None
     sizes = sorted({1, len(scores)})
     chosen = [subset for size in sizes for subset in combinations(scores, size)]
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
-        # With the solver's mean and without: the paper's code has it, its text does not (decision 86). Of
-        # people the solver is the group, so there is no mean to take out.
+        # With the solver's mean and without: the paper's code includes it, its text does not mention it
+        # (decision 86). The solver of people is their group, so there is no mean to adjust for.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)
@@ -109,7 +109,7 @@ def _term(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> tuple[Number | Value, ...]:
     fit = model.fit
-    # The likelihood of a penalised fit is not at its maximum: R2, AIC and the ratio test would be wrong.
+    # A penalised fit does not maximise the likelihood: R2, AIC and the likelihood-ratio test would be wrong.
     plain = not fit.firth
     return (
         term,
@@ -130,7 +130,7 @@ def _without(
     below: float | None = null
     if left:
         smaller = regress(pool.rows, left)
-        # Two likelihoods compare only if neither model has the penalty.
+        # Likelihoods are comparable only if neither model is penalised.
         below = None if smaller is None or smaller.fit.firth else smaller.fit.log_likelihood
     if below is None:
         return None
@@ -138,14 +138,15 @@ def _without(
 
 
 def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression) -> Plot:
-    """The hexagons of figure 4 with the line of zero log odds and the 75th and 95th percentiles of
-    difficulty.
+    """Return the hexagons of figure 4, with contours of the joint regression.
+
+    The contours are those of log odds 0 and of the 75th and 95th percentiles of difficulty.
     """
     across, up = scores
     x, y = across.values(pool.rows), up.values(pool.rows)
     constant, b_x, b_y = (float(value) for value in joint.fit.coefficients)
     logits = constant + b_x * np.array(x) + b_y * np.array(y)
-    # The difficulty that a share of the rows stays below is the log odds that this share stays above.
+    # The difficulty that a share of the rows stays below is the log odds that the same share stays above.
     levels = [("zero log odds", 0.0)]
     levels += [(f"{share:.0%} of difficulty", float(np.quantile(logits, 1 - share))) for share in _CONTOURS]
     low, high = min(y), max(y)
@@ -177,7 +178,7 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
 def add_metric_by_mode(
     found: FindingsBuilder, known: Sequence[Pool], scores: Sequence[StandardScores]
 ) -> None:
-    """Test for each pool whether a metric's slope differs between modes (section 4.1.3 says that it does)."""
+    """Test, for each pool, whether a metric's slope differs between modes, as section 4.1.3 reports."""
     table = found.table(
         "Metric x mode",
         ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)"),
@@ -188,8 +189,8 @@ def add_metric_by_mode(
     for pool in known:
         together[pool.label].append(pool)
     for (label, members), one in product(together.items(), scores):
-        # One regression with products, not two slopes: the difference then has an interval and a p of its
-        # own.
+        # One regression with interaction terms rather than two slopes, so that the difference has an interval
+        # and a p value.
         with_metric = (pool.with_metrics([one]) for pool in members)
         usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
         if len(usable) < 2:

@@ -1,4 +1,4 @@
-"""The chance of success of one solver as a curve over one metric (Breakpoint, figures 5 and 9)."""
+"""The probability of success of one solver as a curve over one metric (Breakpoint, figures 5 and 9)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AT = np.linspace(-3.0, 3.0, _POINTS)
 _NEWTON_STEPS = 40
 _RUNAWAY = 15.0
 BUDGETS = ("tool_uses", "submissions", "steps", "time_limit_s")
-"""The fields of a condition that are budgets."""
+"""The fields of a condition that hold budgets."""
 NOTE = (
     "Each curve is a logit of success on one metric with Firth's penalty. Its band is the two-way"
     " jackknife's, point by point on the scale of log odds. The dashed lines are the paper's band: 1,000"
@@ -47,12 +47,12 @@ NOTE = (
 
 
 def solver_curves(data: StudyData) -> Findings:
-    """Draw each group's chance of success against each metric, per mode (Breakpoint, figure 5)."""
+    """Return each group's probability of success as a curve over each metric (Breakpoint, figure 5)."""
     return _curves(data, "bp-5", [(group.label, group) for group in measuring(data, FOUND)])
 
 
 def budget_curves(data: StudyData) -> Findings:
-    """Draw the same for each solver under each of its budgets, where it has several (Breakpoint, figure 9)."""
+    """Return these curves for each solver that has several budgets, one per budget (Breakpoint, figure 9)."""
     found = []
     for series in budget_series(data, measuring(data, FOUND)):
         found += [(f"{series.label}, {budget}", group) for budget, group in series.members]
@@ -61,16 +61,16 @@ def budget_curves(data: StudyData) -> Findings:
 
 @dataclass(frozen=True)
 class BudgetSeries:
-    """The groups of a solver in a mode whose conditions differ in nothing but their budgets."""
+    """The groups of a solver in one mode whose conditions differ only in their budgets."""
 
     label: str
     mode: str
     members: tuple[tuple[str, PooledRows], ...]
-    """By budget, as 16/4, from the least to the greatest."""
+    """Each budget, as "tool uses/submissions", with its group, in ascending order."""
 
 
 def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetSeries, ...]:
-    """Return the series that have several budgets."""
+    """Return the series of at least two budgets; groups with more than one budget are left out."""
     together: dict[tuple[str, str, str], dict[tuple[int, int], list[PooledRows]]] = {}
     for group in found:
         budgets = {(row.tool_use_budget, row.submission_budget) for row in group.rows}
@@ -83,16 +83,16 @@ def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetS
         by_budget = together.setdefault((group.who, group.mode, alike), {})
         by_budget.setdefault((tools, submissions), []).append(group)
     names: dict[tuple[str, str], int] = defaultdict(int)
-    made = []
+    series = []
     for (who, mode, _), by_budget in together.items():
-        # Settings of one budget that differ otherwise can't be put on one line.
+        # Groups with the same budget and different settings can't share a line.
         if len(by_budget) < 2 or any(len(groups) > 1 for groups in by_budget.values()):
             continue
         names[(who, mode)] += 1
         number = names[(who, mode)]
         members = tuple((f"{a}/{b}", groups[0]) for (a, b), groups in sorted(by_budget.items()))
-        made.append(BudgetSeries(who if number == 1 else f"{who} ({number})", mode, members))
-    return tuple(made)
+        series.append(BudgetSeries(who if number == 1 else f"{who} ({number})", mode, members))
+    return tuple(series)
 
 
 def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRows]]) -> Findings:
@@ -110,20 +110,20 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
         NOTE,
     )
     scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
-    # Each group has a curve of its own: only the regressions of section 4.1.2 pool models (decision 86).
+    # Each group has its own curve: only the regressions of section 4.1.2 pool models (decision 86).
     members_of = by_mode(alone(group, label) for label, group in groups)
     for metric, (mode, members) in product(scores, members_of.items()):
         marks: list[Curve] = []
-        for whole in members:
-            pool = whole.with_metrics([metric])
+        for complete in members:
+            pool = complete.with_metrics([metric])
             if found.too_few(*pool.needs(f"The curve over {metric.metric}")):
                 continue
-            made = _curve(data, pool, metric)
-            if made is None:
+            curve = _curve(data, pool, metric)
+            if curve is None:
                 continue
-            marks += made.marks
-            slope = found.number(f"{whole.label}/{mode}/{metric.metric}", made.slope)
-            table.row(whole.label, mode, metric.metric, slope, made.model.p(metric.metric), made.failed)
+            marks += curve.marks
+            slope = found.number(f"{complete.label}/{mode}/{metric.metric}", curve.slope)
+            table.row(complete.label, mode, metric.metric, slope, curve.model.p(metric.metric), curve.failed)
         if marks:
             title = f"Chance of success by {metric.metric}: {mode}"
             axis = f"{metric.metric} (z)"
@@ -161,8 +161,8 @@ def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None
     drawn, failed = resampled(np.array(z), y, data.study.seed)
     if len(drawn):
         lower, upper = np.quantile(expit(drawn), [0.025, 0.975], axis=0)
-        # One name, so that they have one colour; the curve itself last, as its line is the one that a legend
-        # shows.
+        # The lines share a name and thus a colour; the curve comes last because the legend shows the last
+        # line.
         marks = [Curve(pool.label, at, _floats(line), dashed=True) for line in (lower, upper)] + marks
     return _Drawn(model, tuple(marks), model.coefficient(metric.metric), failed)
 
@@ -172,7 +172,11 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
-    """Return the log odds on the grid of each resample whose plain fit settled, and how many did not."""
+    """Return the log odds on the grid `AT` of each converged bootstrap fit, and how many did not converge.
+
+    Resamples are of attempts with replacement. All are fitted by Newton's method without a penalty at once; a
+    fit has diverged when a coefficient exceeds 15 in absolute value.
+    """
     draw = np.random.default_rng(seed)
     counts = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)
     constant, slope = np.zeros(RESAMPLES), np.zeros(RESAMPLES)
@@ -196,5 +200,5 @@ def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
         away = ~sound | (np.abs(constant[at]) > _RUNAWAY) | (np.abs(slope[at]) > _RUNAWAY)
         settled[at[done & ~away]] = True
         alive[at[done | away]] = False
-    made = constant[settled, None] + slope[settled, None] * AT
-    return np.asarray(made, dtype=np.float64), int(RESAMPLES - settled.sum())
+    log_odds = constant[settled, None] + slope[settled, None] * AT
+    return np.asarray(log_odds, dtype=np.float64), int(RESAMPLES - settled.sum())

@@ -1,6 +1,4 @@
-"""The evaluation by people: what they solved, in how long, and how easy it was for them (Breakpoint, section
-4.4).
-"""
+"""The evaluation by people: solve rate, times and ease (Breakpoint, section 4.4)."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ import numpy as np
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number
-from gistpoint.core.analysis.intervals import Scale, Units, jackknife, mean, share
-from gistpoint.core.analysis.pooling import PooledRows, groups
+from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
+from gistpoint.core.analysis.pooling import PooledRows, groups, primary_minutes, solved_of
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -18,7 +16,7 @@ EASE = "ease"
 
 
 def answer(row: AttemptRow, item: str) -> float | None:
-    """Return the number that was answered to an item after a task, whichever questionnaire holds it."""
+    """Return the numeric answer to an item of any questionnaire after the task; None without one."""
     for column, value in row.answers.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and column.rpartition(".")[2] == item:
@@ -27,7 +25,7 @@ def answer(row: AttemptRow, item: str) -> float | None:
 
 
 def evaluation_by_people(data: StudyData) -> Findings:
-    """Return solved of n, times of the solved ones and ease, by mode and condition (`bp-4.4`)."""
+    """Return, by mode and condition, the share solved, the times of solved attempts and ease (`bp-4.4`)."""
     found = FindingsBuilder()
     table = found.table(
         "Evaluation by people",
@@ -38,8 +36,8 @@ def evaluation_by_people(data: StudyData) -> Findings:
     for group in groups(data):
         if not group.people:
             continue
-        made = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
-        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", made)
+        numbers = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
+        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", numbers)
         times = [row.primary_s / 60 for row in group.rows if row.solved and row.primary_s is not None]
         solved = f"{group.solved} of {len(group.rows)}"
         shortest, longest = min(times, default=None), max(times, default=None)
@@ -48,14 +46,16 @@ def evaluation_by_people(data: StudyData) -> Findings:
 
 
 def _median_of_solved(group: PooledRows) -> Number | None:
-    solved = [row for row in group.rows if row.solved and (row.primary_s or 0.0) > 0]
+    solved = [row for row in solved_of(group.rows) if primary_minutes(row) > 0]
     if not solved:
         return None
-    # Times are skewed: the median's interval is taken on the log scale, as are all intervals of times.
-    times = np.log([(row.primary_s or 0.0) / 60 for row in solved])
-    return jackknife(Units.of(solved), lambda kept: np.median(times[kept]) if kept.any() else np.nan).number(
-        Scale.LOG
-    )
+    # Times are skewed, so the median's interval is on the log scale, like all intervals of times.
+    times = np.log([primary_minutes(row) for row in solved])
+
+    def estimate(kept: Kept) -> float:
+        return float(np.median(times[kept])) if kept.any() else np.nan
+
+    return jackknife(Units.of(solved), estimate).number(Scale.LOG)
 
 
 def _ease(group: PooledRows) -> Number | None:

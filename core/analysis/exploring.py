@@ -1,4 +1,4 @@
-"""Whether who looks around more before the first submission solves more, among those who tried the same task."""
+"""Exploration before the first submission against success, among attempts at the same task."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gistpoint.core.study.rows import AttemptRow
 
 VIEW, SEARCH, SUBMIT = "view", "search", "submit"
 STEP = 10.0
-"""Percentage points of the share of searches that the odds ratio is for."""
+"""The difference in the share of searches, in percentage points, that the odds ratio is for."""
 
 
 def looks(row: AttemptRow) -> tuple[int, int]:
-    """Count the views and the searches of an attempt before its first submission; refused calls show nothing."""
+    """Count an attempt's views and searches before its first submission, without refused calls."""
     first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
     before = [call.kind for call in row.calls if not call.refused and call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 
 def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return values less the mean of their task, and the means."""
+    """Return values less the mean of their task, and those means."""
     given = np.asarray(values, dtype=float)
     places = Units.named([""] * len(tasks), tasks).tasks
     means = (np.bincount(places, weights=given) / np.bincount(places))[places]
@@ -38,7 +38,10 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 
 
 def exploration(data: StudyData) -> Findings:
-    """Return the odds of solving by information calls and by the share of searches, within tasks (`explore`)."""
+    """Return odds ratios of solving per information call and per share of searches (`explore`).
+
+    By logistic regression with the task's mean of each as a covariate (Mundlak 1978), thus within tasks.
+    """
     found = FindingsBuilder()
     table = found.table(
         "Exploration before the first submission, and success",
@@ -47,7 +50,7 @@ def exploration(data: StudyData) -> Findings:
         " among them. Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )
     for group in groups(data):
-        looked = _looked(group.rows)
+        looked = _with_looks(group.rows)
         if not looked:
             continue
         rows = [row for row, _, _ in looked]
@@ -65,29 +68,31 @@ def exploration(data: StudyData) -> Findings:
         columns = _columns({"calls": totals, "searches": shares}, [row.task for row in rows])
         fit = regress(rows, columns)
         if fit is None:
-            found.not_estimated(what, "effect that can be told from the other", 2, 0)
+            found.not_estimated(what, "effect that can be separated from the other", 2, 0)
             continue
-        made: dict[str, Number | None] = {}
+        numbers: dict[str, Number | None] = {}
         for name in ("calls", "searches"):
             low, high = np.exp(fit.wald(name)).tolist()
-            made[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
-        table.row(group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", made))
+            numbers[name] = fit.spread.number(Scale.LOG, fit.place(name), iid=(low, high), note=fit.note)
+        table.row(
+            group.label, group.mode, len(rows), *found.numbers_of(f"{group.label}/{group.mode}", numbers)
+        )
     return found.findings()
 
 
-def _looked(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
-    """Return the attempts that viewed or searched anything, with both counts."""
+def _with_looks(rows: Sequence[AttemptRow]) -> list[tuple[AttemptRow, int, int]]:
+    """Return the attempts with at least one view or search, with the counts of both."""
     counted = [(row, *looks(row)) for row in rows if row.calls]
     return [(row, views, searches) for row, views, searches in counted if views + searches]
 
 
 def _columns(values: Mapping[str, ArrayLike], tasks: Sequence[str]) -> dict[str, ArrayLike]:
-    made: dict[str, ArrayLike] = {}
+    columns: dict[str, ArrayLike] = {}
     for name, given in values.items():
         inside, means = within(given, tasks)
         # The coefficient of the deviation from the task's mean is the effect within tasks; the mean absorbs
-        # the differences between tasks (Mundlak 1978).
-        made[name] = inside
+        # differences between tasks (Mundlak 1978).
+        columns[name] = inside
         if len(set(np.round(means, 9).tolist())) > 1:
-            made[f"mean {name} of the task"] = means
-    return made
+            columns[f"mean {name} of the task"] = means
+    return columns

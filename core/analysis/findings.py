@@ -1,4 +1,4 @@
-"""The result of an analysis, as data: numbers by key, tables, plots, and what could not be estimated."""
+"""The result of an analysis as data: numbers by key, tables, plots, notes and shortfalls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = float | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An estimate with its 95 % interval, and how many persons, tasks and rows it rests on."""
+    """An estimate with its 95 % interval, and the numbers of persons, tasks and rows it rests on."""
 
     value: float | None
     low: float | None = None
@@ -21,25 +21,25 @@ class Number:
     tasks: int = 0
     rows: int = 0
     iid: tuple[float, float] | None = None
-    """The interval that papers print, as if all rows were independent; or another, as `beside` says."""
+    """The interval that papers print, usually one that treats rows as independent; `iid_label` names it."""
     note: str = ""
-    """Why there is no interval, or what it is on."""
-    beside: str = "i.i.d."
-    """What the interval `iid` is called."""
+    """Why there is no interval, or the basis of the interval."""
+    iid_label: str = "i.i.d."
+    """The label of the interval `iid`."""
 
 
 def or_nan(value: float | None) -> float:
-    """Return a value as a figure draws it: NaN if it does not exist."""
+    """Return a value, or NaN in place of None, as plots need it."""
     return nan if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What was not estimated: which number is too small, what it must be, what it is."""
+    """An estimate that could not be made: the number that is too small, its least value, and its value."""
 
     what: str
     short: str
-    """As "persons", "tasks", "solved attempts a side"."""
+    """The name of the number, such as "persons", "tasks" or "solved attempts a side"."""
     needs: float
     has: float
 
@@ -53,7 +53,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class FindingsTable:
-    """A table; a cell is a `Number`, a value or a text."""
+    """A table whose cells are numbers, plain values or texts."""
 
     title: str
     columns: tuple[str, ...]
@@ -63,7 +63,7 @@ class FindingsTable:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars beside each other, one for each label, with whiskers."""
+    """Bars with whiskers next to each other, one for each label."""
 
     series: str
     labels: tuple[str, ...]
@@ -73,7 +73,7 @@ class Bars:
 
     @classmethod
     def of(cls, series: str, shown: Mapping[str, Number]) -> Bars:
-        """Return a bar with whiskers for each number, by label."""
+        """Return a bar with whiskers for each number, by its label."""
         drawn = shown.values()
         values, lows, highs = (tuple(map(attrgetter(name), drawn)) for name in ("value", "low", "high"))
         return cls(series, tuple(shown), values, lows, highs)
@@ -105,7 +105,7 @@ class Points:
 
     @classmethod
     def of(cls, series: str, shown: Iterable[tuple[float, Number]], labels: Iterable[str] = ()) -> Points:
-        """Return a point with whiskers for each number; what a number does not have is NaN."""
+        """Return a point with whiskers for each (x, number); missing values and bounds are NaN."""
         known = tuple(shown)
         numbers = [number for _, number in known]
         y, low, high = (
@@ -135,7 +135,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Violins:
-    """Distributions beside each other."""
+    """Distributions next to each other, by label."""
 
     labels: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
@@ -146,7 +146,7 @@ Mark = Bars | Curve | Points | Hexagons | Matrix | Violins
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A figure as data; the report draws it."""
+    """A plot as data; the report draws it."""
 
     id: str
     title: str
@@ -163,18 +163,17 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that an analysis found."""
+    """Everything that an analysis returns."""
 
     numbers: Mapping[str, Number] = field(default_factory=dict)
-    """By key, such as `people/remove`; with the analysis's id in front they are the keys of `results.json`.
-    """
+    """Numbers by key, such as `people/remove`; `results.json` prefixes the key with the analysis's id."""
     tables: tuple[FindingsTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
-    """Departures from the papers, what was left out, what a reader must know."""
+    """Departures from the papers, omissions, and caveats for the reader."""
     not_estimated: tuple[Shortfall, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to print: no data of this kind."""
+        """Whether there is nothing to print because the study has no such data."""
         return not (self.numbers or self.tables or self.plots or self.not_estimated)

@@ -1,6 +1,4 @@
-"""Logistic regression by maximum likelihood, plain and with the penalty of Firth that keeps separated data
-finite.
-"""
+"""Logistic regression by maximum likelihood, plain or with Firth's penalty for separated data."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ _STEPS = 200
 _HALVINGS = 30
 _LONGEST_STEP = 5.0
 _SEPARATED_AT = 20.0
-"""Log odds that no data of a study can distinguish from certainty: a plain fit that reaches them has no
-maximum.
-"""
+"""Log odds indistinguishable from certainty: a plain fit that reaches them has no finite maximum."""
 
 
 @dataclass(frozen=True)
@@ -30,36 +26,37 @@ class LogitFit:
     covariance: Floats
     """The inverse of the Fisher information at the estimate."""
     log_likelihood: float
-    """Without the penalty, whatever the fit."""
+    """The log-likelihood without the penalty, even if the fit has it."""
     penalised: float
-    """With the penalty `0.5 * ln det I(b)`, whatever the fit."""
+    """The log-likelihood with the penalty `0.5 * ln det I(b)`, even if the fit does not have it."""
     converged: bool
     firth: bool
 
     @property
     def standard_errors(self) -> Floats:
-        """The square roots of the covariance's diagonal, of Wald's intervals and tests."""
+        """The standard errors for Wald's intervals and tests: square roots of the covariance's diagonal."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, from the likelihood without the penalty."""
+        """Akaike's information criterion, 2 k - 2 LL, from the likelihood without the penalty."""
         return 2 * len(self.coefficients) - 2 * self.log_likelihood
 
 
 def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = None) -> LogitFit | None:
-    """Fit the log odds of `y` (0 or 1) on the columns of `x`, of which one is the constant.
+    """Fit the log odds of `y` (0 or 1) on the columns of `x`, one of which is the constant.
 
     `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002,
-    Statistics in Medicine 21), by Newton's method with step halving. `held` names a column whose coefficient
-    stays at 0 while the penalty stays that of all columns, as the test by the penalised likelihood ratio
-    needs. Returns None if the columns are linearly dependent, or if there are no more rows than columns; a
-    plain fit of separated data has not `converged`.
+    Statistics in Medicine 21). The method is Newton's with step halving. `held` is a column whose coefficient
+    stays at 0 while the penalty remains that of all columns, as the penalised likelihood-ratio test requires.
+
+    Returns None if the columns are linearly dependent, or if there are no more rows than columns. A plain fit
+    of separated data has not `converged`.
     """
     rows, columns = x.shape
     if rows <= columns or np.linalg.matrix_rank(x) < columns:
         return None
-    # A held column stays in the information, so that the penalty is the same in both models of a ratio
+    # A held column stays in the information, so that the penalty is the same in both models of the ratio
     # (Heinze & Schemper 2002).
     free = [column for column in range(columns) if column != held]
     at = np.zeros(columns)
@@ -87,21 +84,19 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
 
 
 def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
-    """Fit without the penalty, and with it where the data are separated."""
+    """Fit without the penalty, or with it if the plain fit does not converge; None as for `fit_logit`."""
     plain = fit_logit(x, y)
-    # Plain first, as the papers fit; the penalty is for separated data alone (decision 86).
+    # The plain fit comes first, as in the papers; the penalty is only for separated data (decision 86).
     return plain if plain is None or plain.converged else fit_logit(x, y, firth=True)
 
 
 def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
-    """Return twice the difference that a column makes to the penalised log-likelihood: chi-squared with one
-    degree.
+    """Return the penalised likelihood-ratio statistic of a column: chi-squared with one degree of freedom.
 
-    Source: Heinze & Schemper 2002; as `logistf` computes it, the penalty of the smaller model is that of all
-    columns.
+    Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns.
     """
-    whole, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
-    return None if whole is None or without is None else max(0.0, 2 * (whole.penalised - without.penalised))
+    full, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
+    return None if full is None or without is None else max(0.0, 2 * (full.penalised - without.penalised))
 
 
 def null_log_likelihood(y: Floats) -> float:
@@ -111,20 +106,21 @@ def null_log_likelihood(y: Floats) -> float:
 
 
 def mcfadden(log_likelihood: float, null: float) -> float:
-    """Return McFadden's R2, 1 - LL / LL0."""
+    """Return McFadden's R2, 1 - LL / LL0, with `null` as LL0 (McFadden 1974, Frontiers in Econometrics)."""
     return 1 - log_likelihood / null
 
 
 def null_from_fit(aic: float, r_squared: float, parameters: int) -> float:
-    """Return the null log-likelihood that a printed AIC and R2 imply: LL = k - AIC / 2 and LL0 = LL / (1 -
-    R2).
+    """Return the null log-likelihood implied by a printed AIC and McFadden's R2.
+
+    LL = k - AIC / 2 and LL0 = LL / (1 - R2), where k is the number of parameters.
     """
     return (parameters - aic / 2) / (1 - r_squared)
 
 
 @dataclass(frozen=True)
 class _State:
-    """Likelihood, score and information at a point."""
+    """The log-likelihood, score and Fisher information at a point, with and without the penalty."""
 
     likelihood: float
     penalised: float
@@ -140,7 +136,7 @@ class _State:
         information = x.T @ (x * weight[:, None])
         likelihood = float(np.sum(y * logits - np.logaddexp(0, logits)))
         sign, logarithm = np.linalg.slogdet(information)
-        # A singular information is the far end of the climb: no step may go there.
+        # A singular information matrix means that a coefficient runs to infinity: no step may end there.
         penalised = likelihood + 0.5 * float(logarithm) if sign > 0 else -np.inf
         leverage = (
             weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
@@ -152,7 +148,7 @@ class _State:
 def _climb(
     x: Floats, y: Floats, at: Floats, step: Floats, state: _State, firth: bool
 ) -> tuple[Floats, _State] | None:
-    """Return the first point, halving the step, that is no worse; None if there is none."""
+    """Return the first point that does not lower the likelihood, halving the step; None if there is none."""
     for _ in range(_HALVINGS):
         there = at + step
         moved = _State.at(x, y, there)

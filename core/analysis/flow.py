@@ -1,8 +1,8 @@
-"""The flow of participants and attempts: who was enrolled, what became of them, and what is counted."""
+"""The flow of participants and attempts: enrolment, outcomes, and what is counted."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder
@@ -23,7 +23,7 @@ from gistpoint.core.study.soundness import task_named
 
 
 def participant_flow(data: StudyData) -> Findings:
-    """Return the counts of people and attempts at each step, and the coverage of tasks (`flow`)."""
+    """Return the numbers of people and attempts at each step, and the coverage of tasks (`flow`)."""
     people = tuple(data.ledger.people.values())
     if not any((people, data.rows, data.ledger.erased)):
         return Findings()
@@ -93,29 +93,27 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
     table = found.table(
         "By condition", ("condition", "assigned", "begun", "attempts", "counted", "solved", *_BY_TESTS)
     )
-    assigned = [(one, person) for person in people for one in person.assignments]
+    begun: dict[str, list[bool]] = defaultdict(list)
+    for person in people:
+        for one in person.assignments:
+            begun[one.condition].append(one.id in person.begun)
     rows = [row for row in data.rows if not row.solver]
-    if not rows and not assigned:
+    if not rows and not begun:
         return
-    # Declared conditions first, then those that only the log or the rows have.
-    names = dict.fromkeys(condition.id for condition in data.study.conditions_of_people)
-    names |= dict.fromkeys(one.condition for one, _ in assigned) | dict.fromkeys(
-        row.condition for row in rows
-    )
-    for name in names:
-        own = under(rows, name)
-        begun = [one.id in person.begun for one, person in assigned if one.condition == name]
-        kept = list(filter(countable, own))
-        table.row(name, len(begun), sum(begun), len(own), len(kept), *_outcomes(kept))
+    # Declared conditions come first, then those that occur only in the log or the rows.
+    declared = [condition.id for condition in data.study.conditions_of_people]
+    for name in dict.fromkeys([*declared, *begun, *(row.condition for row in rows)]):
+        in_condition = under(rows, name)
+        kept = list(filter(countable, in_condition))
+        assigned = begun.get(name, [])
+        table.row(name, len(assigned), sum(assigned), len(in_condition), len(kept), *_outcomes(kept))
 
 
 _BY_TESTS = ("by the tests alone", "of these not asked")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Count the solved ones, those that the tests alone call solved, and of these those that nobody asked
-    about.
-    """
+    """Count the rows that are solved, solved by the tests alone, and never put to a confirmation."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),
@@ -129,13 +127,13 @@ def _add_models(found: FindingsBuilder, data: StudyData) -> None:
     for row in data.rows:
         if row.solver:
             by_model.setdefault(row.who, []).append(row)
-    for name, own in by_model.items():
-        kept = list(filter(countable, own))
-        table.row(name, len(own), len(kept), tasks_of(kept), *_outcomes(kept))
+    for name, of_model in by_model.items():
+        kept = list(filter(countable, of_model))
+        table.row(name, len(of_model), len(kept), tasks_of(kept), *_outcomes(kept))
 
 
 def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:
-    """Add how many counted attempts the tasks have in each condition of people."""
+    """Add the numbers of counted attempts per task, for each condition of people."""
     target = data.study.design.target_per_task
     columns = ("condition", "tasks", "fewest", "mean", "most", f"tasks with at least {target}")
     table = found.table("Counted attempts by task", columns)

@@ -1,6 +1,4 @@
-"""How well people know beforehand how long they will need and whether they will solve it, and what it felt
-like.
-"""
+"""Forecasts of time and success against the outcomes, and impressions after the task."""
 
 from __future__ import annotations
 
@@ -18,6 +16,7 @@ from gistpoint.core.analysis.intervals import Scale, Units, mean
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS_OF_CORRELATION,
     people_of,
+    primary_minutes,
     solved_of,
     tasks_of,
     too_few,
@@ -30,7 +29,7 @@ CHANCE, FELT = "forecast_chance", "felt_minutes"
 
 
 def forecasts(data: StudyData) -> Findings:
-    """Return forecasts against what happened, felt minutes, and ease against times (`forecast`)."""
+    """Return forecasts against outcomes, felt against measured minutes, ease against times (`forecast`)."""
     found = FindingsBuilder()
     table = found.table("Forecasts and impressions", ("what", "estimate", "spread (factor of one sd)"))
     rows = people(data)
@@ -52,7 +51,8 @@ def forecasts(data: StudyData) -> Findings:
         outcomes = [float(row.solved) for row in own]
         add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
-        # A forecaster who knew the rate alone would score this: a stated chance helps if it scores less.
+        # This is the score of a forecaster who knows only the rate: stated chances are informative if they
+        # score less.
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
         over = list(map(sub, chance, outcomes))
@@ -67,21 +67,26 @@ def forecasts(data: StudyData) -> Findings:
 
 
 def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortfall:
-    own = [row for row, _ in eased]
+    eased_rows = [row for row, _ in eased]
     what = "The correlation of ease and time"
-    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(own))):
+    if short := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(eased_rows))):
         return short
-    return _correlation([value for _, value in eased], own) or Shortfall(what, "different answers", 2, 1)
+    return _correlation([value for _, value in eased], eased_rows) or Shortfall(
+        what, "different answers", 2, 1
+    )
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
-    """Return the geometric mean of answers over the minutes that were needed, and their spread as a factor."""
+    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd."""
     ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
     return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the correlation of ranks, ties at their middle; NaN if one of them is constant."""
+    """Return Spearman's rank correlation: Pearson's r of the ranks; NaN if one variable is constant.
+
+    Ties have their mean rank.
+    """
     x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))
@@ -94,8 +99,15 @@ def _correlation(values: Sequence[float], rows: Sequence[AttemptRow]) -> Number 
 
 
 def _answered(rows: Sequence[AttemptRow], item: str, *, zero: bool = False) -> list[tuple[AttemptRow, float]]:
-    found = [(row, value) for row in rows if (value := answer(row, item)) is not None]
-    return [(row, value) for row, value in found if value > 0 or (zero and value == 0)]
+    found: list[tuple[AttemptRow, float]] = []
+    for row in rows:
+        value = answer(row, item)
+        if value is None:
+            continue
+        # A ratio of minutes needs a positive answer; a stated chance may be 0.
+        if value > 0 or (zero and not value):
+            found.append((row, value))
+    return found
 
 
 def _logs(answers: Sequence[tuple[AttemptRow, float]]) -> list[float]:
@@ -112,7 +124,8 @@ def _spread(ratios: Sequence[float]) -> float | None:
 
 
 def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
-    x, y = tuple(value for _, value in answers), tuple((row.primary_s or 0.0) / 60 for row, _ in answers)
+    x = tuple(value for _, value in answers)
+    y = tuple(primary_minutes(row) for row, _ in answers)
     mark = Points("solved attempts", x, y)
     labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
     return Plot("forecast", *labels, (mark,), log_x=True, log_y=True)

@@ -1,6 +1,4 @@
-"""Gists under two conditions that differ in one thing: tools or none, the test given or not (Gistify, 3.4 and
-4.3).
-"""
+"""Gists under two conditions with one difference: tools or none, test given or not (Gistify, 3.4 and 4.3)."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ CORRELATION_NOTE = (
 
 
 def static_against_agentic(data: StudyData) -> Findings:
-    """Compare solvers without tools with the same ones with tools (Gistify, section 4.3)."""
+    """Compare each solver without tools to itself with tools (Gistify, section 4.3)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         return one.tools == () and other.tools != ()
@@ -62,13 +60,12 @@ def static_against_agentic(data: StudyData) -> Findings:
 
 
 def given_test(data: StudyData) -> Findings:
-    """Compare conditions in which the test's body is given with those in which it is not (Gistify, section
-    3.4).
-    """
+    """Compare conditions that differ only in whether the test's body is given (Gistify, section 3.4)."""
 
     def differs(one: Condition, other: Condition) -> bool:
+        gives_only_first = one.give_test is True and other.give_test is not True
         alike = alike_but_for(one, "give_test") == alike_but_for(other, "give_test")
-        return alike and one.give_test is True and other.give_test is not True
+        return alike and gives_only_first
 
     return _arms(data, differs, "Test given or not", ("given", "not given"), GIVEN_NOTE)
 
@@ -109,29 +106,29 @@ def _arms(
         rates, p = map(share_over_tasks, rows), exact_mcnemar(more, less)
         table.row(name, "fidelity", *rates, gap, f"{more} and {less}", p)
         for metric, measure in _RATES:
-            known = [[row for row in side if measure(row) is not None] for side in rows]
-            difference = difference_within_tasks(known[0], known[1], measure)
+            measured = [[row for row in side if measure(row) is not None] for side in rows]
+            difference = difference_within_tasks(measured[0], measured[1], measure)
             if difference.value is not None:
-                means = [mean_over_tasks(side, measure) for side in known]
+                means = [mean_over_tasks(side, measure) for side in measured]
                 table.row(name, metric, *means, found.number(f"{name}/{metric}", difference), None, None)
     found.settings(used)
     return found.findings()
 
 
 _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
-    ("line existence", lambda row: None if row.says("mocked") else row.number("line_existence")),
-    ("line execution", lambda row: None if row.says("mocked") else row.number("line_execution")),
+    ("line existence", lambda row: None if row.is_true("mocked") else row.number("line_existence")),
+    ("line execution", lambda row: None if row.is_true("mocked") else row.number("line_execution")),
     ("test score", lambda row: row.number("test_recall")),
 )
 
 
 def test_score_and_fidelity(data: StudyData) -> Findings:
-    """Correlate the test score with fidelity, by task and by solver (Gistify, section 3.4)."""
+    """Correlate the test score with fidelity, over tasks and over solvers (Gistify, section 3.4)."""
     found = FindingsBuilder()
     columns = ("solver", "over", "pairs", "r", "p (as if independent)")
     table = found.table("Test score and fidelity", columns, CORRELATION_NOTE)
-    known = measuring(data, FIDELITY)
-    groups = [group for group in known if having(group.rows, "test_recall")]
+    all_groups = measuring(data, FIDELITY)
+    groups = [group for group in all_groups if having(group.rows, "test_recall")]
     for group in groups:
         rows = having(group.rows, "test_recall")
         what = f"The correlation of test score and fidelity by task ({group.label})"
@@ -150,7 +147,7 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
 def _add_by_solver(
     found: FindingsBuilder, table: TableBuilder, label: str, members: Sequence[PooledRows]
 ) -> None:
-    """Add the correlation over solvers and conditions, of their means, as the paper has it."""
+    """Add the correlation of mean test score and fidelity over solvers and conditions, as in the paper."""
     what = f"The correlation of test score and fidelity by solver ({label})"
     needs = ("solvers and conditions", LEAST_TASKS_OF_CORRELATION, len(members))
     if not members or found.too_few(what, needs):
@@ -161,11 +158,11 @@ def _add_by_solver(
     r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
     if r is not None:
         rows = [row for group in members for row in group.rows]
-        made = Number(
+        number = Number(
             r, tasks=tasks_of(rows), rows=len(rows), iid=fisher_interval(r, len(members)), note=MEANS
         )
         p = pearson_p(r, len(members))
-        table.row(label, "by solver", len(members), found.number(f"{label}/by solver", made), p)
+        table.row(label, "by solver", len(members), found.number(f"{label}/by solver", number), p)
 
 
 MEANS = "no interval but Fisher's: the means of solvers on the same tasks are not independent"

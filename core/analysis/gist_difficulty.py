@@ -1,4 +1,4 @@
-"""Fidelity against how much of the codebase a test runs, and on the hard subset (Gistify, section 4.2)."""
+"""Fidelity against the calls and files of a test, and on the hard subset (Gistify, section 4.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 CALLS, FILES = "calls", "files"
 LEAST_TASKS_OF_SUBSET = 2 * TOP
-"""So that the subset is a part of the set."""
+"""Twice the size of one half of the subset, so that the subset is smaller than the set."""
 _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3
@@ -39,12 +39,12 @@ HARD_NOTE = (
 
 
 def by_calls(data: StudyData) -> Findings:
-    """Draw fidelity against the number of function calls that the test makes."""
+    """Return fidelity as a curve over the number of function calls that the test makes."""
     return _curves(data, CALLS, "gi-calls")
 
 
 def by_files(data: StudyData) -> Findings:
-    """Draw fidelity against the number of files that the test touches."""
+    """Return fidelity as a curve over the number of files that the test touches."""
     return _curves(data, FILES, "gi-files")
 
 
@@ -69,7 +69,7 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
         x = [log(values[row.task]) for row in rows]
         at = np.linspace(min(x), max(x), _POINTS)
         grid = np.column_stack([np.ones(_POINTS), at])
-        # Always with the penalty: a curve that is fitted with it only where data are separated would jump
+        # Always with Firth's penalty: curves with it only where data are separated would not be comparable
         # between groups (decision 86).
         model = regress(rows, {name: x}, firth=True, grid=grid)
         if model is None:
@@ -91,7 +91,7 @@ def _percents(chances: Sequence[float] | np.ndarray) -> tuple[float, ...]:
 
 
 def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) -> Points:
-    """Mean fidelity in equal parts of the tasks, by rank."""
+    """Return the mean fidelity, in percent, of equal parts of the tasks by rank of the metric."""
     tasks = sorted({row.task for row in rows}, key=lambda task: (values[task], task))
     parts = max(1, min(_BINS, len(tasks) // _TASKS_A_BIN))
     x, y = [], []
@@ -103,7 +103,7 @@ def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) 
 
 
 def hard_gists(data: StudyData) -> Findings:
-    """Compare fidelity on the hard subset with the baseline of the same repositories (Gistify, section 4.2)."""
+    """Compare fidelity on the hard subset with the same repositories' baseline (Gistify, section 4.2)."""
     found = FindingsBuilder()
     table = found.table(
         "The hard subset",
@@ -117,8 +117,8 @@ def hard_gists(data: StudyData) -> Findings:
     )
     if not calls or not files:
         return Findings()
-    whole = len(calls.keys() & files.keys())
-    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, whole)):
+    with_both = len(calls.keys() & files.keys())
+    if found.too_few("The hard subset", ("tasks with calls and files", LEAST_TASKS_OF_SUBSET, with_both)):
         return found.findings()
     by_calls_, by_files_ = hard_subset(calls, files)
     hard = by_calls_ | by_files_
@@ -127,12 +127,12 @@ def hard_gists(data: StudyData) -> Findings:
         if not on_hard:
             continue
         weighted, gap = map(percent, against_repositories(group.rows, hard))
-        made = {"hard": share_over_tasks(on_hard), "baseline": weighted, "difference": gap}
-        table.row(group.label, tasks_of(on_hard), *found.numbers_of(group.label, made))
+        numbers = {"hard": share_over_tasks(on_hard), "baseline": weighted, "difference": gap}
+        table.row(group.label, tasks_of(on_hard), *found.numbers_of(group.label, numbers))
     sources = Counter(data.tasks[task].source for task in hard)
     parts = " + ".join(f"{count} {source}" for source, count in sources.most_common())
     found.note(
-        f"{len(hard)} tasks of {whole}: {TOP} by calls and {TOP} by files, "
+        f"{len(hard)} tasks of {with_both}: {TOP} by calls and {TOP} by files, "
         f"{len(by_calls_ & by_files_)} of them by both ({parts} = {sources.total()})."
     )
     found.settings(groups)
@@ -140,9 +140,10 @@ def hard_gists(data: StudyData) -> Findings:
 
 
 def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Number, Number]:
-    """Return the subset's expected rate, given the rates of its repositories, and its actual rate minus that.
+    """Return the hard subset's expected rate by its repositories, and its actual rate minus that.
 
-    The expected rate is the sum over repositories of their share of the subset's attempts times their rate.
+    The expected rate is the sum over repositories of their share of the subset's attempts times their rate
+    over all attempts. Both are probabilities with jackknife intervals.
     """
     units = Units.of(rows)
     solved = np.array([float(row.solved) for row in rows])

@@ -1,4 +1,4 @@
-"""Why gists fail, and what a reader of a gist's score must know (Gistify, table 2)."""
+"""The causes of failed gists, and the flags that qualify a gist's score (Gistify, table 2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLAGS_NOTE = "Of all gists of the solver; one that was not created has none."
 
 
 def errors(data: StudyData) -> Findings:
-    """Count the failed gists by their first error, and all gists by flag (Gistify, table 2)."""
+    """Return the failed gists by first error, and the share of gists with each flag (Gistify, table 2)."""
     found = FindingsBuilder()
     table = found.table(
         "Errors of the gists that failed", ("solver", "first error", "gists", "of failed", "%"), NOTE
@@ -38,40 +38,40 @@ def errors(data: StudyData) -> Findings:
     groups = measuring(data, FIDELITY)
     for group in groups:
         failed = [row for row in group.rows if not row.solved]
-        # Each failed gist has one category, the first that holds: the percentages sum to 100.
+        # Each failed gist has one category, the first that applies: the percentages sum to 100.
         counts = Counter(map(category_of, failed))
         for category in CATEGORIES if failed else ():
             if category in (MOCKED, UNKNOWN) and not counts[category]:
                 continue
-            number = percent(share(failed, partial(_is, category=category)))
+            number = percent(share(failed, partial(_is_category, category=category)))
             found.number(f"{group.label}/{category}", number)
             table.row(group.label, category.replace("_", " "), counts[category], len(failed), number)
         for flag in sorted(frozenset().union(*map(flags_of, group.rows))):
-            number = percent(share(group.rows, partial(_has, flag=flag)))
+            number = percent(share(group.rows, partial(_has_flag, flag=flag)))
             flags.row(group.label, flag.replace("_", " "), found.number(f"{group.label}/flag {flag}", number))
     found.settings(groups)
     return found.findings()
 
 
 def category_of(row: AttemptRow) -> str:
-    """Return the category of a failed gist; one that was never handed in was not created."""
+    """Return the category of a failed gist; one never handed in counts as not created."""
     if row.text("error") in ERROR.values:
         return row.text("error")
-    if row.says("mocked"):
+    if row.is_true("mocked"):
         return MOCKED
     return NOT_CREATED if not row.submissions and row.score is None else UNKNOWN
 
 
 def flags_of(row: AttemptRow) -> frozenset[str]:
-    """Return the names of a gist's flags; what was not created has none."""
+    """Return the names of a gist's flags; a gist that was not created has none."""
     if row.text("error") == NOT_CREATED:
         return frozenset()
-    return frozenset(row.names("gist_flags")) | ({MOCKED} if row.says("mocked") else set())
+    return frozenset(row.names("gist_flags")) | ({MOCKED} if row.is_true("mocked") else set())
 
 
-def _is(row: AttemptRow, category: str) -> bool:
+def _is_category(row: AttemptRow, category: str) -> bool:
     return category_of(row) == category
 
 
-def _has(row: AttemptRow, flag: str) -> bool:
+def _has_flag(row: AttemptRow, flag: str) -> bool:
     return flag in flags_of(row)

@@ -1,4 +1,4 @@
-"""How good gists are: fidelity, where their lines come from, how many run, how much of the test they keep."""
+"""The quality of gists: fidelity, the origin of their lines, and how much of the test they keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.analysis.task_means import (
     percent,
     share_over_tasks,
 )
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -28,12 +28,12 @@ MOCKED = (
 )
 BY_TASK = (
     "Rates are means over tasks, in percent; intervals are by the two-way jackknife over persons and tasks,"
-    " and beside them those that take all attempts as independent. The paper prints neither."
+    " and next to them those that take all attempts as independent. The paper prints neither."
 )
 
 
 def execution_of(data: StudyData, condition: str) -> str:
-    """Return whether a condition lets gists be executed: with, without, or as the task says."""
+    """Return whether a condition allows executing gists, in words: with, without, or as the task says."""
     declared = data.study.condition_of(condition)
     if declared is None or declared.execution is None:
         return "as the task says"
@@ -41,7 +41,7 @@ def execution_of(data: StudyData, condition: str) -> str:
 
 
 def quality(data: StudyData) -> Findings:
-    """Return fidelity and the rates of lines by solver and execution, and by scaffold (Gistify, table 1)."""
+    """Return fidelity and line rates in percent, by solver and by scaffold (Gistify, table 1)."""
     found = FindingsBuilder()
     columns = ("fidelity %", "line existence %", "line execution %", "of those not mocked %", "mocked")
     table = found.table("Gists by solver and execution", ("solver", "execution", "gists", *columns), MOCKED)
@@ -53,11 +53,11 @@ def quality(data: StudyData) -> Findings:
     groups = measuring(data, FIDELITY)
     fidelity: dict[str, Number] = {}
     for group in groups:
-        made = _line_rates(group.rows)
-        found.numbers_of(group.label, made)
-        fidelity[group.label] = made["fidelity"]
+        rates = _line_rates(group.rows)
+        found.numbers_of(group.label, rates)
+        fidelity[group.label] = rates["fidelity"]
         execution = execution_of(data, group.condition)
-        table.row(group.label, execution, len(group.rows), *made.values(), *_not_mocked(group.rows))
+        table.row(group.label, execution, len(group.rows), *rates.values(), *_not_mocked(group.rows))
     _add_scaffolds(scaffolds, groups)
     found.plot(Plot("gi-1", "Execution fidelity", "solver", "% of gists", (Bars.of("fidelity", fidelity),)))
     found.note(BY_TASK)
@@ -65,24 +65,24 @@ def quality(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _own(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
-    return [row for row in rows if not row.says("mocked")]
+def _unmocked(rows: Sequence[AttemptRow]) -> list[AttemptRow]:
+    return [row for row in rows if not row.is_true("mocked")]
 
 
 def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
-    # A mocked gist is not faithful, and its lines are not of the codebase's work (decision 86).
-    own = _own(rows)
+    # A mocked gist is not faithful, and its lines do not come from the codebase (decision 86).
+    unmocked = _unmocked(rows)
     return {
         "fidelity": share_over_tasks(rows),
-        "existence": mean_over_tasks(own, lambda row: row.number("line_existence")),
-        "execution": mean_over_tasks(own, lambda row: row.number("line_execution")),
+        "existence": mean_over_tasks(unmocked, lambda row: row.number("line_existence")),
+        "execution": mean_over_tasks(unmocked, lambda row: row.number("line_execution")),
     }
 
 
 def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
-    # The fidelity without such gists is in a column of its own (decision 86).
-    own = _own(rows)
-    return share_over_tasks(own), len(rows) - len(own)
+    # The fidelity without mocked gists is a column of its own (decision 86).
+    unmocked = _unmocked(rows)
+    return share_over_tasks(unmocked), len(rows) - len(unmocked)
 
 
 def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
@@ -98,9 +98,9 @@ def _add_scaffolds(table: TableBuilder, found: Iterable[PooledRows]) -> None:
 
 
 def conditions(data: StudyData) -> Findings:
-    """Return one row for each condition of each solver, with its difference to the base (Gistify, table 3).
+    """Return a row for each condition of each solver, with its difference to the base (Gistify, table 3).
 
-    The base is the first condition of the declaration that the solver has.
+    The base is the first declared condition under which the solver has rows.
     """
     order = {condition.id: place for place, condition in enumerate(data.study.condition)}
     found = FindingsBuilder()
@@ -141,18 +141,18 @@ CONDITION_NOTE = (
 
 
 def tests_kept(data: StudyData) -> Findings:
-    """Return fidelity beside the pass rate and the overlap with the original test (Gistify, table 6)."""
+    """Return fidelity with the pass rate and the overlap with the original test (Gistify, table 6)."""
     found = FindingsBuilder()
     table = found.table("Tests of the gists", _TEST_COLUMNS, TEST_NOTE)
     for group in measuring(data, FIDELITY):
         passing = [row for row in group.rows if row.number("pass_rate")]
-        made = {
+        numbers = {
             "fidelity": share_over_tasks(group.rows),
             "pass_rate": mean_over_tasks(passing, lambda row: row.number("pass_rate")),
             "recall": mean_over_tasks(group.rows, lambda row: row.number("test_recall")),
             "f1": mean_over_tasks(group.rows, overlap_f1),
         }
-        fidelity, pass_rate, *overlaps = found.numbers_of(group.label, made)
+        fidelity, pass_rate, *overlaps = found.numbers_of(group.label, numbers)
         table.row(group.label, len(group.rows), fidelity, pass_rate, len(passing), *overlaps)
     found.note(BY_TASK)
     return found.findings()
@@ -168,14 +168,14 @@ _TEST_COLUMNS = (
     "test F1 %",
 )
 TEST_NOTE = (
-    "The pass rate is of gists with at least one passing test, as in the paper; their number stands beside"
-    " it. The paper's test score is the recall of the original test's lines; F1 also counts lines that were"
-    " added."
+    "The pass rate is of gists with at least one passing test, as in the paper; their number is next"
+    " to it. The paper's test score is the recall of the original test's lines; F1 also counts lines that"
+    " were added."
 )
 
 
 def overlap_f1(row: AttemptRow) -> float | None:
-    """Return the harmonic mean of the recall and the precision of the test's lines, in percent."""
+    """Return F1 of the test's lines in percent, from recall and precision; None if either is unknown."""
     recall, precision = row.number("test_recall"), row.number("test_precision")
     if recall is None or precision is None:
         return None

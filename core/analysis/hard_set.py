@@ -1,4 +1,4 @@
-"""Success on the hard tasks, high in complexity and in centrality, against the rest (Breakpoint, figure 3b)."""
+"""Success on tasks high in both complexity and centrality, against the others (Breakpoint, figure 3b)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NOTE = (
 
 @dataclass(frozen=True)
 class HardSet:
-    """The tasks of a study that are hard by two metrics, and the rest."""
+    """The tasks of a study that are hard by two metrics, and those that are not."""
 
     metrics: tuple[str, ...]
     hard: frozenset[str]
     rest: frozenset[str]
-    """Tasks that are not hard; those whose library or metrics are not known are in neither."""
+    """The tasks that are not hard; tasks with an unknown library or metric are in neither set."""
 
 
 def hard_set(
@@ -43,14 +43,17 @@ def hard_set(
     candidates: Mapping[str, Sequence[Mapping[str, float]]],
     metrics: Sequence[str],
 ) -> HardSet:
-    """Tell the hard tasks from the rest, by the percentiles of each task's own library."""
+    """Split tasks by whether all metrics reach the 90th percentile of the functions of their own library.
+
+    `candidates` holds the metrics of each library's functions.
+    """
     bars: dict[str, dict[str, float]] = {}
-    # Against the task's own library: a degree of 9 is much in a small one and little in a large one (decision
-    # 86).
+    # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large
+    # one (decision 86).
     for source, functions in candidates.items():
-        known = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
+        values_of = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {
-            metric: float(np.percentile(values, PERCENTILE)) for metric, values in known.items() if values
+            metric: float(np.percentile(values, PERCENTILE)) for metric, values in values_of.items() if values
         }
     hard: set[str] = set()
     rest: set[str] = set()
@@ -63,8 +66,9 @@ def hard_set(
 
 
 def hard_tasks(data: StudyData) -> Findings:
-    """Give each solver's share on hard tasks and on the rest, their difference and ratio, by both
-    definitions.
+    """Return each solver's share on hard tasks and on the others, by both definitions of hard.
+
+    With the difference and the ratio of the two shares.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -75,18 +79,18 @@ def hard_tasks(data: StudyData) -> Findings:
     crossed: list[StandardScores] = []
     for metrics in dict.fromkeys((tuple(data.study.report.hard), PAPER, PUBLISHED_CODE)):
         name = " and ".join(metrics)
-        made = hard_set(data.tasks.values(), data.candidates, metrics)
-        if not made.hard and not made.rest:
+        subset = hard_set(data.tasks.values(), data.candidates, metrics)
+        if not subset.hard and not subset.rest:
             continue
-        notes.append(f"By {name}: {len(made.hard)} hard tasks, {len(made.rest)} others.")
-        if made.hard:
-            flag = dict.fromkeys(made.hard, 1.0) | dict.fromkeys(made.rest, 0.0)
+        notes.append(f"By {name}: {len(subset.hard)} hard tasks, {len(subset.rest)} others.")
+        if subset.hard:
+            flag = dict.fromkeys(subset.hard, 1.0) | dict.fromkeys(subset.rest, 0.0)
             crossed.append(StandardScores(f"hard by {name}", 0.0, 1.0, flag))
         for mode, members in by_mode(groups).items():
-            _add_sides(found, table, name, mode, made, members)
+            _add_sides(found, table, name, mode, subset, members)
     if found.has_rows:
         add_metric_by_mode(found, pools(groups), crossed)
-    # Which tasks are hard is worth saying also where there are too few of them.
+    # The number of hard tasks is reported even if there are too few for an estimate.
     if found.has_rows or found.has_shortfalls:
         found.note(*notes)
     return found.findings(without_rows=True)
@@ -100,7 +104,7 @@ def _add_sides(
     tasks: HardSet,
     members: Iterable[PooledRows],
 ) -> None:
-    """Add the shares of the groups of a mode on the hard tasks and on the rest, and their figure."""
+    """Add the shares of a mode's groups on hard and on other tasks, and their plot."""
     shown: dict[str, Mapping[str, Number]] = {}
     for group in members:
         sides = group.on(tasks.hard).rows, group.on(tasks.rest).rows
@@ -114,7 +118,8 @@ def _add_sides(
         shown[group.label] = parts
     if shown:
         marks = tuple(
-            Bars.of(side, {label: made[side] for label, made in shown.items()}) for side in ("hard", "rest")
+            Bars.of(side, {label: numbers[side] for label, numbers in shown.items()})
+            for side in ("hard", "rest")
         )
         identity, title = (
             f"bp-3b-{name.replace(' and ', '-')}-{mode}",
@@ -124,7 +129,10 @@ def _add_sides(
 
 
 def compared(hard: Sequence[AttemptRow], rest: Sequence[AttemptRow]) -> tuple[Number, Number]:
-    """Return the difference and the ratio of two shares solved; no ratio where one of them is 0."""
+    """Return the difference and the ratio of the shares solved on hard and on other tasks.
+
+    The interval of the ratio is taken on the log scale; it has no value if either share is 0.
+    """
     rows = [*hard, *rest]
     of_hard = np.arange(len(rows)) < len(hard)
     solved = np.array([float(row.solved) for row in rows])

@@ -1,10 +1,10 @@
-"""The time horizon of a model: how long a task takes people that the model solves half of the time, as METR
-fits it.
+"""The time horizon of a model: the human time of tasks that it solves half of the time, as METR fits it.
 
-Minimise (1 / 0.1) * sum of w * loss + b1 squared / 2, with the logistic loss of success on log2 of human
-minutes and weights that sum to 1: 1 / (runs of the task) * 1 / sqrt(tasks of the family), the family being
-the library. Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's
-`eval-analysis-public`.
+The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
+on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
+a sum of 1; the family is the library.
+
+Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PENALTY = 0.1
 CHANCES = (0.5, 0.8)
 BOOTSTRAPS = 1000
 BUCKETS = (1, 4, 16, 64, 256, 960)
-"""Bounds in minutes of the points of the plot."""
+"""Bounds, in human minutes, of the buckets that the plot shows as points."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class HorizonFit:
     intercept: float
 
     def at(self, chance: float) -> float:
-        """Return the minutes at which a chance is reached; NaN where success does not fall with time.
+        """Return the human minutes at which success has a probability; NaN if it does not fall with time.
 
-        Infinite where it hardly falls, and the minutes are beyond any number.
+        Infinite if the slope is so small that the minutes overflow.
         """
         if self.slope >= 0:
             return np.nan
@@ -60,9 +60,10 @@ class HorizonFit:
 def fit_horizon(
     minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
 ) -> HorizonFit | None:
-    """Fit by Newton's method; a fractional score is that much of a success and the rest of a failure.
+    """Fit the penalised logistic regression by Newton's method; a score is between 0 and 1.
 
-    None if the maximum is at infinity: without the penalty, where times separate successes from failures.
+    A fractional score counts as that much of a success and the rest of a failure. None if the maximum is at
+    infinity: without the penalty, where times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -95,8 +96,9 @@ def fit_horizon(
 
 
 def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
-    """Return METR's `invsqrt_task_weight` of each run: 1 / (runs of the task) * 1 / sqrt(tasks of the
-    family).
+    """Return METR's `invsqrt_task_weight` of each run.
+
+    It is 1 / (runs of the task) * 1 / sqrt(tasks of the family).
     """
     runs = Counter(tasks)
     of_family: dict[str, set[str]] = defaultdict(set)
@@ -110,20 +112,20 @@ def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
 
 @dataclass(frozen=True)
 class Timed:
-    """Runs of a model with the minutes that their tasks take people."""
+    """Runs of a model, with the human minutes of their tasks."""
 
     rows: tuple[AttemptRow, ...]
     minutes: Floats
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow], minutes: Mapping[str, float]) -> Timed:
-        """Take the rows whose tasks have minutes."""
+        """Return the rows whose tasks have human minutes."""
         kept = tuple(row for row in rows if row.task in minutes)
         return cls(kept, np.array([minutes[row.task] for row in kept], dtype=float))
 
     @cached_property
     def scores(self) -> Floats:
-        """1 for a solved run."""
+        """The score of each run: 1 if it is solved, else 0."""
         return np.array([float(row.solved) for row in self.rows])
 
     @cached_property
@@ -132,7 +134,7 @@ class Timed:
         return run_weights([row.task for row in self.rows], [row.source for row in self.rows])
 
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
-        """Fit some of the rows; a row that is drawn twice counts twice, and each keeps its weight."""
+        """Fit chosen rows, repeated ones as often as they are chosen, each with its weight on all rows."""
         scores = self.scores[chosen]
         return (
             fit_horizon(self.minutes[chosen], scores, self.weights[chosen], penalty) if len(scores) else None
@@ -140,10 +142,11 @@ class Timed:
 
 
 def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[float, float] | None, ...]:
-    """Return METR's intervals of `CHANCES`: 2.5 and 97.5 % of the horizons of draws with replacement.
+    """Return METR's bootstrap intervals of the horizons at `CHANCES`, in minutes.
 
-    Families are drawn, then tasks of each, then runs of each. Draws without a horizon are left out; None if
-    more than half have none.
+    They are the 2.5 % and 97.5 % quantiles over hierarchical draws with replacement: families, then tasks of
+    each, then runs of each. Draws without a horizon are left out; an interval is None if half of the draws or
+    more have none.
     """
     draw = np.random.default_rng(seed)
     tree: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -172,18 +175,18 @@ def _middle(values: Sequence[float]) -> tuple[float, float]:
 
 
 def horizons(data: StudyData) -> Findings:
-    """Return the horizons of the models with the people's times of this study (`horizon`)."""
-    known = groups(data)
-    times = task_times(unassisted(data, known))
+    """Return the models' horizons by the people's times in this study (`horizon`)."""
+    all_groups = groups(data)
+    times = task_times(unassisted(data, all_groups))
     models: dict[tuple[str, str, str], list[AttemptRow]] = defaultdict(list)
-    for group in known:
+    for group in all_groups:
         if not group.people:
             models[(group.who, group.condition, group.settings)].extend(group.rows)
     found = FindingsBuilder()
     table = found.table(
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
-        "Beside METR's own choice (geometric mean of solved attempts, penalised): other human minutes, and"
+        "METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
         f" no penalty. After '{BOOTSTRAP}' METR's own, over libraries, tasks and runs.",
     )
     marks: list[Mark] = []
@@ -213,12 +216,12 @@ def horizons(data: StudyData) -> Findings:
 def _add_fits(
     found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int
 ) -> None:
-    """Add the fits with METR's penalty and without; METR's own interval is of METR's own choice alone."""
+    """Add the fits with and without METR's penalty; METR's interval goes with METR's own choices only."""
     for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
         if fit is None:
             continue
-        # The bootstrap refits a thousand times: it is for the figure that papers print, and no other.
+        # The bootstrap takes a thousand refits, so only the figure that papers print has one.
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
         p50, p80 = _horizons(timed, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
@@ -237,7 +240,7 @@ def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
 def _horizons(
     timed: Timed, penalty: float, printed: Sequence[tuple[float, float] | None] | None
 ) -> list[Number]:
-    """Return the horizons at `CHANCES`, over tasks, on the log scale."""
+    """Return the horizons at `CHANCES` in minutes, with jackknife intervals over tasks on the log scale."""
     units = Units.of(timed.rows)
 
     def estimate(kept: Kept) -> list[float]:
@@ -245,20 +248,20 @@ def _horizons(
         return [np.nan if fit is None else float(np.log(fit.at(chance))) for chance in CHANCES]
 
     spread = jackknife(units, estimate)
-    made = []
+    numbers = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
-        # METR's interval is named after its method: it is no interval as if runs were independent.
-        number = replace(number, beside=BOOTSTRAP)
+        # METR's interval is labelled with its method: it does not treat runs as independent.
+        number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
             note = "success does not fall with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
-        made.append(number)
-    return made
+        numbers.append(number)
+    return numbers
 
 
 def _marks(label: str, timed: Timed) -> list[Mark]:
-    """Draw the fit, and the shares in buckets of minutes."""
+    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes."""
     fit = timed.fit(np.ones(len(timed.rows), dtype=bool))
     if fit is None:
         return []

@@ -1,10 +1,15 @@
-"""One interval for every estimate: the two-way delete-one jackknife over persons and tasks.
+"""The interval of every estimate: a two-way delete-one jackknife over persons and tasks.
 
-Attempts are not independent: a person is good at many tasks, a task is hard for many people. With q the
-estimate on all rows, V_P = (P - 1) / P * sum over persons of (q without the person - q) squared, V_T likewise
-over tasks, V_A likewise over single attempts of persons (or the fit's own variance where a likelihood is
-fitted), the variance is max(V_P + V_T - V_A, V_P, V_T) and the interval q +/- t(0.975, min(P, T) - 1) *
-sqrt(V). Rows of models belong to no person: they go with their task, and an estimate on them alone has the
+Attempts are not independent: a person who is good at one task is good at others, and a task that is hard for
+one person is hard for others. Let q be the estimate on all rows, P the number of persons and T that of tasks.
+Then
+
+- V_P = (P - 1) / P * sum over persons of (q without the person - q) squared; V_T likewise over tasks;
+- V_A likewise over single attempts of persons, or the fit's own variance where a likelihood is fitted;
+- the variance is V = max(V_P + V_T - V_A, V_P, V_T);
+- the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
+
+Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the
 variance V_T.
 
 Sources: Cameron, Gelbach & Miller, Robust inference with multiway clustering, Journal of Business & Economic
@@ -31,12 +36,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Kept = NDArray[np.bool_]
 Estimator = Callable[[Kept], ArrayLike]
-"""From the rows that are kept to the estimates, on the scale of the interval; NaN where there is none."""
+"""Maps the rows kept to the estimates, on the scale of the interval; NaN where there is no estimate."""
 
 NO_PERSON = -1
 LEVEL = 0.95
 Z_95 = float(ndtri((1 + LEVEL) / 2))
-"""The normal quantile of intervals as if attempts were independent."""
+"""The normal quantile for intervals that treat attempts as independent."""
 EXACT = (
     "all or none solved: exact interval (Clopper-Pearson) for as many trials as there are persons or tasks"
 )
@@ -52,45 +57,45 @@ class Scale(StrEnum):
 
     PLAIN = "plain"
     PROBABILITY = "probability"
-    """Cut to 0 and 1."""
+    """A probability, clipped to [0, 1]."""
     DIFFERENCE = "difference"
-    """Of two probabilities, cut to -1 and 1."""
+    """The difference of two probabilities, clipped to [-1, 1]."""
     PERCENT = "percent"
-    """Cut to 0 and 100."""
+    """A percentage, clipped to [0, 100]."""
     POINTS = "percentage points"
-    """The difference of two percentages, cut to -100 and 100."""
+    """The difference of two percentages, clipped to [-100, 100]."""
     AMOUNT = "amount"
-    """Cut to what is not below 0."""
+    """An amount, clipped to values of at least 0."""
     LOG = "log"
     LOGIT = "logit"
     LOG_MINUS_LOG = "log(-log)"
-    """Of a probability, as survival curves use it."""
+    """A probability of survival: complementary log-log."""
     FISHER = "artanh"
-    """Of a correlation."""
+    """A correlation: Fisher's z."""
 
     def back(self, value: ArrayLike) -> Floats:
-        """Return a value of this scale as it is printed."""
+        """Transform a value from this scale back to the one that is printed."""
         given = np.asarray(value, dtype=float)
         match self:
             case Scale.LOG:
-                made = np.exp(given)
+                natural = np.exp(given)
             case Scale.LOGIT:
-                made = expit(given)
+                natural = expit(given)
             case Scale.LOG_MINUS_LOG:
-                made = np.exp(-np.exp(given))
+                natural = np.exp(-np.exp(given))
             case Scale.FISHER:
-                made = np.tanh(given)
+                natural = np.tanh(given)
             case _:
-                made = np.clip(given, *self.limits)
-        return np.asarray(made, dtype=float)
+                natural = np.clip(given, *self.limits)
+        return np.asarray(natural, dtype=float)
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest value that there can be."""
+        """The least and the greatest possible value, as printed."""
         return _LIMITS.get(self, (-np.inf, np.inf))
 
     def cut(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
-        """Return an interval without what can't be."""
+        """Clip an interval to the possible values; None stays None."""
         if interval is None:
             return None
         low, high = np.clip(interval, *self.limits).tolist()
@@ -116,12 +121,12 @@ class Units:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Units:
-        """Number the persons and tasks of some rows."""
+        """Number the persons and tasks of rows."""
         return cls.named(["" if row.solver else row.participant for row in rows], [row.task for row in rows])
 
     @classmethod
     def named(cls, persons: Sequence[str], tasks: Sequence[str]) -> Units:
-        """Number persons and tasks by name; an empty name is no person."""
+        """Number persons and tasks by name; an empty name is no person (`NO_PERSON`)."""
         people = {name: place for place, name in enumerate(sorted({name for name in persons if name}))}
         places = {name: place for place, name in enumerate(sorted(set(tasks)))}
         return cls(
@@ -131,27 +136,27 @@ class Units:
 
     @cached_property
     def person_numbers(self) -> Integers:
-        """The persons that have rows."""
+        """The numbers of the persons that have rows, ascending."""
         return np.unique(self.persons[self.persons != NO_PERSON])
 
     @cached_property
     def task_numbers(self) -> Integers:
-        """The tasks that have rows."""
+        """The numbers of the tasks that have rows, ascending."""
         return np.unique(self.tasks)
 
     @property
     def person_count(self) -> int:
-        """How many persons there are."""
+        """The number of persons that have rows."""
         return len(self.person_numbers)
 
     @property
     def task_count(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks that have rows."""
         return len(self.task_numbers)
 
     @property
     def fewest(self) -> int:
-        """min(P, T); the number of tasks where there are only models."""
+        """min(P, T), or T if all rows are of models."""
         return min(self.person_count, self.task_count) if self.person_count else self.task_count
 
     @property
@@ -166,36 +171,36 @@ class Units:
 
 @dataclass(frozen=True)
 class Spread:
-    """Estimates with their variances by the jackknife, on the scale of the interval."""
+    """Estimates with their jackknife variances, on the scale of the interval."""
 
     estimate: Floats
     by_persons: Floats
     by_tasks: Floats
     by_rows: Floats
-    """Over single attempts of persons, or the fit's own variance; zero where there are only models."""
+    """V_A: over single attempts of persons, or the fit's own variance; zero if all rows are of models."""
     units: Units
     asked: bool = True
-    """Whether an interval was asked for; without it the variances are NaN."""
+    """Whether an interval was requested; otherwise the variances are NaN."""
 
     @cached_property
     def variance(self) -> Floats:
-        """max(V_P + V_T - V_A, V_P, V_T); V_A where both are zero, so that no interval has the width zero."""
+        """max(V_P + V_T - V_A, V_P, V_T); V_A where `flat`, so that no interval has zero width."""
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
-        # A row that is left out with its person is left out with its task too. V_P + V_T has the variance of
-        # single attempts twice, so V_A is taken off once (Cameron, Gelbach & Miller 2011; decision 87).
+        # A row that is left out with its person is also left out with its task. V_P + V_T thus contains the
+        # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
+        # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
-        # The difference can come out below V_P or V_T, even below 0: neither clustering may be forgotten for
-        # it.
+        # The sum can come out below V_P or V_T, even below 0: the larger of the one-way variances is the
+        # floor.
         found = np.maximum(np.maximum(both, self.by_persons), self.by_tasks)
         return np.where(self.flat, self.by_rows, found)
 
     @cached_property
     def flat(self) -> Kept:
-        """Where neither persons nor tasks differ, though rows do."""
-        # Equal means of persons and of tasks leave rounding errors, so 0 is compared with the variance of
-        # attempts.
+        """Where neither persons nor tasks differ, although single rows do."""
+        # Equal means of persons and of tasks leave rounding errors, so the comparison is relative to V_A.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
 
     @cached_property
@@ -203,13 +208,14 @@ class Spread:
         """Half the width of the interval; NaN if there are too few persons or tasks."""
         if self.units.no_interval:
             return np.full_like(self.estimate, np.nan)
-        # t with the fewer of persons and tasks, and no normal quantile: six people say little (decision 87).
+        # Student's t for the fewer of persons and tasks rather than a normal quantile: six people carry
+        # little information (decision 87).
         quantile = float(stdtrit(self.units.fewest - 1, (1 + LEVEL) / 2))
         return np.asarray(quantile * np.sqrt(self.variance), dtype=float)
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
-        """Return the lower and upper bounds as they are printed."""
-        # Some scales turn round: on log(-log) the upper end is the lower share.
+        """Return the lower and upper bounds on the printed scale."""
+        # Some scales reverse the order: on log(-log) the upper end is the lower share.
         one, other = scale.back(self.estimate - self.half), scale.back(self.estimate + self.half)
         return np.minimum(one, other), np.maximum(one, other)
 
@@ -222,7 +228,11 @@ class Spread:
         note: str = "",
         rows: int | None = None,
     ) -> Number:
-        """Return one of the estimates with its interval and what it rests on."""
+        """Return the estimate at `place` on the printed scale, with its interval and the counts of its units.
+
+        `iid` is the interval that treats attempts as independent, and `rows` replaces the count of rows.
+        Where there is no interval, the note gives the reason.
+        """
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))
         notes = [note] if note else []
@@ -230,11 +240,12 @@ class Spread:
         if self.units.no_interval:
             notes.append(self.units.no_interval)
         elif self.asked and misses_bounds:
-            # An estimate that one person or task decides has no interval, and says so (decision 87).
+            # If a refit without one person or task has no estimate, there is no interval, and the note
+            # reports it (decision 87).
             notes.append(UNSTABLE)
             low = high = None
         elif value is not None and not self.half[place]:
-            # An interval of the width zero would claim certainty (decision 87).
+            # An interval of zero width would claim certainty (decision 87).
             notes.append("no interval: nothing varies")
             low = high = None
         elif self.units.person_count and self.flat[place]:
@@ -258,14 +269,15 @@ def _finite(value: float) -> float | None:
 def jackknife(
     units: Units, estimate: Estimator, own_variance: ArrayLike | None = None, *, interval: bool = True
 ) -> Spread:
-    """Return estimates with their variances: P + T refits, and one more for each attempt of a person.
+    """Return estimates with their jackknife variances, by P + T refits and one for each attempt of a person.
 
-    `own_variance`, that of a fitted likelihood, saves the refits without single attempts. With too few
-    persons or tasks for an interval, or if no `interval` is asked for, nothing is refitted.
+    `own_variance`, that of a fitted likelihood, replaces the refits without single attempts. If there are too
+    few persons or tasks for an interval, or `interval` is false, nothing is refitted and the variances are
+    NaN.
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
-    # Without an interval the estimate is the same: the refits are left out.
+    # The estimate needs no refits; only the interval does.
     if units.no_interval or not interval:
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
@@ -275,13 +287,14 @@ def jackknife(
         if not count:
             return np.zeros_like(full)
         refits = np.array([_vector(estimate(~gone)) for gone in left_out])
-        # Squares are taken from the estimate on all rows, not from the refits' mean, as in the module's
+        # Deviations are from the estimate on all rows, not from the mean of the refits, as in the module's
         # formula.
         return np.asarray((count - 1) / count * ((refits - full) ** 2).sum(axis=0), dtype=float)
 
     people = [units.persons == person for person in units.person_numbers]
     tasks = [units.tasks == task for task in units.task_numbers]
-    # One refit for each attempt is the most of the work: a fitted likelihood knows this variance already.
+    # The refits without single attempts are most of the work, and a fitted likelihood supplies their
+    # variance.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
@@ -295,7 +308,7 @@ def _vector(values: ArrayLike) -> Floats:
 
 
 def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
-    """Return the mean of some values with its variances: what `jackknife` gives, without refits."""
+    """Return the mean of values with its jackknife variances: equal to `jackknife`, in closed form."""
     given = np.asarray(values, dtype=float)
     total, count = float(given.sum()), len(given)
     mean = total / count if count else np.nan
@@ -309,8 +322,7 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
         if not groups:
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A mean needs no refit: without a group it is what is left of the sum over what is left of the
-            # count.
+            # The mean without a group is the remaining sum over the remaining count.
             left = (total - sums) / (count - counts)
         return float((groups - 1) / groups * ((left - mean) ** 2).sum())
 
@@ -327,7 +339,10 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
 
 
 def clopper_pearson(count: float, of: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share (Clopper & Pearson 1934, Biometrika 26); (0, 1) of nothing."""
+    """Return the exact 95 % interval of `count` successes in `of` trials; (0, 1) without a trial.
+
+    Clopper & Pearson 1934, Biometrika 26.
+    """
     if of <= 0:
         return 0.0, 1.0
     tail = (1 - LEVEL) / 2
@@ -339,10 +354,10 @@ def clopper_pearson(count: float, of: int) -> tuple[float, float]:
 def share(
     rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved
 ) -> Number:
-    """Return the share of rows that succeeded, on the probability scale, with Wilson's interval beside it.
+    """Return the share of rows that succeeded, a probability, with Wilson's as the independent interval.
 
-    Where all or none succeeded the jackknife has no width: the exact interval for min(persons, tasks) trials
-    takes its place, and the exact one for as many trials as rows beside it.
+    If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
+    for min(persons, tasks) trials, and the independent one that for as many trials as rows.
     """
     units = Units.of(rows)
     outcomes = [float(succeeded(row)) for row in rows]
@@ -351,8 +366,8 @@ def share(
         return Number(None, note="no attempts")
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
-    # All or none succeeded: every refit is the same, and the jackknife's interval would have the width zero.
-    # The exact one takes as many trials as there are persons or tasks, the fewer of them (decision 87).
+    # If all or none succeeded, every refit is the same and the jackknife's interval would have zero width.
+    # The exact interval takes the fewer of persons and tasks as its number of trials (decision 87).
     rate = count / total
     low, high = (None, None) if units.no_interval else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(
@@ -368,7 +383,10 @@ def share(
 
 
 def mean(rows: Sequence[AttemptRow], values: Sequence[float], scale: Scale = Scale.PLAIN) -> Number:
-    """Return the mean of a value of each row with its interval; on the log scale `values` are logarithms."""
+    """Return the mean of one value per row with its jackknife interval.
+
+    On the log scale `values` are natural logarithms, and the result is their geometric mean.
+    """
     if not rows:
         return Number(None, note="no attempts")
     return jackknife_of_mean(Units.of(rows), values).number(scale)

@@ -1,6 +1,4 @@
-"""How much of the differences in times is of persons, how much of tasks: a mixed model of log times, solved
-only.
-"""
+"""A linear mixed model of the log times of solved attempts: variance of persons and of tasks."""
 
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     persons_of,
+    primary_minutes,
     solved_of,
     tasks_of,
 )
@@ -33,36 +32,35 @@ NOTE = "Of solved attempts alone, so it describes them; it is no estimate of how
 
 models: Any = mixed_linear_model
 _METHODS = ("bfgs", "nm")
-"""The quick one, and one that needs no gradient where a variance is near zero."""
+"""The fast optimiser, then one without gradients for a variance near zero."""
 
 
 @dataclass(frozen=True)
 class MixedFit:
-    """ln minutes = constant + conditions + person + task + noise."""
+    """The fit of ln minutes = constant + condition + person + task + noise, by REML."""
 
     effects: dict[str, tuple[float, float]]
-    """By condition the coefficient against the first condition, with its standard error."""
+    """For each condition, its coefficient against the first and the standard error."""
     person_sd: float
     task_sd: float
     sigma: float
 
 
 def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit | None:
-    """Fit crossed random effects of persons and tasks by restricted maximum likelihood; None if it does not
-    converge.
+    """Fit crossed random effects of persons and tasks by restricted maximum likelihood (REML).
 
-    All rows are in one group with two variance components: `groups=` a person or a task would nest the other
-    in it.
+    All rows form one group with two variance components, because `groups=` would nest one factor in the
+    other. None if no optimiser converges.
     """
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:
         exog[name] = [float(row.condition == name) for row in rows]
-    minutes = np.log([(row.primary_s or 0.0) / 60 for row in rows])
+    log_minutes = np.log([primary_minutes(row) for row in rows])
     parts = [_indicators([row.participant for row in rows]), _indicators([row.task for row in rows])]
     components = models.VCSpec(
         ["person", "task"], [[names] for names, _ in parts], [[matrix] for _, matrix in parts]
     )
-    model = models.MixedLM(minutes, exog, groups=np.zeros(len(rows)), exog_vc=components)
+    model = models.MixedLM(log_minutes, exog, groups=np.zeros(len(rows)), exog_vc=components)
     fit = next((fit for method in _METHODS if (fit := _fitted(model, method)) is not None), None)
     if fit is None:
         return None
@@ -82,13 +80,14 @@ def _fitted(model: Any, method: str) -> Any:
 
 
 def _indicators(names: Sequence[str]) -> tuple[list[str], np.ndarray[Any, Any]]:
-    known = sorted(set(names))
-    return known, np.array([[float(name == column) for column in known] for name in names])
+    levels = sorted(set(names))
+    return levels, np.array([[float(name == column) for column in levels] for name in names])
 
 
 def mixed_times(data: StudyData) -> Findings:
-    """Return the spread of persons and tasks, and effects of conditions, among solved attempts
-    (`time-mixed`).
+    """Return the standard deviations of persons and tasks, and conditions' ratios, of solved attempts.
+
+    The analysis `time-mixed`: standard deviations are of ln minutes; the ratios are exp of the coefficients.
     """
     rows = solved_of(people(data))
     if not rows:
@@ -102,8 +101,8 @@ def mixed_times(data: StudyData) -> Findings:
     if found.too_few(what, *needs, ("tasks", LEAST_TASKS, tasks)):
         return found.findings()
     declared = [condition.id for condition in data.study.conditions_of_people]
-    known = {row.condition for row in rows}
-    conditions = [name for name in declared if name in known]
+    attempted = {row.condition for row in rows}
+    conditions = [name for name in declared if name in attempted]
     fit = fit_mixed(rows, conditions[1:])
     if fit is None:
         found.not_estimated(f"{what} (the fit did not converge)", "solved attempts", len(rows) + 1, len(rows))

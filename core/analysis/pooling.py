@@ -1,7 +1,7 @@
-"""What counts, what is pooled with what, and how few are too few.
+"""Which rows count, which may be pooled, and the least numbers that analyses need.
 
-Attempts of persons, of models and of simulated people are never pooled, nor those under different conditions,
-modes or condition keys (budgets, time limit, tools, template; a model's settings).
+Attempts of people, of models and of simulated people are never pooled with each other, nor those under
+different conditions, modes or condition keys (budgets, time limit, tools, template; a model's settings).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from gistpoint.core.analysis.findings import Shortfall
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -22,10 +22,10 @@ LEAST_TASKS = 3
 """For an interval."""
 LEAST_TASKS_OF_REGRESSION = 10
 LEAST_OF_EACH_OUTCOME = 10
-"""For a regression of success: as many solved, as many not solved."""
+"""For a logistic regression: at least as many attempts solved, and as many not solved."""
 LEAST_TASKS_OF_CORRELATION = 10
 LEAST_SOLVED_OF_RANK_TEST = 5
-"""A side, for Mann-Whitney."""
+"""Per side, for the Mann-Whitney test."""
 LEAST_SOLVED_OF_SURVIVAL = 5
 """For a Kaplan-Meier curve."""
 LEAST_SOLVED_OF_TIMES = 10
@@ -35,84 +35,87 @@ LEAST_ROWS_OF_HEXAGONS = 30
 LEAST_UNITS_OF_KAPPA = 10
 
 WITHOUT_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
-"""Ends that say nothing about the solver or the task: such attempts are counted in the flow alone."""
+"""Ends that carry no information on the solver or the task: such attempts appear only in the flow."""
 
 
 def countable(row: AttemptRow) -> bool:
-    """Whether an analysis uses a row: a first exposure, assigned, in role, not excluded, with an end that
-    counts.
+    """Return whether an analysis uses a row.
+
+    It then is a first exposure, was assigned, was made in the role of a participant, is not excluded, and has
+    an end that counts.
     """
     return row.counted and row.end not in WITHOUT_ROW
 
 
 @dataclass(frozen=True, slots=True)
 class PooledRows:
-    """Rows that may be pooled."""
+    """Rows of one solver (or of people), mode, condition and key, which may be pooled."""
 
     who: str
-    """`people` or a model's name; simulated ones say so."""
+    """`people` or a model's name, marked if simulated."""
     condition: str
     key: str
     mode: str
     people: bool
     label: str
-    """Who, and as much of condition and key as distinguishes it from the other groups of the study."""
+    """`who`, with as much of condition and key as distinguishes the group from the study's others."""
     rows: tuple[AttemptRow, ...]
 
     @property
     def tasks(self) -> frozenset[str]:
-        """The tasks of its rows."""
+        """The ids of the tasks of its rows."""
         return frozenset(row.task for row in self.rows)
 
     @property
     def settings(self) -> str:
-        """A model's own settings, without the budgets and tools that it shares with people."""
+        """A model's own settings: the key without the budgets and tools that it shares with people."""
         return self.key.partition(" | ")[2]
 
     @property
     def solved(self) -> int:
-        """How many of its rows are solved."""
+        """The number of solved rows."""
         return sum(row.solved for row in self.rows)
 
     def on(self, tasks: Iterable[str]) -> PooledRows:
-        """Return the group with the rows of some tasks."""
+        """Return the group restricted to the given tasks."""
         kept = frozenset(tasks)
         return replace(self, rows=tuple(row for row in self.rows if row.task in kept))
 
 
 def groups(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return the countable rows in groups: people first, then models by name; then by mode, condition and
-    key.
+    """Return a study's countable rows in groups.
+
+    People come first, then models by name; within each, groups are in the order of mode, condition and key.
     """
     return groups_of(data.rows)
 
 
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:
-    """Return the groups of some rows; those that don't count are left out."""
+    """Return the groups of the countable ones among `rows`, in the order of `groups`."""
     found: dict[tuple[bool, str, str, str, str], list[AttemptRow]] = defaultdict(list)
-    # Rows that differ in one of these are never pooled.
+    # Rows that differ in any part of this key are never pooled.
     for row in rows:
         if countable(row):
             found[(bool(row.solver), row.who, row.mode, row.condition, row.condition_key)].append(row)
-    # A label says no more than it must: a condition only if there are several, settings only if they differ.
+    # A label names the condition only if there are several, and the settings only if they differ.
     conditions: dict[str, set[str]] = defaultdict(set)
     keys: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for _, who, mode, condition, key in sorted(found):
         conditions[who].add(condition)
         keys[(who, mode, condition)].append(key)
     many = len({condition for known in conditions.values() for condition in known}) > 1
-    made: list[PooledRows] = []
+    pooled: list[PooledRows] = []
     for (model, who, mode, condition, key), members in sorted(found.items()):
         name = f"{who}, {condition}" if many and condition else who
         alike = keys[(who, mode, condition)]
         if len(alike) > 1:
             name += f" ({_settings(members, alike, key)})"
-        made.append(PooledRows(who, condition, key, mode, not model, name, tuple(members)))
-    return tuple(made)
+        pooled.append(PooledRows(who, condition, key, mode, not model, name, tuple(members)))
+    return tuple(pooled)
 
 
 def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
-    """Return a short name for a key: its number among `keys`, preceded by the budgets if all rows share them."""
+    """Return a short name for a key: its number among `keys`, after the budgets if all rows share them."""
     number = f"settings {keys.index(key) + 1}"
     budgets = {(row.tool_use_budget, row.submission_budget) for row in rows}
     if len(budgets) == 1 and None not in (only := next(iter(budgets))):
@@ -121,11 +124,11 @@ def _settings(rows: Sequence[AttemptRow], keys: Sequence[str], key: str) -> str:
 
 
 SETTINGS_BY_GROUP = "Settings by group: "
-"""How the note begins that shows which settings the groups have."""
+"""The prefix of the note on the groups' settings."""
 
 
 def keys_note(found: Iterable[PooledRows]) -> str:
-    """Return the sentence that shows which settings the groups have."""
+    """Return the note on the groups' settings; empty if no group has a key."""
     settings = dict.fromkeys(f"{group.label}, {group.mode}: {group.key}" for group in found if group.key)
     return SETTINGS_BY_GROUP + "; ".join(settings) + "." if settings else ""
 
@@ -151,9 +154,7 @@ def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
 
 
 def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
-    """Return the tasks that each solver has attempted under each of its conditions, whatever the settings of
-    a task.
-    """
+    """Return the tasks that every solver has attempted under each of its conditions, in any settings."""
     sets: dict[tuple[str, str], frozenset[str]] = {}
     for group in found:
         sets[group.who, group.condition] = sets.get((group.who, group.condition), frozenset()) | group.tasks
@@ -166,12 +167,12 @@ def people_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
 
 
 def solved_of(rows: Iterable[AttemptRow]) -> list[AttemptRow]:
-    """Return the solved ones."""
+    """Return the solved rows."""
     return [row for row in rows if row.solved]
 
 
 def under(rows: Iterable[AttemptRow], *conditions: str) -> list[AttemptRow]:
-    """Return the rows under some conditions."""
+    """Return the rows under any of the conditions."""
     return [row for row in rows if row.condition in conditions]
 
 
@@ -180,8 +181,13 @@ def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
     return [row for row in rows if row.number(measure) is not None]
 
 
+def primary_minutes(row: AttemptRow) -> float:
+    """Return the primary time of an attempt in minutes; 0 if it has none."""
+    return (row.primary_s or 0.0) / 60
+
+
 def persons_of(rows: Iterable[AttemptRow]) -> int:
-    """Count the persons behind some rows; models are none."""
+    """Count the persons who made the rows; models don't count."""
     return len({row.participant for row in rows if not row.solver})
 
 
@@ -191,14 +197,15 @@ def tasks_of(rows: Iterable[AttemptRow]) -> int:
 
 
 def too_few(what: str, *needs: tuple[str, float, float]) -> Shortfall | None:
-    """Return the first need that is not met, each as (name of the number, least, what there is); None if all
-    are.
+    """Return the first unmet need as a shortfall; None if all are met.
+
+    A need is (name of the number, least value, actual value).
     """
     return next((Shortfall(what, short, least, has) for short, least, has in needs if has < least), None)
 
 
 def regression_needs(rows: Sequence[AttemptRow]) -> tuple[tuple[str, float, float], ...]:
-    """The least numbers of a regression of success, for `too_few`."""
+    """Return the needs of a logistic regression of success, for `too_few`."""
     solved = sum(row.solved for row in rows)
     return (
         ("tasks", LEAST_TASKS_OF_REGRESSION, tasks_of(rows)),

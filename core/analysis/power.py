@@ -1,10 +1,9 @@
-"""What a design can show before anybody is asked: half-widths of the primary estimate, by simulating
-outcomes.
+"""The precision and power of a design, by simulating the outcomes of its primary analysis.
 
-Success is logistic with normal persons and tasks; times are log-normal, with the same persons and tasks on
-that scale. Every draw is analysed as the study will be, by the two-way jackknife. Times are those of solved
-attempts alone, with the means of their tasks removed: a little less sharp than the censored regression of the
-report, and much faster.
+Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
+the same effects. Each draw is analysed by the two-way jackknife, as the study will be. Times are those of
+solved attempts alone, with the means of their tasks removed: a little less precise than the report's censored
+regression, and much faster.
 """
 
 from __future__ import annotations
@@ -31,27 +30,26 @@ Chosen = NDArray[np.bool_]
 
 DRAWS = 400
 PEOPLE = (6, 8, 12, 16, 24, 32, 48)
-"""For how many people figures are given unless a number is asked for."""
+"""The numbers of people for which figures are computed unless one is requested."""
 MODEL_SD = 0.7
-"""Of a model's difficulty of a task that people do not share, in logits."""
+"""Standard deviation, in logits, of the difficulty of a task for a model that people do not share."""
 LIMIT_IN_SDS = 0.8
-"""How far the time limit is above the median time, in standard deviations of one person's time for one task.
-"""
+"""Distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
 
 
 class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is assumed of the outcomes."""
+    """The assumptions about the outcomes. Raises `StudyError` if one is out of range."""
 
     ability: float = 0.8
-    """Standard deviation of persons, in logits."""
+    """Standard deviation of the person effects, in logits."""
     task: float = 1.2
-    """Standard deviation of tasks, in logits."""
+    """Standard deviation of the task effects, in logits."""
     rate: float = 0.5
-    """The share solved; 0.5 is the widest case."""
+    """The share solved; 0.5 makes the interval widest."""
     sigma: float = 0.9
-    """Standard deviation of the logarithm of one person's time for one task."""
+    """Standard deviation of ln t for one person and one task."""
     effect: float | None = None
-    """The difference of rates, or the ratio of times, that is to be distinguished from none."""
+    """The difference of rates, or the ratio of times, to be detected; None for no power."""
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
@@ -61,7 +59,7 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """How many people attempt how many of how many tasks, and what the primary analysis compares."""
+    """The size of a study, and what its primary analysis compares."""
 
     people: int
     each: int
@@ -71,16 +69,16 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     """Whether two conditions, or people and a model, are compared."""
     with_model: bool = False
     between: bool = False
-    """Whether a person meets one of the two conditions only."""
+    """Whether each person works under one of the two conditions only."""
 
     @property
     def of_times(self) -> bool:
-        """Whether the primary estimate is one of times."""
+        """Whether the primary outcome is a time."""
         return self.outcome in (PrimaryOutcome.TIME_RATIO, PrimaryOutcome.TIME_TO_SOLVE)
 
     @property
     def what(self) -> str:
-        """What is estimated, in words."""
+        """The name of the estimate, in words."""
         if not self.contrast:
             return "geometric mean of the times of solved attempts" if self.of_times else "share solved"
         sides = "people to the model" if self.with_model else "two conditions"
@@ -94,34 +92,34 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """What one design comes to."""
+    """The simulated precision and power of one design."""
 
     people: int
     each: int
     tasks: int
     attempts: int
     half_width: float | None
-    """The mean half-width of the 95 % interval, a share; of times the factor by which they may be off."""
+    """The mean half-width of the 95 % interval: a difference of shares, or for times a factor."""
     estimated: float = 1.0
-    """The share of draws in which there was an interval."""
+    """The share of draws that had an interval."""
     power: float | None = None
-    """The share of draws whose interval does not hold "no effect", if the effect is as assumed."""
+    """The share of all draws whose interval excludes "no effect"; None without an assumed effect."""
 
 
 def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDesign:
-    """Return the design that a study declares, for so many people. Raises `StudyError` if there are too few
-    tasks.
+    """Return the declared design of a study for a number of people.
+
+    Raises `StudyError` if the study has no tasks besides those for training.
     """
-    known = {task.id: task for task in tasks}
-    training = {task_named(name, known) for name in study.training.tasks}
-    counted = len(known.keys() - training)
+    by_id = {task.id: task for task in tasks}
+    training = {task_named(name, by_id) for name in study.training.tasks}
+    counted = len(by_id.keys() - training)
     if not counted:
-        raise StudyError("The study has no tasks to count, so nothing can be said of it.")
+        raise StudyError("The study has no tasks to count, so nothing can be computed for it.")
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
-    compared = len(contrast) == 2 or (
-        outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
-    )
+    has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
+    compared = has_ratio or len(contrast) == 2
     return PowerDesign(
         people=people,
         each=min(study.design.tasks_per_person, counted),
@@ -141,7 +139,10 @@ def power_of(
     draws: int = DRAWS,
     run: RunContext = UNATTENDED,
 ) -> PowerFigure:
-    """Simulate a design's outcomes and analyse each draw. Raises `CancelledError` when cancelled."""
+    """Simulate a design's outcomes and analyse each draw with a seed of its own.
+
+    Raises `CancelledError` when cancelled, and `StudyError` if the assumed effect is impossible.
+    """
     drawing = _Drawing(design, assumed)
     halves: list[float] = []
     detected = 0
@@ -187,7 +188,7 @@ class _Drawing:
             )
 
     def analysed(self, draw: np.random.Generator) -> Spread | None:
-        """Return the estimate of one draw; None if there is none."""
+        """Return the estimate of one draw; None if fewer than two attempts are solved in time."""
         design, assumed = self.design, self.assumed
         persons = np.repeat(np.arange(design.people), design.each)
         places = np.arange(design.people * design.each)
@@ -209,14 +210,19 @@ class _Drawing:
         low, high = (
             middle_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        middle = high if design.with_model else np.where(side == 1, high, low) if design.contrast else low
+        # Against a model all people have the effect; between conditions, only the second one has it.
+        middle: float | Floats = low
+        if design.with_model:
+            middle = high
+        elif design.contrast:
+            middle = np.where(side == 1, high, low)
         solved = (draw.random(len(latent)) < expit(middle + latent)).astype(float)
         if not design.contrast:
             return jackknife_of_mean(units, solved)
         if not design.with_model:
             return jackknife(units, _difference(solved, side == 1, side == 0))
-        own = middle_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
-        chance = expit(own + ease + draw.normal(0, MODEL_SD, design.tasks))
+        model_middle = middle_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
+        chance = expit(model_middle + ease + draw.normal(0, MODEL_SD, design.tasks))
         by_model = (draw.random(design.tasks) < chance).astype(float)
         nobody, each = np.full(design.tasks, NO_PERSON), np.arange(design.tasks)
         units = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
@@ -239,7 +245,10 @@ class _Drawing:
 
 
 def middle_for(rate: float, spread: float) -> float:
-    """Return the middle of a logistic chance whose mean over a normal distribution is a rate, by bisection."""
+    """Return m such that the mean of expit(m + spread z) over normal z is `rate`, by bisection.
+
+    The mean is by Gauss-Hermite quadrature with 60 nodes.
+    """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     low, high = -30.0, 30.0
     for _ in range(60):
@@ -262,7 +271,7 @@ def _difference(
 
 
 def _over_tasks(units: Units, values: Floats) -> Callable[[Chosen], float]:
-    """The mean over shared tasks of the rate of people less the model's."""
+    """Return the estimator of the people's rate less the model's, averaged over the tasks that both have."""
     size = int(units.tasks.max()) + 1
     people = units.persons != NO_PERSON
 
@@ -273,14 +282,14 @@ def _over_tasks(units: Units, values: Floats) -> Callable[[Chosen], float]:
             with np.errstate(invalid="ignore"):
                 means.append(np.bincount(units.tasks[side], weights=values[side], minlength=size) / counts)
         differences = means[0] - means[1]
-        known = np.isfinite(differences)
-        return float(differences[known].mean()) if known.any() else float("nan")
+        defined = np.isfinite(differences)
+        return float(differences[defined].mean()) if defined.any() else float("nan")
 
     return estimate
 
 
 def _within_tasks(tasks: Integers, x: Floats, y: Floats) -> Callable[[Chosen], float]:
-    """The slope of y on x with the means of tasks removed."""
+    """Return the estimator of the slope of y on x after removing the means of tasks."""
 
     def estimate(kept: Chosen) -> float:
         group, here, there = tasks[kept], x[kept], y[kept]

@@ -1,4 +1,4 @@
-"""The one confirmatory estimate, as the study declares it, and how much it depends on what was decided."""
+"""The confirmatory estimate that the study declares, and its sensitivity to other decisions."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ Estimate = Number | Shortfall
 
 
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
-    """Return the declared primary estimate.
+    """Return the declared primary estimate, or the shortfall if there are too few data.
 
     A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have
-    attempted; of times it is their ratio within tasks. Without a contrast it is the people's rate, fidelity
-    or median time under the first condition, and of `time_ratio` the second condition over the first.
-
-    Without `interval` the refits for one are left out.
+    attempted (`difference_by_task`); of times it is their ratio within tasks (`condition_ratio`). Without a
+    contrast, the estimate is the people's solve rate, mean fidelity or median time in minutes under the first
+    condition; for `time_ratio` it is the ratio of the second condition to the first. Without `interval`
+    nothing is refitted and there is no interval.
     """
-    # Declared before the study opens: the protocol's hash covers it, so that it can't be chosen afterwards
-    # (decision 83).
+    # The contrast is declared before the study opens: the protocol's hash covers it, so it can't be chosen
+    # after the data are seen (decision 83).
     protocol = data.study.protocol
     names = protocol.primary_contrast
     compares_times = protocol.primary is PrimaryOutcome.TIME_TO_SOLVE and len(names) == 2
@@ -61,8 +61,8 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
-        # A mocked gist has no fidelity of its own, whatever its run shows (decision 86).
-        rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
+        # The fidelity of a mocked gist is undefined, whatever its run shows (decision 86).
+        rows = [row for row in rows if row.number("fidelity") is not None and not row.is_true("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
         found = difference_by_task(
@@ -77,10 +77,14 @@ def _fidelity(row: AttemptRow) -> float:
 
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:
-    own = _in_first_condition(data, rows)
-    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(own))):
+    in_first = _in_first_condition(data, rows)
+    if short := too_few("The primary estimate", ("counted attempt of people", 1, len(in_first))):
         return short
-    return share(own) if measure is solved else mean(own, [measure(row) for row in own], Scale.PROBABILITY)
+    return (
+        share(in_first)
+        if measure is solved
+        else mean(in_first, [measure(row) for row in in_first], Scale.PROBABILITY)
+    )
 
 
 def _in_first_condition(data: StudyData, rows: Iterable[AttemptRow]) -> list[AttemptRow]:
@@ -93,7 +97,7 @@ def _first_condition(data: StudyData) -> list[AttemptRow]:
 
 
 def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
-    """Return the rows of a solver, of all people, or of people under a condition."""
+    """Return the rows of a solver, of all people, or of people under a condition, whichever has the name."""
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
     people = [row for row in known if not row.solver]
@@ -112,7 +116,10 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
-    """Return the median of a censored log-normal distribution of times, in minutes."""
+    """Return the median time in minutes by a censored log-normal model with a constant alone.
+
+    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved.
+    """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return short
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
@@ -122,14 +129,14 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
         fit = fit_censored(constant[kept], y[kept], solved_ones[kept])
         return np.nan if fit is None else float(fit.coefficients[0])
 
-    whole = fit_censored(constant, y, solved_ones)
-    if whole is None:
+    full = fit_censored(constant, y, solved_ones)
+    if full is None:
         return Shortfall("The median time", "different times", 2, 1)
-    return jackknife(Units.of(rows), estimate, whole.covariance[0, 0], interval=interval).number(Scale.LOG)
+    return jackknife(Units.of(rows), estimate, full.covariance[0, 0], interval=interval).number(Scale.LOG)
 
 
 def primary_findings(data: StudyData) -> Findings:
-    """Return the declared primary estimate by itself (`primary`)."""
+    """Return the declared primary estimate, and the one by the tests alone next to it (`primary`)."""
     protocol = data.study.protocol
     found = FindingsBuilder()
     if not any(map(countable, data.rows)):
@@ -148,14 +155,17 @@ def primary_findings(data: StudyData) -> Findings:
 
 
 def _by_tests(data: StudyData) -> Estimate | None:
-    """Return the primary estimate of what the tests alone call solved; None of fidelity, which is no test's."""
+    """Return the primary estimate with passes as the tests decide them, before confirmations and reviews.
+
+    None if the outcome is fidelity, which no test decides.
+    """
     if data.study.protocol.primary is PrimaryOutcome.FIDELITY:
         return None
     return primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
 
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
-    """Return how the passes of counted attempts stand, and which of them the declared outcome counts."""
+    """Return a sentence with the standings of counted attempts' passes and the rule for contradicted ones."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
         f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was"
@@ -163,19 +173,19 @@ def standings_note(rows: Iterable[AttemptRow]) -> str:
     )
 
 
-# What it depends on
+# Sensitivity
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The primary analysis under another decision."""
+    """The study's data under another decision, with the decision's name."""
 
     name: str
     data: StudyData
 
 
 def sensitivity(data: StudyData) -> Findings:
-    """Return the primary estimate under other decisions, and without each person (`sensitivity`)."""
+    """Return the primary estimate under other decisions and without each person (`sensitivity`)."""
     if not any(map(countable, data.rows)):
         return Findings()
     found = FindingsBuilder()
@@ -202,23 +212,25 @@ def sensitivity(data: StudyData) -> Findings:
 
 
 def variants(data: StudyData) -> tuple[Variant, ...]:
-    """Return the study under the decisions that could have been others, where it makes a difference."""
+    """Return the variants of the study that differ from it; empty if no other decision changes anything."""
     return (*_without_rules(data), *_other_times(data), *_without_silent(data))
 
 
 def _without_rules(data: StudyData) -> Iterator[Variant]:
-    """Yield the study with excluded attempts taken back: all of them, and those that one rule alone excludes."""
-    out = {row.attempt: reasons for row in data.rows if (reasons := reasons_of(data, row))}
+    """Yield the study with excluded attempts restored: all, then those that a single rule excludes."""
+    reasons = {row.attempt: reasons_of(data, row) for row in data.rows}
+    out = {attempt: found for attempt, found in reasons.items() if found}
     if out:
         yield Variant("nothing excluded", _taken_back(data, out))
     for reason in sorted(frozenset().union(*out.values())):
-        freed = {attempt for attempt, reasons in out.items() if reasons == {reason}}
+        # Attempts that another rule excludes as well would stay out without this one.
+        freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
             yield Variant(f"without the rule {reason}", _taken_back(data, freed))
 
 
 def _other_times(data: StudyData) -> Iterator[Variant]:
-    """Yield the study with times before corrections, and on the clock that was not declared."""
+    """Yield the study with uncorrected times, if the outcome is a time, and with the clock not declared."""
     protocol = data.study.protocol
     if protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO):
         yield Variant(
@@ -229,12 +241,11 @@ def _other_times(data: StudyData) -> Iterator[Variant]:
 
 
 def _without_silent(data: StudyData) -> Iterator[Variant]:
-    """Yield the study without the people who had a chat and did not use it."""
-    chats = {
-        condition.id for condition in data.study.condition if condition.assistance is not Assistance.NONE
-    }
-    with_chat = (row for row in data.rows if row.condition in chats and not row.solver)
-    silent = {row.attempt for row in with_chat if not row.assist_messages}
+    """Yield the study without the attempts in which a person had a chat and sent no message."""
+    declared = data.study.condition
+    chats = [condition.id for condition in declared if condition.assistance is not Assistance.NONE]
+    of_people = [row for row in data.rows if not row.solver]
+    silent = {row.attempt for row in under(of_people, *chats) if not row.assist_messages}
     if silent:
         yield Variant("without attempts that did not use the chat", _leave_out(data, silent))
 
@@ -246,8 +257,9 @@ _CLOCKS: Mapping[PrimaryTime, str] = {
 
 
 def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
-    """Return the rules and people's reasons that exclude an attempt which the design would count; empty if
-    none.
+    """Return the rules and the reviewers' reasons that exclude an attempt which the design would count.
+
+    Empty if the attempt counts, or if the design itself leaves it out.
     """
     never_counts = row.end in WITHOUT_ROW or excluded_by_design(row.exclusion)
     if row.counted or never_counts:
@@ -259,18 +271,18 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
         (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
     ):
         by_people.add("reviewers")
-    # An attempt that the design leaves out as well would not be taken back by freeing it from a rule.
+    # An attempt that the design leaves out as well would stay excluded without the rule.
     found = rules | by_people
     return frozenset(found) if row.exclusion in found else frozenset()
 
 
 def raw_time(row: AttemptRow, clock: PrimaryTime) -> float | None:
-    """Return the seconds on a clock without corrections."""
+    """Return the time in seconds on a clock without corrections; None if it is unknown."""
     return _with_waiting(row, row.active_s, clock)
 
 
 def corrected_time(row: AttemptRow, clock: PrimaryTime) -> float | None:
-    """Return the corrected seconds on a clock."""
+    """Return the corrected time in seconds on a clock; None if it is unknown."""
     return _with_waiting(row, row.active_corrected_s, clock)
 
 
@@ -295,23 +307,24 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
-    """Return the least and the greatest estimate without one of the persons; nobody is named."""
+    """Return the least and the greatest estimate without one of the persons, none of whom is named."""
     persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:
         return {}
-    # Each person in turn, so that a reader sees whether one of them decides the estimate.
+    # Leaving each person out in turn shows whether one of them decides the estimate.
     without = [
         _leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons
     ]
-    # An interval takes as many refits as there are persons and tasks: only the least and the greatest get
-    # one.
+    # An interval takes as many refits as there are persons and tasks, so only the two extremes get one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]
-    known = sorted(((value, others) for value, others in estimates if value is not None), key=itemgetter(0))
-    if not known:
+    estimated = sorted(
+        ((value, others) for value, others in estimates if value is not None), key=itemgetter(0)
+    )
+    if not estimated:
         return {}
-    lost = len(persons) - len(known)
+    lost = len(persons) - len(estimated)
     note = f"without {lost} of them there is no estimate" if lost else ""
-    named = {"without one person: least": known[0][1], "without one person: greatest": known[-1][1]}
+    named = {"without one person: least": estimated[0][1], "without one person: greatest": estimated[-1][1]}
     numbers = {name: primary(others) for name, others in named.items()}
     return {name: replace(n, note=n.note or note) for name, n in numbers.items() if isinstance(n, Number)}
 

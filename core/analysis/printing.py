@@ -1,4 +1,4 @@
-"""How the numbers of findings are spelled, on paper and in the terminal alike."""
+"""The spelling of numbers, intervals and shortfalls, in reports and in the terminal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Sh
 from gistpoint.core.text import visible_line
 
 NOTHING = "–"
-"""Printed in the place of a value that does not exist."""
+"""The text for a value that does not exist."""
 
 
 def value_words(value: Value) -> str:
-    """Return a value with three significant digits, a whole number with all of its digits, a text on one
-    line.
-    """
+    """Return a value as text: three significant digits, all digits of an integer, a text on one line."""
     if value is None:
         return NOTHING
     if isinstance(value, str):
@@ -24,7 +22,9 @@ def value_words(value: Value) -> str:
     if isinstance(value, int):
         return str(value) if abs(value) < 10_000 else f"{value:,}"
     if not math.isfinite(value):
-        return NOTHING if math.isnan(value) else "∞" if value > 0 else "-∞"
+        if math.isnan(value):
+            return NOTHING
+        return "∞" if value > 0 else "-∞"
     size = abs(value)
     if size >= 1000:
         return f"{value:,.0f}"
@@ -35,7 +35,7 @@ def value_words(value: Value) -> str:
 
 
 _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
-"""Digits after the point from a size on: three significant ones, and two of 0."""
+"""From each absolute value on, the digits after the point: three significant ones, and two for 0."""
 
 
 def interval_words(number: Number) -> str:
@@ -46,16 +46,14 @@ def interval_words(number: Number) -> str:
 
 
 def iid_words(number: Number) -> str:
-    """Return the interval that papers print, mostly for independent rows, after its name; empty if there is
-    none.
-    """
+    """Return the interval `iid` after its label; empty if there is none."""
     if number.iid is None:
         return ""
-    return f"{number.beside} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
+    return f"{number.iid_label} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
 
 
 def number_words(number: Number) -> str:
-    """Return an estimate on one line: value, interval, and how many persons and tasks it rests on."""
+    """Return an estimate on one line: value, interval, extent, note."""
     extent = Extent(number.persons, number.tasks, number.rows).words
     parts = [
         value_words(number.value),
@@ -67,7 +65,7 @@ def number_words(number: Number) -> str:
 
 
 def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
-    """Return why numbers were not estimated: a sentence each, or one for all with the same reason."""
+    """Return why numbers were not estimated: one sentence for all that share a reason."""
     alike: dict[tuple[str, float, float], list[Shortfall]] = {}
     for one in found:
         alike.setdefault((one.short, one.needs, one.has), []).append(one)
@@ -87,36 +85,36 @@ def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many persons, tasks and attempts a number, a table or a figure rests on."""
+    """The numbers of persons, tasks and attempts that a number, a table or a plot rests on."""
 
     persons: int = 0
     tasks: int = 0
     rows: int = 0
     at_most: bool = False
-    """Whether its numbers rest on different ones; these are the greatest."""
+    """Whether the numbers covered have different extents; these counts are then the greatest."""
 
     @property
     def words(self) -> str:
-        """As `8 persons, 16 tasks, 64 attempts`; of models only, without persons."""
+        """The counts in words, as in `8 persons, 16 tasks, 64 attempts`; those of 0 are left out."""
         counts = ((self.persons, "person"), (self.tasks, "task"), (self.rows, "attempt"))
         words = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count)
         return f"a number rests on up to {words}" if words and self.at_most else words
 
     @classmethod
     def of(cls, numbers: Iterable[Number]) -> Extent:
-        """Return the greatest counts of the numbers."""
-        known = {(number.persons, number.tasks, number.rows) for number in numbers}
-        persons, tasks, rows = (max((counts[place] for counts in known), default=0) for place in range(3))
-        return cls(persons, tasks, rows, at_most=len(known) > 1)
+        """Return the greatest counts among the numbers."""
+        extents = {(number.persons, number.tasks, number.rows) for number in numbers}
+        persons, tasks, rows = (max((counts[place] for counts in extents), default=0) for place in range(3))
+        return cls(persons, tasks, rows, at_most=len(extents) > 1)
 
 
-def extent_of_table(table: FindingsTable, findings: Findings, whole: Extent) -> Extent:
-    """Return the extent of a table: of its own numbers, else of the analysis, else of the `whole` study."""
-    own = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
-    return Extent.of(own) if own else extent_of(findings, whole)
+def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) -> Extent:
+    """Return the extent of a table: of its own numbers, else of the analysis, else of the study."""
+    numbers = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
+    return Extent.of(numbers) if numbers else extent_of(findings, of_study)
 
 
-def extent_of(findings: Findings, whole: Extent) -> Extent:
-    """Return the extent of an analysis: of its numbers, else of the `whole` study."""
+def extent_of(findings: Findings, of_study: Extent) -> Extent:
+    """Return the extent of an analysis: of its numbers, else of the study."""
     found = Extent.of(findings.numbers.values())
-    return found if found.tasks else whole
+    return found if found.tasks else of_study

@@ -1,4 +1,4 @@
-"""How often each solver solves tasks of each mode: on the tasks that all have attempted, and on all."""
+"""Solve rates by solver and mode, on the tasks that all solvers attempted and on all tasks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SAME, ALL = "same tasks", "all tasks"
 
 
 def solve_rates(data: StudyData) -> Findings:
-    """Return the share solved by solver and mode (Breakpoint, figure 2), on the probability scale."""
-    known = groups(data)
+    """Return the share solved by solver and mode, with passes by standing (Breakpoint, figure 2)."""
+    all_groups = groups(data)
     found = FindingsBuilder()
     solved = found.table(
         "Solved, by solver and mode",
@@ -28,8 +28,8 @@ def solve_rates(data: StudyData) -> Findings:
         ("solver", "mode", "by the tests", f"share, {ALL}", *STANDINGS),
         BY_TESTS,
     )
-    found.settings(known)
-    for mode, members in by_mode(known).items():
+    found.settings(all_groups)
+    for mode, members in by_mode(all_groups).items():
         shared = shared_tasks(members)
         if len(members) > 1 and not shared:
             found.note(f"{mode}: no task was attempted by all, so none of its rates are on the same tasks.")
@@ -41,7 +41,7 @@ def solve_rates(data: StudyData) -> Findings:
             solved.row(group.label, mode, group.solved, len(group.rows), rate, same)
     for name, title in (("same", SAME), ("all", ALL)):
         if any(key.endswith(f"/{name}") for key in found.numbers):
-            found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", known, found.numbers, name))
+            found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", all_groups, found.numbers, name))
     return found.findings()
 
 
@@ -54,9 +54,7 @@ STANDINGS = tuple(str(standing) for standing in Standing if standing is not Stan
 
 
 def _by_tests(group: PooledRows, found: FindingsBuilder) -> tuple[Number | int, ...]:
-    """Return how many rows the tests alone call solved, their share, and how many of these have each
-    standing.
-    """
+    """Return the number of rows that the tests alone call solved, their share, and the count per standing."""
     rows = [row.by_the_tests for row in group.rows]
     rate = found.number(f"{group.label}/{group.mode}/tests", share(rows))
     standings = Counter(row.confirmation for row in rows if row.solved)

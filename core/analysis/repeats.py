@@ -1,4 +1,4 @@
-"""Models that were run several times on a task: how often one run solves it, one of k, all of k."""
+"""Models with several runs per task: the probabilities that one run, one of k, or all of k solve it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ class RepeatedTask:
     solved: int
 
     def one_of(self, k: int) -> float:
-        """The unbiased estimate of the chance that one of k runs solves it (Chen et al. 2021, equation 1)."""
+        """Return the unbiased estimate of pass@k: the probability that at least one of k runs solves it.
+
+        1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1).
+        """
         return 1 - comb(self.runs - self.solved, k) / comb(self.runs, k)
 
     def all_of(self, k: int) -> float:
-        """The same for all of k runs."""
+        """Return the unbiased estimate of the probability that all of k runs solve it: C(c, k) / C(n, k)."""
         return comb(self.solved, k) / comb(self.runs, k)
 
 
 def repeated_tasks(group: PooledRows) -> tuple[RepeatedTask, ...]:
-    """Return the tasks of a model, with their runs."""
+    """Return the tasks of a model with their numbers of runs, ordered by task."""
     runs, solved = (
         Counter(row.task for row in group.rows),
         Counter(row.task for row in group.rows if row.solved),
@@ -41,10 +44,13 @@ def repeated_tasks(group: PooledRows) -> tuple[RepeatedTask, ...]:
 
 
 def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number:
-    """Return the mean over tasks with its interval over tasks; the exact one where all are 0 or all are 1."""
+    """Return the mean over tasks with its jackknife interval over tasks.
+
+    If all values are 0 or all are 1, the interval is the exact one (Clopper-Pearson).
+    """
     units = Units.named([""] * len(tasks), [one.task for one in tasks])
     runs = sum(one.runs for one in tasks)
-    # All or none: the jackknife would have no width (decision 87).
+    # If all or none are solved, the jackknife's interval would have zero width (decision 87).
     if not units.no_interval and set(values) in ({0.0}, {1.0}):
         low, high = clopper_pearson(sum(values), len(values))
         return Number(values[0], low, high, tasks=len(tasks), rows=runs, note=EXACT)
@@ -52,8 +58,9 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
 
 
 def repeated_runs(data: StudyData) -> Findings:
-    """Return pass@1, pass@k and all-k of models with repeats (`pass-k`); k is the least number of runs of a
-    task.
+    """Return pass@1, pass@k and all-k of models with repeats (`pass-k`).
+
+    k is the least number of runs among the tasks that were run more than once.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -62,20 +69,20 @@ def repeated_runs(data: StudyData) -> Findings:
         "k is the least number of runs of a task that was run more than once; intervals are over tasks.",
     )
     for group in groups(data):
-        known = () if group.people else repeated_tasks(group)
-        tasks = [one for one in known if one.runs > 1]
+        repeated = () if group.people else repeated_tasks(group)
+        tasks = [one for one in repeated if one.runs > 1]
         if not tasks:
             continue
         what = f"pass@k of {group.label}, {group.mode},"
         if found.too_few(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
             continue
-        # With the least number of runs as k, every task has an unbiased estimate.
+        # With the least number of runs as k, pass@k has an unbiased estimate for every task.
         k = min(one.runs for one in tasks)
-        made = {
+        numbers = {
             "pass@1": over_tasks(tasks, [one.one_of(1) for one in tasks]),
             f"pass@{k}": over_tasks(tasks, [one.one_of(k) for one in tasks]),
             f"all-{k}": over_tasks(tasks, [one.all_of(k) for one in tasks]),
         }
-        cells = found.numbers_of(f"{group.label}/{group.mode}", made)
-        table.row(group.label, group.mode, len(tasks), len(known) - len(tasks), k, *cells)
+        cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
+        table.row(group.label, group.mode, len(tasks), len(repeated) - len(tasks), k, *cells)
     return found.findings()

@@ -1,4 +1,4 @@
-"""Whether reviewers agree on which attempts count."""
+"""The agreement of reviewers on which attempts count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.study.data import ReviewDecision, StudyData
 
 
 def agreement_of_reviewers(data: StudyData) -> Findings:
-    """Return Cohen's kappa of each two reviewers on accept or exclude (`agreement`)."""
+    """Return Cohen's kappa of each pair of reviewers on accept or exclude (`agreement`)."""
     by_reviewer: dict[str, dict[str, ReviewDecision]] = defaultdict(dict)
     for review in data.decisions:
         by_reviewer[review.reviewer][review.attempt] = review.decision
@@ -42,8 +42,8 @@ def agreement_of_reviewers(data: StudyData) -> Findings:
         def estimate(kept: Kept, pairs: list[tuple[ReviewDecision, ReviewDecision]] = pairs) -> float:
             return or_nan(cohen_kappa(pairs[place] for place in np.flatnonzero(kept)))
 
-        # Attempts that two reviewers share also share persons and tasks: the interval is over these (decision
-        # 87).
+        # The attempts that two reviewers share are clustered by person and task, so the jackknife is over
+        # these (decision 87).
         units = Units.of([rows[attempt] for attempt in shared])
         kappa = found.number(key, jackknife(units, estimate).number(Scale.DIFFERENCE))
         table.row(key, len(shared), agreed / len(shared), kappa)

@@ -1,4 +1,4 @@
-"""Runs analyses one after the other; one that fails is reported, and the others go on."""
+"""Runs analyses in order; a failure is reported in its place, and the others still run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gistpoint.core.study.operations import StudyError
 from gistpoint.core.text import bounded, visible_line
 
 _PACKAGES = frozenset({"numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib"})
-"""What the extra `study` brings."""
+"""The packages that the extra `study` installs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RanAnalysis:
-    """An analysis that was run: what it found, or why it failed."""
+    """An analysis that was run, with its findings or the reason of its failure."""
 
     analysis: Analysis
     findings: Findings = field(default_factory=Findings)
@@ -29,7 +29,7 @@ class RanAnalysis:
 
     @property
     def printed(self) -> bool:
-        """Whether a report has something to print of it."""
+        """Whether a report prints this analysis: it failed, or its findings are not empty."""
         return bool(self.failed) or not self.findings.empty
 
 
@@ -56,9 +56,10 @@ def chosen(names: Sequence[str], known: Sequence[Analysis] | None = None) -> tup
 def run_analyses(
     data: StudyData, analyses: Iterable[Analysis], run: RunContext = UNATTENDED
 ) -> tuple[RanAnalysis, ...]:
-    """Run the analyses on a study, with a report before each one.
+    """Run the analyses on a study, reporting progress before each one.
 
-    Raises `StudyError` if the extra `study` is not installed, and `CancelledError` when cancelled.
+    An analysis that fails is returned with its failure. Raises `StudyError` if the extra `study` is not
+    installed, and `CancelledError` when cancelled.
     """
     found, listed = [], tuple(analyses)
     for done, analysis in enumerate(listed):
@@ -79,13 +80,13 @@ def _ran(analysis: Analysis, data: StudyData) -> RanAnalysis:
         return RanAnalysis(analysis, failed=_failure(error))
     except UserError as error:
         return RanAnalysis(analysis, failed=str(error))
-    # One analysis that fails must not take the report with it: its failure is printed in its place.
+    # One failing analysis must not abort the report: its failure is printed in its place.
     except Exception as error:
         return RanAnalysis(analysis, failed=_failure(error))
 
 
 def missing_extra(error: ModuleNotFoundError) -> StudyError:
-    """Return the error that says how to install what analyses and reports need."""
+    """Return the error that explains how to install the packages for analyses and reports."""
     return StudyError(
         f"Analyses need packages that are not installed, such as {error.name}.",
         hint=extra_hint("study"),
@@ -96,7 +97,7 @@ _LONGEST = 300
 
 
 def _failure(error: Exception) -> str:
-    """Return an error of the program with the place where it came up, without any path of this machine."""
+    """Return an exception in words, with function and line but without any path of this machine."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" (in {frames[-1].name}, line {frames[-1].lineno})" if frames else ""
     words = error.strerror if isinstance(error, OSError) else str(error)

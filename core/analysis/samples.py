@@ -1,12 +1,11 @@
-"""Which rows an analysis of a paper takes together, and the metrics of their tasks in units of standard
-deviations.
-"""
+"""The rows that the papers' analyses use and pool, and the z scores of their tasks' metrics."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean, pstdev
 
 import msgspec
@@ -18,13 +17,13 @@ from gistpoint.core.study.declaration import Condition, StudyTask
 from gistpoint.core.study.rows import AttemptRow
 
 FOUND, FIDELITY = "found", "fidelity"
-"""The measures by which analyses choose their rows: of functions that are to be found, and of gists."""
+"""The measures by which analyses choose rows: `FOUND` for functions to be found, `FIDELITY` for gists."""
 
 
 def measuring(data: StudyData, measure: str) -> tuple[PooledRows, ...]:
-    """Return the groups of rows whose kind has a measure, by mode as the kind reports it.
+    """Return the groups of rows whose kind of task has a measure, ordered by the mode that reports show.
 
-    Of `FOUND` these are removal, discovery, and discovery of several corruptions.
+    The modes that have `FOUND` are removal, discovery, and discovery of several corruptions.
     """
     modes = modes_measuring(measure)
     found = groups_of(_as_reported(data, row) for row in data.rows if row.mode in modes)
@@ -37,7 +36,7 @@ def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
 
 
 def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task, or of its row, as reports distinguish it from others."""
+    """Return the mode of a task as reports show it; `mode`, if given, takes the place of the task's own."""
     mode = mode or task.mode
     kind = kind_named(mode)
     return mode if kind is None else kind.reported_mode(mode, task.corruptions)
@@ -45,9 +44,7 @@ def reported_mode(task: StudyTask, mode: str = "") -> str:
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows that are analysed together: a group of people, or all models of a condition as the papers pool
-    them.
-    """
+    """Rows that are analysed together: a group of people, or all models of a condition, as in the papers."""
 
     label: str
     mode: str
@@ -58,22 +55,22 @@ class Pool:
 
     @property
     def name(self) -> str:
-        """Label and mode."""
+        """The label and the mode, in words."""
         return f"{self.label}, {self.mode}"
 
     @property
     def solver_means(self) -> tuple[float, ...]:
-        """For each row the share that its solver solved."""
+        """For each row, the share of the pool's attempts that its solver solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
-        # Of the solver's group, never of a person: with four to eight attempts a person's own share holds the
-        # outcome that it would explain (decision 86).
+        # The mean is of the solver's group, never of a person: with four to eight attempts, a person's own
+        # share contains the outcome that it would explain (decision 86).
         for row, solver in zip(self.rows, self.solver_of, strict=True):
             outcomes[solver].append(float(row.solved))
         means = {solver: fmean(values) for solver, values in outcomes.items()}
         return tuple(means[solver] for solver in self.solver_of)
 
     def with_metrics(self, scores: Sequence[StandardScores]) -> Pool:
-        """Return the pool without the rows of tasks for which a metric is not known."""
+        """Return the pool without rows whose task has no value for one of the metrics."""
         kept = [place for place, row in enumerate(self.rows) if all(row.task in one.of for one in scores)]
         rows, solvers = (
             tuple(self.rows[place] for place in kept),
@@ -82,46 +79,50 @@ class Pool:
         return Pool(self.label, self.mode, self.people, rows, solvers)
 
     def needs(self, what: str) -> tuple[str, *tuple[tuple[str, float, float], ...]]:
-        """Return what a regression of the pool is called, and the least numbers that it needs."""
+        """Return the name of a regression of the pool and its needs, as arguments for `too_few`."""
         return (f"{what} ({self.name})", *regression_needs(self.rows))
 
 
 def alone(group: PooledRows, label: str = "") -> Pool:
-    """Return a group by itself, under its own label or another one."""
+    """Return a pool of one group, under its own label or the given one."""
     label = label or group.label
     return Pool(label, group.mode, group.people, group.rows, (label,) * len(group.rows))
 
 
 def pools(found: Iterable[PooledRows]) -> tuple[Pool, ...]:
-    """Return each group of people by itself, and the models of each mode and condition together."""
+    """Return a pool for each group of people, and one for the models of each mode and condition."""
     known = tuple(found)
-    # People are pooled only with people of their own condition; the models of one condition are pooled as the
-    # paper pools them (decision 86).
-    made = [alone(group) for group in known if group.people]
+    # People are pooled only with people of their own condition; models of one condition are pooled as in the
+    # paper (decision 86).
+    found_pools: list[Pool] = []
     together: dict[tuple[str, str, bool], list[PooledRows]] = defaultdict(list)
     for group in known:
-        if not group.people:
-            together[(group.mode, group.condition, any(row.simulated for row in group.rows))].append(group)
-    conditions = {condition for _, condition, _ in together}
+        if group.people:
+            found_pools.append(alone(group))
+            continue
+        simulated = any(row.simulated for row in group.rows)
+        together[group.mode, group.condition, simulated].append(group)
+    several = len({condition for _, condition, _ in together}) > 1
     for (mode, condition, simulated), members in together.items():
         label = "simulated models" if simulated else "models"
-        label += f", {condition}" if len(conditions) > 1 else ""
-        rows = tuple(row for group in members for row in group.rows)
-        made.append(
-            Pool(label, mode, False, rows, tuple(group.label for group in members for _ in group.rows))
-        )
-    return tuple(made)
+        if several:
+            label = f"{label}, {condition}"
+        parts = [alone(group) for group in members]
+        rows = chain.from_iterable(part.rows for part in parts)
+        solvers = chain.from_iterable(part.solver_of for part in parts)
+        found_pools.append(Pool(label, mode, False, tuple(rows), tuple(solvers)))
+    return tuple(found_pools)
 
 
 @dataclass(frozen=True)
 class StandardScores:
-    """A metric of tasks as z scores."""
+    """The z scores of a metric over a study's tasks."""
 
     metric: str
     mean: float
     sd: float
     of: Mapping[str, float]
-    """By task."""
+    """The score of each task."""
 
     def values(self, rows: Iterable[AttemptRow]) -> list[float]:
         """Return the score of each row's task."""
@@ -129,17 +130,17 @@ class StandardScores:
 
     @property
     def words(self) -> str:
-        """What one unit is."""
+        """The unit of the scores, in words."""
         return (
             f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} over {len(self.of)} tasks"
         )
 
 
 def standard_scores(data: StudyData, metric: str) -> StandardScores:
-    """Score a metric over all tasks of the study with functions to be found, so that slopes compare between
-    groups.
+    """Return the z scores of a metric over all of the study's tasks with functions to be found.
 
-    Tasks without the metric have no score; neither have any if all have the same value.
+    They use the population standard deviation. Tasks without the metric have no score; none has one if all
+    values are equal.
     """
     modes = modes_measuring(FOUND)
     values = {
@@ -149,17 +150,15 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
-    # The scale is that of all tasks, attempted or not, so that a slope has the same unit in each group and
-    # mode (decision 86).
+    # The scale is over all tasks, attempted or not, so that a slope has the same unit in each group and mode
+    # (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}
     return StandardScores(metric, mean, sd, scores)
 
 
 def alike_but_for(condition: Condition | None, *fields: str) -> str:
-    """Return a key that is equal for conditions that differ in nothing but some fields, their names and
-    words.
-    """
+    """Return a key that is equal for conditions that differ only in `fields`, names and words."""
     if condition is None:
         return ""
     fields_of = msgspec.to_builtins(condition)

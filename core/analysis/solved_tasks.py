@@ -1,6 +1,4 @@
-"""Whether the tasks that one side solved are harder (Breakpoint, sections 4.2.2 and 4.2.3, figures 13 and
-14).
-"""
+"""Whether one side solved harder tasks than the other (Breakpoint, sections 4.2.2-4.2.3, figures 13-14)."""
 
 from __future__ import annotations
 
@@ -24,14 +22,14 @@ from gistpoint.core.analysis.pooling import (
 )
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, standard_scores
-from gistpoint.core.analysis.task_means import discordant, exact_mcnemar
+from gistpoint.core.analysis.task_means import discordant, exact_mcnemar, holm
 from gistpoint.core.study.data import StudyData
 
 NOTE = (
     "Mann-Whitney's test compares the metric of the tasks that each side solved at least once; r is z /"
     " sqrt(N) and d is Cohen's with the pooled standard deviation, both positive where the first side's tasks"
     " have more of the metric. The paper quotes r for the first comparison and d for the second; both are"
-    " given for both. The two sets of tasks overlap, so the test's samples are not independent: beside it"
+    " given for both. The two sets of tasks overlap, so the test's samples are not independent: next to it"
     " stand the exact McNemar test by task, and how the slope of success on the metric differs between the"
     " sides (a logit with the interval by the two-way jackknife). Adjusted p are Holm's over this table."
 )
@@ -39,17 +37,20 @@ NOTE = (
 
 @dataclass(frozen=True)
 class RankTest:
-    """Mann and Whitney's test of two samples, with two sizes of the effect."""
+    """The Mann-Whitney test of two samples, with two effect sizes."""
 
     p: float
     r: float
-    """z / sqrt N, with the sign of the difference."""
+    """z / sqrt(N), positive if the first sample is larger."""
     d: float | None
-    """Cohen's; None if nothing varies."""
+    """Cohen's d; None if nothing varies."""
 
 
 def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
-    """Compare two samples, two-sided, as scipy does by default: exact if small and without ties."""
+    """Return the two-sided Mann-Whitney test by scipy's default: exact for small samples without ties.
+
+    Mann & Whitney 1947, Annals of Mathematical Statistics 18. r is z / sqrt(N), with z from the two-sided p.
+    """
     tested = mannwhitneyu(one, other, alternative="two-sided")
     p = float(tested.pvalue)
     sign = float(np.sign(float(tested.statistic) - len(one) * len(other) / 2))
@@ -58,7 +59,11 @@ def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the difference of the means over the pooled standard deviation."""
+    """Return the difference of the means over the pooled standard deviation; None if that is undefined.
+
+    Cohen 1988, Statistical Power Analysis for the Behavioral Sciences. Variances are pooled with n1 + n2 - 2
+    degrees of freedom.
+    """
     first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     degrees = len(first) + len(second) - 2
     if degrees < 1:
@@ -68,21 +73,12 @@ def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def pairs_implied(p: float, r: float) -> float:
-    """Return the N that a printed p and r = z / sqrt(N) imply."""
+    """Return the sample size N implied by a printed two-sided p and r = z / sqrt(N)."""
     return (float(ndtri(p / 2)) / r) ** 2
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6)."""
-    adjusted, least = [0.0] * len(values), 0.0
-    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
-        least = max(least, min(1.0, (len(values) - rank) * values[place]))
-        adjusted[place] = least
-    return adjusted
-
-
 def solved_by_solvers(data: StudyData) -> Findings:
-    """Compare the solved tasks of each two solvers of a condition (Breakpoint, section 4.2.2 and figure 14)."""
+    """Compare the solved tasks of each pair of solvers of a condition (Breakpoint, 4.2.2 and figure 14)."""
     found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)
@@ -93,8 +89,9 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare those of a solver under its least and its greatest budget (Breakpoint, section 4.2.3 and figure
-    13).
+    """Compare the tasks that a solver solved under its least and its greatest budget.
+
+    Breakpoint, section 4.2.3 and figure 13.
     """
     pairs = []
     for series in budget_series(data, measuring(data, FOUND)):
@@ -108,10 +105,10 @@ def _compared(
 ) -> Findings:
     found = FindingsBuilder()
     table = found.table("Metrics of solved tasks", _COLUMNS, NOTE)
-    made: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
+    comparisons: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
     ps: list[float] = []
-    known = (standard_scores(data, metric) for metric in data.study.report.difficulty)
-    for scores, (one, other, name, against) in product((scores for scores in known if scores.of), pairs):
+    all_scores = (standard_scores(data, metric) for metric in data.study.report.difficulty)
+    for scores, (one, other, name, against) in product((scores for scores in all_scores if scores.of), pairs):
         metric = scores.metric
         values = [_of_solved(data, group, metric) for group in (one, other)]
         needs = (
@@ -122,12 +119,12 @@ def _compared(
             f"The comparison of solved tasks by {metric} ({name} and {against}, {one.mode})", *needs
         ):
             continue
-        # The paper's test takes two overlapping sets of tasks as independent samples; McNemar's test by task
-        # and the difference of slopes are shown with it (decision 86).
+        # The paper's test treats two overlapping sets of tasks as independent samples, so McNemar's test by
+        # task and the difference of slopes are shown with it (decision 86).
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)
-        # A test has no interval; its numbers still say how many persons and tasks they rest on.
+        # A test has no interval, but its numbers still record how many persons and tasks they rest on.
         rests_on = Number(
             None,
             persons=persons_of((*one.rows, *other.rows)),
@@ -152,12 +149,14 @@ def _compared(
             f"{len(values[0])} and {len(values[1])}",
             tested.p,
         )
-        made.append((before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope)))
+        comparisons.append(
+            (before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope))
+        )
         title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
         violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
-        found.plot(Plot(f"{identity}-{len(made)}", title, "", metric, (violins,)))
-    # Holm's p needs the p values of all comparisons: the rows are made when every one is known.
-    for (left, right), p in zip(made, holm(ps), strict=True):
+        found.plot(Plot(f"{identity}-{len(comparisons)}", title, "", metric, (violins,)))
+    # Holm's adjustment needs all p values, so the rows are added after the last comparison.
+    for (left, right), p in zip(comparisons, holm(ps), strict=True):
         table.row(*left, p, *right)
     found.settings(group for pair in pairs for group in pair[:2])
     return found.findings()
@@ -181,7 +180,7 @@ NO_INTERVAL = "a test, which has no interval"
 
 
 def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
-    """The metric of the tasks that a group solved at least once."""
+    """Return a metric of each task that a group solved at least once; tasks without it are left out."""
     solved = sorted({row.task for row in group.rows if row.solved})
     return [
         float(data.tasks[task].metrics[metric])
@@ -191,7 +190,7 @@ def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
 
 
 def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardScores) -> Number | None:
-    """How much steeper the log odds of the first side rise with the metric; None from too few attempts."""
+    """Return the first side's slope on the metric less the other's, in log odds; None if data are too few."""
     rows = [row for row in (*one.rows, *other.rows) if row.task in scores.of]
     if too_few("", *regression_needs(rows)) is not None:
         return None

@@ -1,9 +1,8 @@
-"""Times to solve: curves, with numbers at risk and bands, and two bounds for what those who gave up would
-have done.
+"""Curves of the time to solve, with numbers at risk and bands, under two treatments of giving up.
 
-Giving up is no ordinary censoring, since who gives up would have taken longer. Counted as (a) censored, the
-curve is what would be solved if nobody gave up; as (b) a competing event, the share that solves and never
-gives up. The truth lies between.
+Giving up is not independent censoring, since whoever gives up would have taken longer. (a) Treated as
+censoring, the curve estimates the share solved if nobody gave up (Kaplan-Meier); (b) as a competing event,
+the share that solves without ever giving up (Aalen-Johansen). The truth lies between the two.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from gistpoint.core.analysis.pooling import (
     by_mode,
     groups,
     persons_of,
+    primary_minutes,
     tasks_of,
 )
 from gistpoint.core.study.data import StudyData
@@ -45,24 +45,31 @@ class Times:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Times:
-        """Take the rows that have a time."""
-        timed = tuple(row for row in rows if row.primary_s is not None and row.primary_s > 0)
-        ends = [SOLVED if row.solved else GAVE_UP if row.censored == GIVING_UP else CENSORED for row in timed]
-        minutes = np.array([(row.primary_s or 0.0) / 60 for row in timed], dtype=float)
+        """Return the times of the rows that have one above 0."""
+        timed = tuple(row for row in rows if primary_minutes(row) > 0)
+        ends = [_end(row) for row in timed]
+        minutes = np.array([primary_minutes(row) for row in timed], dtype=float)
         return cls(minutes, np.array(ends, dtype=np.int64), Units.of(timed), timed)
 
     @property
     def solved(self) -> Kept:
-        """Which were solved."""
+        """Which attempts solved their task."""
         return np.asarray(self.ends == SOLVED)
 
 
-def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the times at which something is solved, with the survival just after them by two estimators.
+def _end(row: AttemptRow) -> int:
+    if row.solved:
+        return SOLVED
+    return GAVE_UP if row.censored == GIVING_UP else CENSORED
 
-    The second and third are Kaplan & Meier's product over those at risk (1958, JASA 53), with who gave up as
-    censored, and Greenwood's sum for its variance; the fourth is one less Aalen & Johansen's cumulative
-    incidence of solving (1978, Scandinavian Journal of Statistics 5), with giving up as a competing event.
+
+def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the distinct times of solving, and step functions just after each of them.
+
+    The second array is the survival by Kaplan & Meier's product over those at risk (1958, JASA 53), with
+    giving up as censoring; the third is Greenwood's sum for its variance; the fourth is 1 less Aalen &
+    Johansen's cumulative incidence of solving (1978, Scandinavian Journal of Statistics 5), with giving up as
+    a competing event.
     """
     times, place = np.unique(minutes, return_inverse=True)
     at_risk = len(minutes) - np.searchsorted(np.sort(minutes), times, side="left")
@@ -78,29 +85,30 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
 
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
-    """Read a step function."""
+    """Evaluate a right-continuous step function that is `before` until its first time."""
     return np.concatenate([[before], values])[
         np.searchsorted(times, np.asarray(when, dtype=float), side="right")
     ]
 
 
 def not_yet_solved(minutes: Floats, ends: Integers, when: ArrayLike, *, competing: bool = False) -> Floats:
-    """Return the share that is not solved at some times: Kaplan-Meier, or with giving up as a competing
-    event.
+    """Return the shares not yet solved at given times, in minutes.
+
+    By Kaplan-Meier, or with giving up as a competing event (Aalen-Johansen).
     """
     times, survival, _, incidence = steps(minutes, ends)
     return _at(times, incidence if competing else survival, when)
 
 
 def median_time(minutes: Floats, ends: Integers) -> float:
-    """Return the first time at which the Kaplan-Meier curve is at a half or below; NaN if it never is."""
+    """Return the first time at which the Kaplan-Meier curve is at most 1/2; NaN if it never is."""
     times, survival, _, _ = steps(minutes, ends)
     below = np.flatnonzero(survival <= 0.5 + 1e-12)
     return float(times[below[0]]) if len(below) else np.nan
 
 
 def at_risk(minutes: Floats, when: ArrayLike) -> tuple[int, ...]:
-    """Count who is neither done nor out just before some times."""
+    """Count the attempts at risk just before each of the given times, in minutes."""
     return tuple(int((minutes >= moment).sum()) for moment in np.asarray(when, dtype=float))
 
 
@@ -111,7 +119,7 @@ def _log_minus_log(values: Floats) -> Floats:
 
 
 def band(times: Times, when: Floats, *, competing: bool = False) -> Spread:
-    """Return the curve at some times with its variances, on log(-log); NaN where all or nothing is solved."""
+    """Return the curve at given times with its jackknife variances, on log(-log); NaN at 0 and 1."""
     return jackknife(
         times.units,
         lambda kept: _log_minus_log(
@@ -121,7 +129,7 @@ def band(times: Times, when: Floats, *, competing: bool = False) -> Spread:
 
 
 def curves(data: StudyData) -> Findings:
-    """Return the curves of people by condition and mode, and medians (`time-km`)."""
+    """Return the curves and median times of people by condition and mode (`time-km`)."""
     found = FindingsBuilder()
     table = found.table(
         "Times to solve",
@@ -146,8 +154,8 @@ def curves(data: StudyData) -> Findings:
             ):
                 continue
             fit.append((group, times))
-            made = found.numbers_of(f"{group.label}/{mode}", _numbers(times))
-            table.row(group.label, mode, solved, len(times.rows), *made)
+            numbers = found.numbers_of(f"{group.label}/{mode}", _numbers(times))
+            table.row(group.label, mode, solved, len(times.rows), *numbers)
         if fit:
             found.plot(_plot(mode, fit))
     found.note(
@@ -170,7 +178,7 @@ def _numbers(times: Times) -> dict[str, Number]:
             rows=len(times.rows),
             note="not reached: fewer than half are solved",
         )
-    # Who gives up would have taken longer, so neither count is right; the truth lies between (a) and (b).
+    # Neither treatment of giving up is right; the truth lies between (a) and (b).
     found = {"median": median}
     for name, competing in (("a", False), ("b", True)):
         number = band(times, np.array([end]), competing=competing).number(Scale.LOG_MINUS_LOG)
@@ -182,8 +190,9 @@ def _numbers(times: Times) -> dict[str, Number]:
 
 
 def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
-    """Return the interval of the share solved as if attempts were independent; None if all or none are
-    solved.
+    """Return Greenwood's interval of the share solved at a time, by log(-log); None at 0 and 1.
+
+    It treats attempts as independent.
     """
     moments, survival, greenwood, _ = steps(times.minutes, times.ends)
     left, variance = float(_at(moments, survival, when)), float(_at(moments, greenwood, when, 0.0))
@@ -195,7 +204,7 @@ def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
 
 
 def _solved_share(left: Number, value: float, iid: tuple[float, float] | None) -> Number:
-    """Turn the share that is not solved into the share that is."""
+    """Return the share solved, from the share that is not."""
     note = left.note or ("" if left.low is not None else "no interval: all are solved")
     low, high = (None, None) if left.low is None or left.high is None else (1 - left.high, 1 - left.low)
     return Number(1 - value, low, high, left.persons, left.tasks, left.rows, iid, note)

@@ -1,4 +1,4 @@
-"""Means in which every task weighs the same, and differences within tasks."""
+"""Means with equal weight for every task, and differences within tasks."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ import numpy as np
 from scipy.special import bdtr
 
 from gistpoint.core.analysis.findings import Number
-from gistpoint.core.analysis.intervals import Floats, Kept, Scale, Spread, Units, jackknife, share
+from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Spread, Units, jackknife, share
 from gistpoint.core.analysis.pooling import LEAST_TASKS
 from gistpoint.core.study.rows import AttemptRow
 
-_Z = 1.959963984540054
 Measure = Callable[[AttemptRow], float | None]
 
 
 def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
-    """Return the mean over tasks of a percentage's means within tasks, of the rows that have it.
+    """Return the mean over tasks of the means within tasks of a percentage; rows without it are left out.
 
-    Beside its interval is the one that takes all rows as independent: the mean plus or minus 1.96 standard
-    errors. Both are cut to 0 and 100.
+    The interval is the two-way jackknife's; the independent one is the mean of the rows plus or minus 1.96
+    standard errors. Both are clipped to 0 and 100.
     """
-    known = [(row, value) for row in rows if (value := measure(row)) is not None]
-    if not known:
+    measured = [(row, value) for row in rows if (value := measure(row)) is not None]
+    if not measured:
         return Number(None, note="no attempts")
-    values = np.array([value for _, value in known], dtype=float)
-    return _over_tasks(Units.of([row for row, _ in known]), values).number(
+    values = np.array([value for _, value in measured], dtype=float)
+    return _over_tasks(Units.of([row for row, _ in measured]), values).number(
         Scale.PERCENT, iid=_independent(values)
     )
 
 
 def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
-    """Return the mean over tasks of the shares solved within tasks, in percent; Wilson's interval beside it."""
+    """Return the mean over tasks of the shares solved within tasks, in percent.
+
+    The independent interval is Wilson's over rows. If all or none are solved, see `intervals.share`.
+    """
     if not rows or len({row.solved for row in rows}) == 1:
         return percent(share(rows))
     values = np.array([float(row.solved) for row in rows])
@@ -42,7 +44,8 @@ def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
 
 def _over_tasks(units: Units, values: Floats) -> Spread:
     def estimate(kept: Kept) -> float:
-        # Tasks weigh the same, as in the paper's tables; one that a refit leaves without a row drops out.
+        # Tasks are weighted equally, as in the paper's tables; a task that a refit leaves without a row drops
+        # out.
         means = _means(units, kept, values)
         means = means[np.isfinite(means)]
         return float(means.mean()) if len(means) else np.nan
@@ -51,7 +54,7 @@ def _over_tasks(units: Units, values: Floats) -> Spread:
 
 
 def _means(units: Units, kept: Kept, values: Floats) -> Floats:
-    """The mean of each task's kept values; NaN where none is kept."""
+    """Return the mean of each task's kept values; NaN where none is kept."""
     size = int(units.tasks.max()) + 1
     counts = np.bincount(units.tasks[kept], minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -61,12 +64,12 @@ def _means(units: Units, kept: Kept, values: Floats) -> Floats:
 def _independent(values: Floats) -> tuple[float, float] | None:
     if len(values) < 2 or np.ptp(values) == 0:
         return None
-    middle, half = float(values.mean()), _Z * float(values.std(ddof=1)) / len(values) ** 0.5
+    middle, half = float(values.mean()), Z_95 * float(values.std(ddof=1)) / len(values) ** 0.5
     return middle - half, middle + half
 
 
 def percent(number: Number) -> Number:
-    """Return a share in percent."""
+    """Return a number with its value and intervals multiplied by 100."""
 
     def scaled(value: float | None) -> float | None:
         return None if value is None else 100 * value
@@ -85,25 +88,24 @@ def solved(row: AttemptRow) -> float:
 def difference_within_tasks(
     rows: Sequence[AttemptRow], others: Sequence[AttemptRow], measure: Measure = solved
 ) -> Number:
-    """Return the mean over shared tasks of the first rows' mean less the others', of rows that have the
-    value.
+    """Return the mean over shared tasks of the first rows' mean less the others'.
 
-    A measure is a percentage, but for `solved`.
-
-    Below the least number of shared tasks there is no value, and the note says so.
+    Rows without a value are left out. The result is a difference of shares for `solved`, and of percentages,
+    in points, for any other measure. Below `LEAST_TASKS` shared tasks there is no value, and the note gives
+    the reason.
     """
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
-    # Within shared tasks: whoever had the easier ones would otherwise look better.
+    # Only shared tasks are compared: otherwise whoever had the easier ones would look better.
     shared = sides[0] & sides[1]
-    known = [
+    measured = [
         (row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None
     ]
-    both = [row for row, _ in known]
+    both = [row for row, _ in measured]
     if len(shared) < LEAST_TASKS:
         return Number(None, tasks=len(shared), rows=len(both), note=f"fewer than {LEAST_TASKS} shared tasks")
     count = sum(row.task in shared and measure(row) is not None for row in rows)
     of_first = np.arange(len(both)) < count
-    values = np.array([value for _, value in known], dtype=float)
+    values = np.array([value for _, value in measured], dtype=float)
     units = Units.of(both)
 
     def estimate(kept: Kept) -> float:
@@ -115,7 +117,7 @@ def difference_within_tasks(
 
 
 def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tuple[int, int]:
-    """Return at how many shared tasks the first rows' share solved is greater, and at how many it is less."""
+    """Return the numbers of shared tasks at which the first rows' share solved is greater, and is less."""
     sides: list[dict[str, list[float]]] = [{}, {}]
     for side, members in zip(sides, (rows, others), strict=True):
         for row in members:
@@ -126,6 +128,22 @@ def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tupl
 
 
 def exact_mcnemar(more: int, less: int) -> float:
-    """Return the exact two-sided p of McNemar's test from the numbers of discordant tasks (the sign test)."""
+    """Return the exact two-sided p of McNemar's test, from the numbers of discordant tasks.
+
+    min(1, 2 P(X <= min(more, less))) for X binomial with more + less trials at 1/2 (McNemar 1947,
+    Psychometrika 12).
+    """
     total = more + less
     return min(1.0, 2 * float(bdtr(min(more, less), total, 0.5))) if total else 1.0
+
+
+def holm(p: Sequence[float]) -> tuple[float, ...]:
+    """Return p values adjusted by Holm's step-down method, in their order.
+
+    Holm 1979, Scandinavian Journal of Statistics 6.
+    """
+    adjusted, highest = [0.0] * len(p), 0.0
+    for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
+        adjusted[place] = highest
+    return tuple(adjusted)

@@ -1,6 +1,4 @@
-"""How long each task takes people: three estimates of its minutes, which differ where not everybody solves
-it.
-"""
+"""The human time of each task, by three estimators that differ where not everybody solves it."""
 
 from __future__ import annotations
 
@@ -28,46 +26,44 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_REPEATS = 10
-"""Attempts at solved tasks beyond the first of each, for a common sigma."""
+"""The least number of attempts at solved tasks beyond one per task, for a common sigma."""
 TASK_NAME = 12
-"""Characters of a task's id that are shown."""
+"""The number of characters shown of a task's id."""
 
 
 class Minutes(StrEnum):
-    """An estimate of the minutes that a task takes."""
+    """An estimator of the minutes that a task takes people."""
 
     GEOMETRIC_MEAN = "geometric mean of the solved"
-    """As METR takes it; too short where some are not solved."""
+    """METR's choice; biased downwards where some attempts fail."""
     LOG_NORMAL = "censored log-normal median"
-    """One regression of log times on tasks with a common sigma, so that a single solved attempt has an
-    estimate.
-    """
+    """One regression of ln t on tasks with a common sigma, so that one solved attempt suffices for a task."""
     KAPLAN_MEIER = "Kaplan-Meier median"
 
 
 @dataclass(frozen=True)
 class TaskTime:
-    """The minutes of one task."""
+    """The estimates of one task's human time."""
 
     task: str
     attempts: int
     solved: int
     minutes: Mapping[Minutes, float]
-    """Those that there are."""
+    """The estimates that could be made, in minutes."""
     longest: float
-    """The longest time of an attempt: a lower bound where nobody solved the task."""
+    """The longest time of an attempt, in minutes: a lower bound where nobody solved the task."""
     log_error: float | None = None
-    """The standard error of the logarithm of the log-normal median."""
+    """The standard error of the natural logarithm of the log-normal median."""
 
     @property
     def spread(self) -> float | None:
-        """The greatest estimate over the least."""
-        known = list(self.minutes.values())
-        return max(known) / min(known) if len(known) > 1 else None
+        """The ratio of the greatest estimate to the least; None for fewer than two."""
+        estimates = list(self.minutes.values())
+        return max(estimates) / min(estimates) if len(estimates) > 1 else None
 
 
 def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
-    """Return the times of the tasks of some rows of people, by task."""
+    """Return the time of each task in `rows` of people, ordered by task."""
     timed = Times.of(rows).rows
     fitted = _log_normal(timed)
     found = []
@@ -88,10 +84,12 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 
 
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
-    """Return the log median of each task that somebody solved, with its standard error; empty if that is too
-    few.
+    """Return, for each task that somebody solved, the log median with its standard error.
+
+    By a censored log-normal regression on tasks with one sigma; empty if too few attempts are solved or
+    repeated.
     """
-    # A task that nobody solved has no finite median: its longest attempt is printed as a bound.
+    # A task that nobody solved has no finite median; its longest attempt is reported as a bound.
     solved_tasks = {row.task for row in rows if row.solved}
     kept = [row for row in rows if row.task in solved_tasks]
     free = len(kept) - len(solved_tasks)
@@ -99,12 +97,11 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
         return {}
     tasks = Units.of(kept).tasks
     solved = np.array([row.solved for row in kept], dtype=bool)
-    # One sigma for all tasks, so that a single solved attempt has an estimate.
+    # With one sigma for all tasks, a single solved attempt has an estimate.
     fit = fit_censored(np.eye(len(solved_tasks))[tasks], log_minutes(kept), solved)
     if fit is None:
         return {}
-    # The likelihood spends a parameter on each task; its variances are too small by their share of the
-    # attempts.
+    # The likelihood estimates a parameter per task; its variances are scaled by the lost degrees of freedom.
     errors = np.sqrt(np.diag(fit.covariance) * len(kept) / free)
     return {
         task: (float(fit.coefficients[n]), float(errors[n])) for n, task in enumerate(sorted(solved_tasks))
@@ -112,13 +109,13 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
 
 
 def unassisted(data: StudyData, found: Iterable[PooledRows]) -> list[AttemptRow]:
-    """Return the rows of people under the first condition, whose times are those of the tasks."""
+    """Return the rows of people under the study's first condition, which define the human times of tasks."""
     first = next((condition.id for condition in data.study.conditions_of_people), "")
     return [row for group in found if group.people and group.condition == first for row in group.rows]
 
 
 def times_of_tasks(data: StudyData) -> Findings:
-    """Return the minutes of each task by people's condition (`time-tasks`)."""
+    """Return each task's human minutes, by condition of people (`time-tasks`)."""
     found = FindingsBuilder()
     conditions: dict[str, list[AttemptRow]] = defaultdict(list)
     for group in groups(data):
@@ -137,7 +134,7 @@ def times_of_tasks(data: StudyData) -> Findings:
 
 
 def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]) -> None:
-    """Add the table and the figure of a condition's tasks."""
+    """Add the table and the plot of a condition's tasks."""
     solved = [one for one in times if one.solved]
     needs = (
         ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(one.solved for one in solved)),
@@ -152,23 +149,23 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
     columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
     table = found.table(title, columns, "Minutes. Each is of one task, so there are no intervals over tasks.")
     for one in times:
-        own = _numbers(one)
-        found.numbers_of(f"{condition}/{one.task}", own)
+        numbers = _numbers(one)
+        found.numbers_of(f"{condition}/{one.task}", numbers)
         bound = "" if one.solved else f"more than {one.longest:.3g}"
-        minutes = map(own.get, Minutes)
+        minutes = map(numbers.get, Minutes)
         table.row(one.task[:TASK_NAME], one.attempts, one.solved, *minutes, one.spread, bound)
     found.plot(_plot(condition, times))
 
 
 def _numbers(one: TaskTime) -> dict[Minutes, Number]:
-    made = {}
+    numbers = {}
     for kind, value in one.minutes.items():
         iid = None
         if kind is Minutes.LOG_NORMAL and one.log_error is not None:
             half = float(np.exp(Z_95 * one.log_error))
             iid = value / half, value * half
-        made[kind] = Number(value, persons=one.attempts, tasks=1, rows=one.attempts, iid=iid)
-    return made
+        numbers[kind] = Number(value, persons=one.attempts, tasks=1, rows=one.attempts, iid=iid)
+    return numbers
 
 
 def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:

@@ -1,11 +1,13 @@
-"""By which factor something changes the time to solve: censored regressions of log times within tasks.
+"""Ratios of the times to solve, by censored log-normal regression within tasks.
 
-ln t = task + b x + sigma e, with who has not solved as censored; exp(b) is the ratio of times. A task without
-a solved attempt, or with one attempt, says nothing about b and is left out.
+The model is ln t = task + b x + sigma e, in which an attempt that did not solve its task is censored at its
+time; exp(b) is the ratio of times for one unit of x. Tasks with a single attempt or without a solved one
+carry no information about b and are left out.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +23,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
     people_of,
+    primary_minutes,
     solved_of,
     too_few,
     under,
@@ -31,7 +34,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
-"""No condition can have this name."""
+"""The regression's column for the place in a person's order; no condition can have this name."""
 GIVING_UP = (
     "Who gave up counts here like somebody whom a limit stopped then, as if they would have gone on as"
     " quickly as the others. They would have been slower; `time-km` shows how much that can matter."
@@ -40,18 +43,18 @@ GIVING_UP = (
 
 @dataclass(frozen=True)
 class TimeRegression:
-    """Effects on log time."""
+    """The effects of a regression of ln t, with their variances."""
 
     names: tuple[str, ...]
     spread: Spread
-    """Of the effects, on the log scale."""
+    """The estimates and jackknife variances of the effects, on the log scale."""
     errors: Floats
-    """Standard errors of the likelihood, as if attempts were independent."""
+    """Standard errors by the likelihood, as if attempts were independent."""
     sigma: float
     solved: int
 
     def ratio(self, name: str) -> Number:
-        """Return exp(b) of an effect, with Wald's interval beside it."""
+        """Return exp(b) of an effect with its jackknife interval, and Wald's as the independent one."""
         place = self.names.index(name)
         middle, half = float(self.spread.estimate[place]), Z_95 * float(self.errors[place])
         iid = float(np.exp(middle - half)), float(np.exp(middle + half))
@@ -59,18 +62,18 @@ class TimeRegression:
 
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
-    """Return the countable rows of people that have a time."""
-    return tuple(row for row in people_of(data.rows) if (row.primary_s or 0.0) > 0)
+    """Return the countable rows of people that have a primary time above 0."""
+    return tuple(row for row in people_of(data.rows) if primary_minutes(row) > 0)
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return what a reader of a regression of times must know if somebody gave up."""
+    """Return the note that a regression of times needs if somebody gave up; empty otherwise."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:
-    """Return the logarithms of the primary times in minutes."""
-    return np.log([(row.primary_s or 0.0) / 60 for row in rows])
+    """Return the natural logarithms of the primary times in minutes."""
+    return np.log([primary_minutes(row) for row in rows])
 
 
 def regress_times(
@@ -82,44 +85,47 @@ def regress_times(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of
-    effects.
+    """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be separated. Without
-    `interval` the refits for one are left out.
+    `contrasts` names further linear combinations of the effects, by their weights. The variances are the
+    two-way jackknife's (`intervals.jackknife`), with the likelihood's own variance for single attempts; that
+    one is scaled by the degrees of freedom which the tasks take.
+
+    Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
+    separated. Without `interval` nothing is refitted and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     units = Units.of(rows)
-    # Tasks that say nothing about the effects would only add parameters.
-    kept = _telling(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
+    # Tasks without information about the effects would only add parameters.
+    kept = _informative(units.tasks, solved) if within_tasks else np.ones(len(rows), dtype=bool)
     if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int((solved & kept).sum()))):
         return short
-    if not _apart(x[kept], units.tasks[kept] if within_tasks else None):
+    if not _are_separable(x[kept], units.tasks[kept] if within_tasks else None):
         return Shortfall(what, "task attempted in more than one of the ways compared", 1, 0)
     sums = _sums(tuple(columns), contrasts or {})
     count = x.shape[1]
 
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
-        # Without a person a task may be left with one attempt, or with none that is solved.
+        # Without a person, a task may be left with a single attempt, or with no solved one.
         if within_tasks:
-            chosen = chosen & _telling(units.tasks, solved, chosen)
+            chosen = chosen & _informative(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
         return fit_censored(_with_tasks(x[chosen], tasks), y[chosen], solved[chosen], start)
 
-    whole = fitted(np.ones(len(rows), dtype=bool))
-    if whole is None:
+    full = fitted(np.ones(len(rows), dtype=bool))
+    if full is None:
         return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
-    # The likelihood spends a parameter on each task: its variances are too small by their share of the
-    # attempts.
-    free = 1 - len(whole.coefficients) / int(kept.sum())
-    covariance = sums @ whole.covariance[:count, :count] @ sums.T / free
+    # The likelihood estimates a parameter per task: its variances are scaled by the lost degrees of freedom.
+    free = 1 - len(full.coefficients) / int(kept.sum())
+    covariance = sums @ full.covariance[:count, :count] @ sums.T / free
 
     def effects(chosen: Kept) -> Floats:
         fit = fitted(chosen)
         return np.full(len(sums), np.nan) if fit is None else sums @ fit.coefficients[:count]
 
-    # Persons and tasks of unused rows are not left out: they would count as units without having a say.
+    # Only the persons and tasks of the rows used are left out in turn: the others would count as units
+    # without influencing the estimate.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
     place = np.flatnonzero(kept)
 
@@ -131,7 +137,7 @@ def regress_times(
     spread = jackknife(Units.of(used), among_used, np.diag(covariance), interval=interval)
     names = (*columns, *(contrasts or {}))
     return TimeRegression(
-        names, spread, np.sqrt(np.diag(covariance)), whole.sigma / free**0.5, int((solved & kept).sum())
+        names, spread, np.sqrt(np.diag(covariance)), full.sigma / free**0.5, int((solved & kept).sum())
     )
 
 
@@ -140,8 +146,8 @@ def _sums(names: tuple[str, ...], contrasts: Mapping[str, Mapping[str, float]]) 
     return np.vstack([np.eye(len(names)), *(np.array([line]) for line in extra)])
 
 
-def _telling(tasks: Integers, solved: Kept, chosen: Kept | None = None) -> Kept:
-    """Which rows are of a task that has a solved attempt and another one."""
+def _informative(tasks: Integers, solved: Kept, chosen: Kept | None = None) -> Kept:
+    """Return which rows belong to a task that has a solved attempt and at least one more."""
     considered = np.ones(len(tasks), dtype=bool) if chosen is None else chosen
     size = int(tasks.max(initial=-1)) + 1
     counts = np.bincount(tasks[considered], minlength=size)
@@ -154,8 +160,8 @@ def _with_tasks(x: Floats, tasks: Integers) -> Floats:
     return np.column_stack([x, np.eye(int(place.max(initial=-1)) + 1)[place]])
 
 
-def _apart(x: Floats, tasks: Integers | None) -> bool:
-    """Whether the columns vary, within tasks, and not in step with each other."""
+def _are_separable(x: Floats, tasks: Integers | None) -> bool:
+    """Return whether the columns vary within tasks and are linearly independent there."""
     if not len(x):
         return False
     places = np.zeros(len(x), dtype=np.int64) if tasks is None else np.unique(tasks, return_inverse=True)[1]
@@ -164,14 +170,14 @@ def _apart(x: Floats, tasks: Integers | None) -> bool:
     return bool(np.linalg.matrix_rank(x - means[places]) == x.shape[1])
 
 
-# Conditions, and what people answered
+# Conditions and people's answers
 
 
 def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (condition, its reference): as declared if the primary analysis compares, else with
-    the first.
+    """Return the pairs (condition, reference) of people's conditions.
 
-    A declared contrast of two conditions reads "the first against the second".
+    A declared contrast of two conditions comes first and reads "the first against the second"; every other
+    condition is paired with the first of the study.
     """
     names = [condition.id for condition in data.study.conditions_of_people]
     declared = data.study.protocol.primary_contrast
@@ -181,7 +187,7 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the column of the place in the order of the person's tasks, if all are known and they differ."""
+    """Return the centred place in the person's order as a column; empty unless all are known and differ."""
     places = [row.position for row in rows if row.position is not None]
     if len(places) < len(rows) or len(set(places)) < 2:
         return {}
@@ -191,21 +197,24 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
 def condition_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
 ) -> TimeRegression | Shortfall:
-    """Return the time under a condition over that under another, within tasks, with the position in the
-    regression.
+    """Return the ratio of the time under a condition to that under its reference.
+
+    The regression is within tasks and has the position in the person's order as a covariate.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
-    # Within tasks, since the conditions may have had different ones.
+    # Within tasks, since people may have had other tasks under each condition.
     helped = [float(row.condition == condition) for row in pair]
     return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
 
 
 def time_ratios(data: StudyData) -> Findings:
-    """Return ratios of times: of conditions, and for a unit of familiarity, forecast and metrics
-    (`time-ratio`).
+    """Return the ratios of times between conditions, and per unit of each covariate (`time-ratio`).
+
+    The covariates are familiarity with the code, the forecast (per doubling), and the declared difficulty
+    metrics (per standard deviation over the tasks).
     """
     rows = people(data)
     found = FindingsBuilder()
@@ -240,13 +249,18 @@ def time_ratios(data: StudyData) -> Findings:
         answers = _positive_answers(rows, item)
         if answers:
             column = [turned(value) for _, value in answers]
-            own = [row for row, _ in answers]
-            add(item, words, _beside_conditions(f"The ratio of times for {words}", own, item, column), item)
+            answering = [row for row, _ in answers]
+            add(
+                item,
+                words,
+                _given_conditions(f"The ratio of times for {words}", answering, item, column),
+                item,
+            )
     for metric in data.study.report.difficulty:
-        own = [row for row in rows if metric in data.tasks[row.task].metrics]
-        if own:
+        measured = [row for row in rows if metric in data.tasks[row.task].metrics]
+        if measured:
             words = f"one standard deviation of {metric}"
-            add(metric, words, _of_metric(data, f"The ratio of times for {words}", own, metric), metric)
+            add(metric, words, _of_metric(data, f"The ratio of times for {words}", measured, metric), metric)
     found.note(*given_up(rows))
     return found.findings()
 
@@ -255,8 +269,7 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""Answers of people whose effects are estimated: what a unit of each is, and how the answer becomes a column.
-"""
+"""Answers of people whose effects are estimated: the words for one unit, and the column made of an answer."""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -264,7 +277,7 @@ def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[Attem
     return [(row, value) for row, value in answers if value is not None and value > 0]
 
 
-def _beside_conditions(
+def _given_conditions(
     what: str, rows: Sequence[AttemptRow], item: str, column: Sequence[float]
 ) -> TimeRegression | Shortfall:
     columns: dict[str, ArrayLike] = {item: column, **_dummies(rows, "condition"), **position_column(rows)}
@@ -272,7 +285,7 @@ def _beside_conditions(
 
 
 def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
-    """Return a column for each value of an attribute but the first, which is the reference."""
+    """Return an indicator column for each value of an attribute except the first, which is the reference."""
     values = [str(getattr(row, name)) for row in rows]
     return {
         f"{name} {other}": [float(value == other) for value in values] for other in sorted(set(values))[1:]
@@ -282,51 +295,56 @@ def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
 def _of_metric(
     data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str
 ) -> TimeRegression | Shortfall:
-    known = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
-    middle, spread = float(np.mean(list(known.values()))), float(np.std(list(known.values())))
+    metric_of = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
+    middle, spread = float(np.mean(list(metric_of.values()))), float(np.std(list(metric_of.values())))
     if not spread:
         return Shortfall(what, "different values of the metric", 2, 1)
-    columns: dict[str, ArrayLike] = {metric: [(known[row.task] - middle) / spread for row in rows]}
+    columns: dict[str, ArrayLike] = {metric: [(metric_of[row.task] - middle) / spread for row in rows]}
     columns |= _dummies(rows, "mode") | _dummies(rows, "condition")
-    # A metric is the same at all attempts of a task: within tasks nothing would be left of it.
+    # A metric is constant within a task: a regression within tasks could not estimate its effect.
     return regress_times(what, rows, columns, within_tasks=False)
 
 
 def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
-    """Return the ratio by least squares on solved attempts within tasks, with the interval of HC3 errors."""
+    """Return the ratio by least squares of ln t on solved attempts within tasks, with HC3 errors.
+
+    None if the tasks solved under both conditions can't separate them.
+    """
     solved = solved_of(under(rows, condition, reference))
     tasks = Units.of(solved).tasks
     kept = [
         row
-        for row, keep in zip(solved, _telling(tasks, np.ones(len(solved), dtype=bool)), strict=True)
+        for row, keep in zip(solved, _informative(tasks, np.ones(len(solved), dtype=bool)), strict=True)
         if keep
     ]
     helped = np.array([[float(row.condition == condition)] for row in kept]).reshape(-1, 1)
     tasks = Units.of(kept).tasks
-    if not _apart(helped, tasks):
+    if not _are_separable(helped, tasks):
         return None
     return _least_squares(kept, _with_tasks(helped, tasks), "solved attempts only, HC3 errors")
 
 
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
-    """Return the ratio of solved attempts from ln t = a + b x + c ln forecast with HC3 errors.
+    """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
-    The form in which METR analysed its randomised trial of developers (2025). None if fewer than ten are
-    solved.
+    This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
+    attempts are solved, or all under one condition.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
-    own = [row for row, _ in answers]
-    helped = [float(row.condition == condition) for row in own]
-    if len(own) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
+    answering = [row for row, _ in answers]
+    helped = [float(row.condition == condition) for row in answering]
+    if len(answering) < LEAST_SOLVED_OF_TIMES or len(set(helped)) < 2:
         return None
-    x = np.column_stack([helped, np.ones(len(own)), np.log([value for _, value in answers])])
-    return _least_squares(own, x, "solved attempts only, given the forecast, HC3 errors")
+    x = np.column_stack([helped, np.ones(len(answering)), np.log([value for _, value in answers])])
+    return _least_squares(answering, x, "solved attempts only, given the forecast, HC3 errors")
 
 
 def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number | None:
-    """Return exp of the first coefficient, with HC3 errors (MacKinnon & White 1985), as if all were
-    independent.
+    """Return exp(b) of the first column by least squares of ln t, with HC3 errors.
+
+    The interval is Wald's with HC3 (MacKinnon & White 1985, Journal of Econometrics 29) and treats attempts
+    as independent. None if the columns are linearly dependent or there are too few rows.
     """
     if len(rows) <= x.shape[1] or np.linalg.matrix_rank(x) < x.shape[1]:
         return None
@@ -351,7 +369,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times by mode, and how much the modes differ in it (`time-mode`)."""
+    """Return the ratio of times in each mode, and the ratio of two modes' ratios (`time-mode`)."""
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
@@ -370,7 +388,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
             if not found.too_few(f"The ratio of times, {name}, {mode},", needs):
                 modes.append(mode)
-        # Both ratios are of one fit, so that their difference has an interval of its own.
+        # Both ratios come from one fit, so that their difference has an interval of its own.
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
         if regression is None:
@@ -388,9 +406,7 @@ def _by_mode(
     modes: Sequence[str],
     contrasts: Mapping[str, Mapping[str, float]],
 ) -> TimeRegression | Shortfall:
-    """Regress times on the condition in each of the modes, all in one regression, so that they can be
-    contrasted.
-    """
+    """Regress times on the condition in each mode, all in one regression so that modes can be contrasted."""
     what = f"The ratio of times by mode, {name},"
     rows = [row for row in pair if row.mode in modes]
     if not rows:
@@ -403,12 +419,15 @@ def _by_mode(
 
 
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:
-    """Count by mode the tasks attempted in both conditions, with a solved attempt."""
+    """Count, by mode, the tasks attempted under both conditions that have a solved attempt."""
     counts = dict.fromkeys(sorted({row.mode for row in rows}), 0)
-    for task in sorted({row.task for row in rows}):
-        own = [row for row in rows if row.task == task]
-        if {row.condition for row in own} == {condition, reference} and any(row.solved for row in own):
-            counts[own[0].mode] += 1
+    by_task: dict[str, list[AttemptRow]] = defaultdict(list)
+    for row in rows:
+        by_task[row.task].append(row)
+    for attempts in by_task.values():
+        attempted_in = {row.condition for row in attempts}
+        if attempted_in == {condition, reference} and solved_of(attempts):
+            counts[attempts[0].mode] += 1
     return counts
 
 

@@ -1,4 +1,4 @@
-"""What solvers do with their tools (Breakpoint, figures 10 and 11; Gistify, table 7)."""
+"""Calls of tools by solver (Breakpoint, figures 10 and 11; Gistify, table 7)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools ar
 
 
 def information_and_submissions(data: StudyData) -> Findings:
-    """Give the mean calls for information against the mean submissions (Breakpoint, figure 10)."""
+    """Return the mean information calls of an attempt with its mean submissions (Breakpoint, figure 10)."""
     found = FindingsBuilder()
     title = "Calls for information, and submissions"
     table = found.table(title, ("group", "mode", "information calls", "submissions"), NOTE)
@@ -35,12 +35,12 @@ def information_and_submissions(data: StudyData) -> Findings:
     for mode, members in by_mode(groups).items():
         marks = []
         for group in members:
-            made = {
+            numbers = {
                 "information": mean(group.rows, list(map(information_calls, group.rows)), Scale.AMOUNT),
                 "submissions": mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT),
             }
-            table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", made))
-            marks.append(_point(group.label, made["submissions"], made["information"]))
+            table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", numbers))
+            marks.append(_point(group.label, numbers["submissions"], numbers["information"]))
         title = f"Information against submissions: {mode}"
         found.plot(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
     found.settings(groups)
@@ -57,7 +57,7 @@ def _point(label: str, x: Number, y: Number) -> Points:
 
 
 def calls_by_tool(data: StudyData) -> Findings:
-    """Give the mean calls of each tool in an attempt (Breakpoint, figure 11)."""
+    """Return the mean number of calls of each tool in an attempt (Breakpoint, figure 11)."""
     found = FindingsBuilder()
     groups = _with_calls(data, FOUND)
     for mode, members in by_mode(groups).items():
@@ -66,11 +66,11 @@ def calls_by_tool(data: StudyData) -> Findings:
         values = []
         for group in members:
             calls = list(map(_called, group.rows))
-            made = {
+            numbers = {
                 name: mean(group.rows, [float(one[name]) for one in calls], Scale.AMOUNT) for name in names
             }
-            table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", made))
-            values.append(tuple(number.value for number in made.values()))
+            table.row(group.label, *found.numbers_of(f"{group.label}/{mode}", numbers))
+            values.append(tuple(number.value for number in numbers.values()))
         counts = tuple((len(group.rows),) * len(names) for group in members)
         matrix = Matrix(tuple(group.label for group in members), names, tuple(values), counts)
         found.plot(Plot(f"bp-11-{mode}", f"Mean calls by tool: {mode}", "tool", "solver", (matrix,)))
@@ -81,9 +81,9 @@ def calls_by_tool(data: StudyData) -> Findings:
 
 
 def kinds_of_calls(data: StudyData) -> Findings:
-    """Give the calls of a run at a gist, and the percentages that view, search, execute (Gistify, table 7).
+    """Return the calls of a gist attempt, and the percentages by kind of call (Gistify, table 7).
 
-    As in the paper the rows with and without execution are also averaged, where a solver has both.
+    As in the paper, the rows with and without execution are also averaged where a solver has both.
     """
     found = FindingsBuilder()
     columns = ("solver", "execution", "gists", "calls", *(f"{kind} %" for kind in KINDS))
@@ -100,8 +100,8 @@ def kinds_of_calls(data: StudyData) -> Findings:
         pair = by_execution["without"], by_execution["with"]
         if list(map(len, pair)) == [1, 1]:
             sides = [group.rows for (group,) in pair]
-            made = found.numbers_of(f"{who}/mean of both", profile(sides))
-            table.row(who, "mean of both", sum(map(len, sides)), *made)
+            cells = found.numbers_of(f"{who}/mean of both", profile(sides))
+            table.row(who, "mean of both", sum(map(len, sides)), *cells)
     found.settings(groups)
     return found.findings()
 
@@ -110,20 +110,20 @@ POOLED = "Percentages are of all calls of the group's attempts; edits and hand-i
 
 
 def own_calls(row: AttemptRow) -> tuple[CallRow, ...]:
-    """Return the calls that the solver made; those that the program made for it are left out."""
+    """Return the calls that the solver made, without those that the program made for it."""
     return tuple(call for call in row.calls if not call.automatic)
 
 
 def information_calls(row: AttemptRow) -> int:
-    """Count the calls that read from the codebase."""
+    """Count the solver's views and searches."""
     return sum(call.kind in INFORMATION for call in own_calls(row))
 
 
 def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
-    """Return the mean calls of an attempt and which percentages view, search, execute, do something else.
+    """Return the mean calls of an attempt, and the percentages of all calls that each of `KINDS` has.
 
-    Percentages are of all calls and sum to 100. Of several sides, such as with and without execution, the
-    figures are the means of the sides' own.
+    The percentages sum to 100. Of several sides, such as with and without execution, each figure is the
+    unweighted mean over the sides.
     """
     rows = [row for side in sides for row in side]
     counted = [
@@ -133,13 +133,13 @@ def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
     side_of = np.repeat(np.arange(len(sides)), [len(side) for side in sides])
 
     def estimate(kept: Kept) -> Floats:
-        made = []
+        profiles = []
         for side in range(len(sides)):
-            mine = table[kept & (side_of == side)]
-            sums = mine.sum(axis=0)
+            calls = table[kept & (side_of == side)]
+            sums = calls.sum(axis=0)
             parts = 100 * sums / sums.sum() if sums.sum() else np.full(len(KINDS), np.nan)
-            made.append([sums.sum() / len(mine) if len(mine) else np.nan, *parts])
-        return np.asarray(np.mean(made, axis=0), dtype=np.float64)
+            profiles.append([sums.sum() / len(calls) if len(calls) else np.nan, *parts])
+        return np.asarray(np.mean(profiles, axis=0), dtype=np.float64)
 
     spread = jackknife(Units.of(rows), estimate)
     kinds = {name: spread.number(Scale.PERCENT, place) for place, name in enumerate(KINDS, start=1)}

@@ -1,4 +1,4 @@
-"""People beside models on the same tasks: the difference of their rates, task by task."""
+"""People and models on the same tasks: the mean difference of their rates, task by task."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, too_few
+from gistpoint.core.analysis.task_means import holm
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -20,23 +21,23 @@ Measure = Callable[[AttemptRow], float]
 
 
 def solved(row: AttemptRow) -> float:
-    """Whether an attempt is solved, 0 or 1."""
+    """Return 1 if an attempt is solved, else 0."""
     return float(row.solved)
 
 
 @dataclass(frozen=True)
 class TaskDifference:
-    """The mean over the tasks that both sides have attempted of one side's mean less the other's."""
+    """The mean, over the tasks that both sides attempted, of the first side's mean less the second's."""
 
     number: Number
     better: int
-    """Tasks at which the first side's mean is the greater."""
+    """The number of tasks at which the first side's mean is greater."""
     worse: int
     equal: int
 
     @property
     def sign_p(self) -> float:
-        """The two-sided p of the exact sign test over tasks."""
+        """The two-sided p of the exact sign test over tasks, without ties."""
         return sign_test(self.better, self.worse)
 
 
@@ -48,7 +49,11 @@ def difference_by_task(
     *,
     interval: bool = True,
 ) -> TaskDifference | Shortfall:
-    """Compare two sides on the tasks that both have attempted, each task with the same weight."""
+    """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
+
+    The interval is the two-way jackknife's; the independent one is Wald's. Returns a shortfall if no task was
+    attempted by both.
+    """
     shared = {row.task for row in first} & {row.task for row in second}
     if short := too_few(what, ("task attempted by both", 1, len(shared))):
         return short
@@ -57,7 +62,7 @@ def difference_by_task(
     kept = np.array([row.task in shared for row in (*first, *second)])
     side = side[kept]
     units, values = Units.of(rows), np.array([measure(row) for row in rows])
-    # Each task has the same weight: a task that many attempted would otherwise count as many.
+    # Tasks are weighted equally: otherwise a task with many attempts would dominate.
     by_task = differences(units, values, side, np.ones(len(rows), dtype=bool))
 
     def estimate(chosen: Kept) -> float:
@@ -68,13 +73,13 @@ def difference_by_task(
     number = spread.number(
         Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side])
     )
-    # Means of floats that should be equal differ in the last digits: a tie is no win.
+    # Equal means of floats can differ in the last digits, which must not count as better or worse.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
 
 
 def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
-    """Return the interval of a difference of means as if attempts were independent."""
+    """Return the interval of a difference of means that treats attempts as independent."""
     if min(len(first), len(second)) < 2:
         return None
     half = Z_95 * float(np.sqrt(first.var() / len(first) + second.var() / len(second)))
@@ -82,7 +87,7 @@ def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, f
 
 
 def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
-    """Return for each task the mean of one side less that of the other; NaN where one of them has no row."""
+    """Return, for each task, the first side's mean less the second's; NaN where one has no row."""
     size = int(units.tasks.max()) + 1
     means = []
     for chosen in (kept & side, kept & ~side):
@@ -93,33 +98,32 @@ def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the two-sided p of the exact sign test; ties are left out."""
+    """Return the two-sided p of the exact sign test; ties are left out.
+
+    min(1, 2 P(X <= min(better, worse))) for X binomial with better + worse trials at 1/2: equal to
+    `task_means.exact_mcnemar`.
+    """
     total = better + worse
     tail = sum(comb(total, count) for count in range(min(better, worse) + 1))
     return float(min(1.0, 2 * tail / 2**total))
 
 
-def holm(p: Sequence[float]) -> tuple[float, ...]:
-    """Return p values adjusted for their number (Holm 1979, Scandinavian Journal of Statistics 6), in their
-    order.
-    """
-    adjusted, highest = [0.0] * len(p), 0.0
-    for rank, place in enumerate(sorted(range(len(p)), key=lambda place: p[place])):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
-        adjusted[place] = highest
-    return tuple(adjusted)
-
-
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
-    """Return the people to put beside a model: under the same budgets, else in the same condition, else all."""
-    # Equal budgets first: otherwise the difference is also one of budgets.
+    """Return the groups of people to compare a model with.
+
+    Those under the same budgets, else those in the same condition, else all.
+    """
+    # Equal budgets come first: otherwise the difference is also one of budgets.
     budgets = {row.budget_key for row in model.rows}
     same = tuple(group for group in people if {row.budget_key for row in group.rows} == budgets)
-    return same or tuple(group for group in people if group.condition == model.condition) or tuple(people)
+    if same:
+        return same
+    alike = tuple(group for group in people if group.condition == model.condition)
+    return alike or tuple(people)
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people minus each model on shared tasks, and by terciles of metrics (`versus`)."""
+    """Return people minus each model on shared tasks, and in thirds of the metrics (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(
@@ -127,8 +131,8 @@ def people_and_models(data: StudyData) -> Findings:
     )
     bars: dict[str, Number] = {}
     unlike = False
-    known = groups(data)
-    for mode, members in by_mode(known).items():
+    all_groups = groups(data)
+    for mode, members in by_mode(all_groups).items():
         results = ((one, model, found.estimated(_compared(one, model))) for one, model in _pairs(members))
         compared = [(one, model, result) for one, model, result in results if result is not None]
         adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
@@ -156,7 +160,7 @@ def people_and_models(data: StudyData) -> Findings:
         Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
     )
     if unlike:
-        found.settings(known)
+        found.settings(all_groups)
         found.note("Where settings differ, the difference is also one of budgets, tools or briefs.")
     return found.findings()
 
@@ -172,13 +176,13 @@ _COLUMNS = (
     "settings",
 )
 NOTE = (
-    "The mean over tasks of the difference of rates. Holm over the models that the same people are put"
-    " beside."
+    "The mean over tasks of the difference of rates. Holm over the models that the same people are"
+    " compared with."
 )
 
 
 def _pairs(members: Sequence[PooledRows]) -> Iterator[tuple[PooledRows, PooledRows]]:
-    """Yield the models of a mode, each with the people to put beside it."""
+    """Yield each model of a mode with each group of people to compare it with."""
     people = [group for group in members if group.people]
     for model in members:
         if not model.people:
@@ -190,32 +194,33 @@ def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
 
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
-    """Adjust the p values of each family, that of the same people."""
-    made = [0.0] * len(found)
+    """Adjust the p values by Holm within each family: the comparisons with the same group of people."""
+    adjusted = [0.0] * len(found)
     for family in {label for label, _ in found}:
         places = [place for place, (label, _) in enumerate(found) if label == family]
         for place, p in zip(places, holm([found[place][1] for place in places]), strict=True):
-            made[place] = p
-    return made
+            adjusted[place] = p
+    return adjusted
 
 
 def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple[str, str, Number]]:
-    """Return the difference in each third of the shared tasks by the declared metrics; thirds need different
-    values.
+    """Return the difference in each third of the shared tasks, by the declared metrics.
+
+    A metric is left out if its terciles coincide.
     """
-    made = []
+    shown = []
     for metric in data.study.report.difficulty:
-        known = _metric(data, sorted(one.tasks & model.tasks), metric)
-        cuts = np.quantile(list(known.values()), (0, 1 / 3, 2 / 3, 1)) if known else np.zeros(4)
+        metric_of = _metric(data, sorted(one.tasks & model.tasks), metric)
+        cuts = np.quantile(list(metric_of.values()), (0, 1 / 3, 2 / 3, 1)) if metric_of else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
-        # Thirds are open below; the lowest has no bound there, so that the least value belongs to it.
+        # Thirds are open below; the lowest one is unbounded there, so that it includes the least value.
         for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
-            third = {task for task, value in known.items() if low < value <= high}
+            third = {task for task, value in metric_of.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)
             if isinstance(part, TaskDifference):
-                made.append((metric, ("lowest", "middle", "highest")[place], part.number))
-    return made
+                shown.append((metric, ("lowest", "middle", "highest")[place], part.number))
+    return shown
 
 
 def _metric(data: StudyData, tasks: Sequence[str], metric: str) -> Mapping[str, float]:

@@ -1,1 +1,1 @@
-"""The chat of an assisted condition: what its model sees of an attempt, and the exchange with it."""
+"""The chat of an assisted condition: the context of its model, and the exchanges."""

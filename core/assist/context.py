@@ -1,7 +1,6 @@
-"""What the assistant's model is sent: what the person has been shown, the editor, the conversation, and
-nothing else.
+"""The context sent to the assistant's model: what the person was shown, the editor, the conversation.
 
-A pure function of the attempt's state, so that an audit can build each context again from the journal.
+A pure function of the attempt's state, so that an audit can rebuild each context from the journal.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 
 from gistpoint.core.attempts.events import AssistAsked, AttemptStarted, JournalEvent
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.errors import AttemptError, did_you_mean
@@ -19,53 +19,53 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import blank_state
 
 MOST_CHARACTERS = 60_000
-"""Of the answers to calls that are sent, the newest first; those that don't fit are named."""
+"""The most characters of answers to calls, the newest first; the calls left out are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistContext:
-    """The messages of one request, and which answers of the attempt are in them."""
+    """The messages of one request, and which answers of the attempt they include."""
 
     messages: tuple[ChatMessage, ...]
     calls: int
-    """Answers to calls that were sent."""
+    """The number of answers to calls that were sent."""
     left_out: tuple[str, ...]
-    """Ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit."""
 
     @property
     def sha256(self) -> str:
-        """The hash by which an audit compares."""
+        """The hash of the messages, for audits."""
         return sha256_of_json([[message.role, message.content] for message in self.messages])
 
 
 def templates() -> list[str]:
-    """Return the names of the templates."""
+    """Return the names of the templates, sorted."""
     folder = resources.files("gistpoint.core.assist") / "templates"
     return sorted(entry.name.removesuffix(".md") for entry in folder.iterdir() if entry.name.endswith(".md"))
 
 
 def template_text(name: str) -> str:
-    """Return the template that a study names. Raises `AttemptError` if there is none."""
-    known = templates()
-    if name not in known:
-        raise AttemptError(f"There is no template {name!r} of an assistant.{did_you_mean(name, known)}")
+    """Return the text of a template. Raises `AttemptError` if there is none of this name."""
+    names = templates()
+    if name not in names:
+        raise AttemptError(f"There is no template {name!r} of an assistant.{did_you_mean(name, names)}")
     file = resources.files("gistpoint.core.assist") / "templates" / f"{name}.md"
     return file.read_text(encoding="utf-8")
 
 
 def context_of(state: AttemptState, template: str, question: str, buffer: str = "") -> AssistContext:
-    """Return what is sent with a question; `buffer` is the name of what is in the editor, if anything is.
+    """Return the context of a question; `buffer` is the name of the buffer in the editor, if any.
 
     Raises `AttemptError` for an unknown template.
     """
     answered = [call for call in state.calls if call.text is not None]
-    sent = _newest(answered)
-    left_out = tuple(call for call in answered if call not in sent)
-    parts = [f"# The task\n\n{state.header.brief}", f"# Calls so far\n\n{_calls(sent, left_out)}"]
+    shown = _newest(answered)
+    left_out = tuple(call for call in answered if call not in shown)
+    parts = [f"# The task\n\n{state.header.brief}", f"# Calls so far\n\n{_calls(shown, left_out)}"]
     code = state.buffered(buffer) if buffer else None
     if code is not None:
         parts.append(f"# In the editor: {buffer}\n\n{code}")
-    said = [
+    exchanged = [
         message
         for exchange in state.exchanges
         if exchange.reply and not exchange.problem
@@ -74,14 +74,14 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
     messages = (
         ChatMessage("system", template_text(template)),
         ChatMessage("user", "\n\n".join(parts)),
-        *said,
+        *exchanged,
         ChatMessage("user", question),
     )
-    return AssistContext(messages, len(sent), tuple(call.call_id for call in left_out))
+    return AssistContext(messages, len(shown), tuple(call.call_id for call in left_out))
 
 
 def _newest(answered: Sequence[AttemptCall]) -> list[AttemptCall]:
-    """Return the newest calls whose answers fit, the oldest of them first."""
+    """Return the newest calls whose answers fit, in their order."""
     room, found = MOST_CHARACTERS, list[AttemptCall]()
     for call in reversed(answered):
         if len(call.text or "") <= room:
@@ -98,13 +98,11 @@ def _calls(sent: Sequence[AttemptCall], left_out: Sequence[AttemptCall]) -> str:
     return "\n\n".join(shown) if shown else "None."
 
 
-# Whether the contexts that a journal names are what its events give: what the person saw, and nothing else
+# The audit: whether the recorded contexts hold what the person saw, and nothing else
 
 
 def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
-    """Return the numbers of the exchanges whose context, built again from the events before, has another
-    hash.
-    """
+    """Return the numbers of the exchanges whose context, rebuilt from earlier events, has another hash."""
     state, wrong = AttemptState(), list[int]()
     for event in events:
         data = event.data
@@ -112,10 +110,10 @@ def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
             state = AttemptState(of_kind=blank_state(data.mode))
         if isinstance(data, AssistAsked):
             try:
-                made = context_of(state, data.template, data.text, data.buffer or "").sha256
+                rebuilt = context_of(state, data.template, data.text, data.buffer or "").sha256
             except AttemptError:
-                made = ""
-            if made != data.context_sha256:
+                rebuilt = ""
+            if rebuilt != data.context_sha256:
                 wrong.append(data.exchange)
         state = advance(state, event)
     return wrong

@@ -1,4 +1,4 @@
-"""One question to the assistant and its answer, within the limits of the condition, recorded in the attempt."""
+"""One question to the assistant and its answer, within the condition's limits, recorded in the attempt."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.study.declaration import ChatSettings
 
 LONGEST_QUESTION = 20_000
-"""In characters."""
+"""The most characters of a question."""
 CANCELLED = "cancelled"
-"""The problem of an exchange that the person did not wait for."""
+"""The problem of an exchange that the person cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistLeft:
-    """What is left of the limits of a condition."""
+    """The remaining messages and tokens of a condition's chat."""
 
     messages: int
     tokens: int
@@ -39,14 +39,15 @@ class AssistLeft:
 
 
 def assist_left(state: AttemptState, settings: ChatSettings) -> AssistLeft:
-    """Return what an attempt has left: every question counts, also one that was not answered."""
+    """Return what remains of an attempt's limits; questions count even if they were not answered."""
     spent = sum((exchange.tokens for exchange in state.exchanges), 0)
     return AssistLeft(max(0, settings.messages - len(state.exchanges)), max(0, settings.tokens - spent))
 
 
 class Assistant:
-    """The assistant of one attempt. It costs no tool use; the model sees `context.context_of`, and has no
-    tools.
+    """The assistant of one attempt, which costs no tool use.
+
+    Its model sees `context.context_of`, and has no tools.
     """
 
     def __init__(self, attempt: Attempt, model: ChatModel, settings: ChatSettings) -> None:
@@ -55,13 +56,13 @@ class Assistant:
 
     @property
     def left(self) -> AssistLeft:
-        """What is left of the limits."""
+        """The remaining messages and tokens."""
         return assist_left(self._attempt.state, self.settings)
 
     def ask(self, question: str, buffer: str = "", *, cancel: CancelToken = NEVER) -> AssistExchange:
-        """Ask, and return the exchange with its answer or its problem; both are on the disk.
+        """Ask a question and return the exchange with its answer or problem, both synced to the disk.
 
-        Blocks until the model has replied. Raises `AttemptError` if nothing may be asked now.
+        Blocks until the model has replied. Raises `AttemptError` if no question is allowed now.
         """
         text = question.strip()
         if not text or len(text) > LONGEST_QUESTION:
@@ -106,7 +107,7 @@ class Assistant:
         return self._attempt.state.exchanges[number - 1]
 
     def inserted(self, exchange: int, buffer: str, characters: int) -> None:
-        """Record that code of an answer was put into the editor."""
+        """Record that code from an answer was inserted into the editor."""
         self._attempt.append(AssistInserted(exchange=exchange, buffer=buffer, characters=characters))
 
     def _require(self, state: AttemptState) -> None:

@@ -1,4 +1,4 @@
-"""The gist that a study shows beside a repair."""
+"""The gist that a study shows with a repair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.core.canonical import sha256_of_text
 
 @dataclass(frozen=True, slots=True)
 class HelpGist:
-    """The gist of a task's first failing test; without text there is none, for a reason."""
+    """The gist of a task's first failing test; without text, `reason` explains why there is none."""
 
     text: str = ""
     entrypoint: str = ""
@@ -17,5 +17,5 @@ class HelpGist:
 
     @property
     def sha256(self) -> str:
-        """Its hash, as the header of an attempt has it; empty without a gist."""
+        """The hash in an attempt's header; empty without a gist."""
         return sha256_of_text(self.text) if self.text else ""

@@ -1,7 +1,7 @@
-"""A repair helped by a gist: the first failing test of the corrupted tree in one file, made by program.
+"""Makes a gist as help for a repair: the first failing test of the corrupted tree in one file.
 
-The gist is made of what a solver has anyway, the corrupted tree; a line of the original that is not in that
-tree must not be in it.
+The gist is made from the corrupted tree, which a solver has anyway; it must not contain a line of the
+original that is missing from that tree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
 
 REDUCING_S = 60.0
-"""Seconds for making a gist smaller once it is faithful."""
+"""The time for reducing a gist once it is faithful, in seconds."""
 
 
 def make_help(
@@ -37,8 +37,10 @@ def make_help(
     seconds: float = REDUCING_S,
     run: RunContext = UNATTENDED,
 ) -> HelpGist:
-    """Return the gist of the first failing test that makes one, or why none does.
+    """Return the gist of the first failing test that yields one, or the reason why none does.
 
+    Tests are tried in the order of the brief, all parameters of a test at once. The reason is that of the
+    last one.
     Raises `CancelledError`.
     """
     tree = SourceTree.open(task.tree_path)
@@ -48,12 +50,12 @@ def make_help(
         entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
         run.step(f"gist of {entrypoint.text}")
         try:
-            made = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)
+            examined = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)
         except NoGistError as error:
             reason = f"{entrypoint.text}: {error.message}"
             continue
         with tempfile.TemporaryDirectory(prefix="gistpoint-help-") as scratch:
-            gist = write_gist_task(repository, entrypoint, made, Path(scratch))
+            gist = write_gist_task(repository, entrypoint, examined, Path(scratch))
             judge = GistJudge(gist, gist_answer(read_answer(gist)), runner)
             found = reference_of(
                 judge, lambda given: ReferenceMaker(given, clock, seconds, cancel=run.cancel)
@@ -68,9 +70,7 @@ def make_help(
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
-    """Return a line of an original function that is in a gist and not in the corrupted tree; empty if there
-    is none.
-    """
+    """Return a line of an original function that is in a gist and not in the corrupted tree; else ""."""
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
         line.strip()

@@ -1,3 +1,1 @@
-"""An attempt is its list of events: the events, the fold to a state, the clocks, and the engine that appends
-events.
-"""
+"""An attempt: its events, the fold to its state, its clocks, and the engine that appends events."""

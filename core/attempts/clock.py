@@ -1,7 +1,7 @@
 """The clocks of an attempt, derived from its events and never stored.
 
 Time between two events of one process counts for the pane that had the focus. Between two processes no clock
-runs. The machine's sleep shows as the difference between the spans of the two clocks.
+runs. Sleep of the machine shows as the difference between the wall clock and the monotonic clock.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from msgspec import Struct, structs
 from gistpoint.core.attempts.events import Pane
 
 ASK_MS = 120_000
-"""After this time without input, the solver is asked."""
+"""The time without input after which the solver is asked, in milliseconds."""
 COVER_MS = 600_000
-"""After this time without input, the code is hidden."""
+"""The time without input after which the code is hidden, in milliseconds."""
 
 
 class IdleStage(StrEnum):
-    """The stage that an `idle_prompt` event without an answer records."""
+    """The stage recorded by an `idle_prompt` event without an answer."""
 
     ASKED = "asked"
     COVERED = "covered"
@@ -33,25 +33,22 @@ class IdleStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time without input that counts as idle and could still be claimed as work, by the activity that had the
-    focus.
-    """
+    """Time without input that counts as idle and can still be claimed as work, by activity."""
 
     spans: tuple[tuple[ClockActivity, int], ...] = ()
-    """Milliseconds of spans that have ended."""
+    """The milliseconds of ended spans, each with the activity that had the focus."""
     idle: bool = False
-    """Whether there was no input since the question appeared."""
+    """Whether there has been no input since the question appeared."""
     grows: ClockActivity | None = None
-    """The activity as which the current span can be claimed; None after input or after the code was hidden.
-    """
+    """The activity of the current span; None after input or after the code was hidden."""
     idle_before_ms: int = 0
-    """The clock's idle time before that span."""
+    """The clock's idle time before the current span, in milliseconds."""
 
     def __bool__(self) -> bool:
         return bool(self.spans) or self.grows is not None
 
     def total_ms(self, clock: Clock) -> int:
-        """Milliseconds in question at the present state of the clock."""
+        """Return the milliseconds in doubt at the present state of the clock."""
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:
@@ -67,7 +64,7 @@ NO_DOUBT = Doubt()
 def asked(
     doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int
 ) -> tuple[Doubt, Clock]:
-    """Return doubt and clock after the question; the time since the last input counts as idle."""
+    """Return doubt and clock after the question: the time since the last input counts as idle."""
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
     return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
@@ -76,8 +73,7 @@ def asked(
 def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: ClockActivity) -> Clock:
     """Return the clock after an answer, which applies to all of the time in doubt.
 
-    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says that
-    it was.
+    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says so.
     """
     if doubt:
         for claimed, ms in doubt.stopped(clock, idle=False).spans if answer == "worked" else ():
@@ -93,11 +89,11 @@ def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
 
 
 SLEEP_THRESHOLD_MS = 2_000
-"""Smaller differences between the clocks are adjustments of the wall clock, not sleep."""
+"""Smaller differences between the clocks, in milliseconds, are adjustments of the wall clock, not sleep."""
 
 
 class ClockActivity(StrEnum):
-    """The activity for which a span of time counts."""
+    """The activity to which a span of time is attributed."""
 
     READING = "reading"
     EXPLORING = "exploring"
@@ -106,11 +102,11 @@ class ClockActivity(StrEnum):
     PAUSED = "paused"
     IDLE = "idle"
     THINKING = "thinking"
-    """A model's time, from a request to its reply."""
+    """A model's time from a request to its reply."""
 
 
 ACTIVE = (ClockActivity.READING, ClockActivity.EXPLORING, ClockActivity.EDITING, ClockActivity.THINKING)
-"""The solver's own time: time limits are measured on it. Waiting is the harness's time."""
+"""The solver's own time, on which time limits are measured. Waiting is the harness's time."""
 
 ACTIVITY_OF_PANE = {
     Pane.BRIEF: ClockActivity.READING,
@@ -127,9 +123,7 @@ ACTIVITY_OF_PANE = {
 
 
 class Clock(Struct, frozen=True):
-    """Milliseconds by activity up to the last event, the activity since then, and the time that the machine
-    slept.
-    """
+    """The milliseconds by activity up to the last event, the running activity, and the machine's sleep."""
 
     reading: int = 0
     exploring: int = 0
@@ -140,20 +134,20 @@ class Clock(Struct, frozen=True):
     thinking: int = 0
     asleep: int = 0
     away: int = 0
-    """Time between two processes, by the wall clock: the program was closed or had died."""
+    """The time between processes by the wall clock: the program was closed or had died."""
     running: ClockActivity = ClockActivity.READING
     mono_ms: int | None = None
-    """Monotonic time of the last event of this process; None before the first."""
+    """The monotonic time of this process's last event; None before the first."""
     utc_ms: int | None = None
 
     def of(self, activity: ClockActivity) -> int:
-        """Milliseconds counted as `activity`."""
+        """Return the milliseconds counted as `activity`."""
         value: int = getattr(self, activity.value)
         return value
 
     @property
     def active(self) -> int:
-        """Milliseconds of the solver's own time: reading, exploring, editing, and a model's thinking."""
+        """The milliseconds of the solver's own time: reading, exploring, editing, and a model's thinking."""
         return self.reading + self.exploring + self.editing + self.thinking
 
     def at(self, mono_ms: int, utc_ms: int) -> Clock:
@@ -167,12 +161,12 @@ class Clock(Struct, frozen=True):
         return moved.add(self.running, span)
 
     def add(self, activity: ClockActivity, ms: int) -> Clock:
-        """Count `ms` more (or fewer) as `activity`."""
+        """Return the clock with `ms` more (or fewer) of `activity`, at least 0."""
         changed: dict[str, Any] = {activity.value: max(0, self.of(activity) + ms)}
         return structs.replace(self, **changed)
 
     def restarted(self, mono_ms: int, utc_ms: int) -> Clock:
-        """Return the clock at the start of another process; the time in between is not counted."""
+        """Return the clock at the start of a new process; the time between counts as `away` only."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0
         return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
 
@@ -181,15 +175,15 @@ class SystemTime:
     """The machine's clocks; implements `core.ports.TimeSource`."""
 
     def utc_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Return the milliseconds since the epoch."""
         return time.time_ns() // 1_000_000
 
     def mono_ms(self) -> int:
-        """Milliseconds of the monotonic clock."""
+        """Return the milliseconds of the monotonic clock."""
         return time.monotonic_ns() // 1_000_000
 
     def boot_id(self) -> str:
-        """The kernel's boot id on Linux; on other systems the minute of the boot."""
+        """Return the kernel's boot id on Linux, elsewhere the minute of the boot."""
         return _boot_id()
 
 

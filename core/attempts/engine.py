@@ -1,7 +1,7 @@
-"""The engine of an attempt: takes a solver's actions, appends events, and keeps the state that they fold to.
+"""The engine of an attempt: turns a solver's actions into events, and keeps the folded state.
 
-Every method may be called from any thread. One tool call runs at a time; while it runs, the others stay
-responsive.
+Every method may be called from any thread. One tool call runs at a time; the other methods stay responsive
+meanwhile.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from gistpoint.core.attempts.events import (
     BufferEdited,
     CallAnswered,
     CallMade,
-    EndReason,
     EventData,
     FocusMoved,
-    GiveUpCode,
     HandedOver,
     Heartbeat,
     IdlePrompted,
@@ -36,7 +34,6 @@ from gistpoint.core.attempts.events import (
     NotesWritten,
     Pane,
     Paused,
-    PauseReason,
     ProcessStarted,
     QuestionnaireAnswered,
     Recorder,
@@ -46,7 +43,9 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.harness import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, participant_code
 from gistpoint.core.attempts.malformed import Malformed, arguments_in, bound_again, malformed_call
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance, fold
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
+from gistpoint.core.attempts.state import AttemptState, advance, fold
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord
@@ -67,19 +66,19 @@ from gistpoint.core.tools.declaration import (
 from gistpoint.core.trees import SourceTree
 
 TOOL_SEMANTICS = 2
-"""Tool semantics of new attempts: calls that can't be carried out cost a use; under 1 they cost nothing."""
+"""The tool semantics of new attempts: calls that can't be carried out cost a use; under 1 they were free."""
 Listener = Callable[[JournalEvent, AttemptState], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to a call."""
+    """The answer to a tool call."""
 
     call_id: str
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgement that the answer reports, for screens that may show more than the answer."""
+    """The judgement behind the answer, for screens that may show more than the answer."""
 
 
 class Attempt:
@@ -98,7 +97,7 @@ class Attempt:
         self.state = fold(events, AttemptState(of_kind=judge.blank))
         state = self.state
         self.task = judge.as_recorded(task, state.header.extra, state.budgets) if state.started else task
-        """The task as this attempt sees it, with the attempt's own budgets and settings."""
+        """The task with this attempt's own budgets and settings."""
         self._harness = judge.harness(self.task)
         self.judge = judge
         self._recorder = recorder
@@ -109,7 +108,7 @@ class Attempt:
         self._listeners: list[Listener] = []
         self._harness.restore(self.state)
         self.found: dict[str, Judged] = {}
-        """The judgements of this process by call id."""
+        """The judgements made by this process, by call id."""
 
     def start(
         self,
@@ -119,18 +118,18 @@ class Attempt:
         budgets: Budgets | None = None,
         tool_semantics: int = TOOL_SEMANTICS,
     ) -> None:
-        """Write the events that begin a new attempt, with the task's budgets unless others are given.
+        """Write the events that begin a new attempt, with the given budgets or the task's.
 
-        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for empty budgets,
-        and for a participant without a code.
+        A replay passes the tool semantics of the run that it repeats. Raises `AttemptError` for empty
+        budgets, and for an invalid participant code.
         """
         participant_code(enrolment.participant)
         harness, identity = self._harness, attempt_id or new_attempt_id(self._time.utc_ms())
-        given = budgets or harness.budgets(enrolment.role)
-        if given.tool_uses < 1 or given.submissions < 1:
+        allowed = budgets or harness.budgets(enrolment.role)
+        if allowed.tool_uses < 1 or allowed.submissions < 1:
             raise AttemptError("An attempt begins with one tool use and one submission or more.")
-        self.task = harness.with_budgets(given)
-        brief, of_kind = harness.brief(self.task), dict(harness.start_data(given))
+        self.task = harness.with_budgets(allowed)
+        brief, of_kind = harness.brief(self.task), dict(harness.start_data(allowed))
         self.append(
             AttemptStarted(
                 schema=SCHEMA_VERSION,
@@ -156,7 +155,10 @@ class Attempt:
         self._process_started()
 
     def resume_process(self) -> None:
-        """Record that another process resumes the attempt; `finish_pending` completes the last one's call."""
+        """Record that a new process resumes the attempt; `finish_pending` completes an interrupted call.
+
+        Raises `AttemptError` if the journal does not fit the task or this version.
+        """
         if not self.state.started:
             raise AttemptError("The journal holds no start of an attempt.", hint="Start the task again.")
         if self.state.header.task_id != self.task.id:
@@ -168,30 +170,30 @@ class Attempt:
 
     @property
     def tree(self) -> SourceTree:
-        """The repository as it is now, with accepted replacements."""
+        """The current repository, with accepted replacements."""
         return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that were changed so far, including those of the last submission."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
         return self._harness.files(self.state)
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that code runs in."""
+        """The isolation in which code runs."""
         return self._harness.backend
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the attempt was started with, as far as this version has them."""
+        """The tools with which the attempt was started, as far as this version has them."""
         names, tools = self.state.header.tool_names, self._harness.tools(self.state)
         return tools if names is UNSET else tuple(tool for tool in tools if tool.name in names)
 
     def subscribe(self, listener: Listener) -> None:
-        """Have `listener` called after every event, on the thread that wrote it."""
+        """Call `listener` after every event, on the thread that wrote it."""
         self._listeners.append(listener)
 
     def clock(self) -> Clock:
-        """Return the clock at this moment."""
+        """Return the clock at the present moment."""
         with self._lock:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
@@ -203,7 +205,7 @@ class Attempt:
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 
     def callable_tool(self, name: str) -> Tool:
-        """Return a tool that can be called now; raises `RefusalError` with the reason if it can't."""
+        """Return a tool that can be called now. Raises `RefusalError` with the reason if it can't."""
         return self._offered(named(self.tools, name))
 
     def _offered(self, tool: Tool) -> Tool:
@@ -227,13 +229,14 @@ class Attempt:
         automatic: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Call a tool; blocks until it has answered. Raises `AttemptError` if no call can be made now.
+        """Call a tool and wait for its answer. Raises `AttemptError` if no call can be made now.
 
         Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments
-        as received; it is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
-        call; the default is the call's number. `automatic` says why the program calls by itself, for the
-        solver. `extra` is journalled with the call: the id by which a model's reply asked for it. A
-        submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
+        as received, which is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
+        call; the default is the call's number. `automatic` is the reason if the program calls for the solver.
+        `extra` is journalled with the call, such as its id in a model's reply.
+
+        A submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
         first, by a separate step. A call that takes the last step also hands in the present text.
         """
         self._complete_automatic(run)
@@ -258,7 +261,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete the call that a limit, or a process that died, began; return None if there is none."""
+        """Complete a call begun by a limit or by a process that died; None if there is none."""
         result = None
         while True:
             with self._lock:
@@ -272,15 +275,14 @@ class Attempt:
                 self._calling = False
 
     def leave(self) -> None:
-        """Record nothing more; the next process will finish the call under way."""
+        """Stop recording; the next process will finish the call in progress."""
         with self._lock:
             self._left = True
 
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
-        """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives
-        up.
+        """Hand in the last saved text, because of a limit or, with `code`, because the solver gives up.
 
-        `finish_pending` has it judged. Kinds of task without automatic hand-ins end at once.
+        `finish_pending` judges it. In kinds of task without automatic hand-ins, the attempt ends at once.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -296,27 +298,25 @@ class Attempt:
             self._begin(made)
 
     def model_turn(self, turn: ModelTurn) -> None:
-        """Record a model's reply, before its calls are made. Raises `AttemptError` if no call can be made
-        now.
-        """
+        """Record a model's reply before its calls. Raises `AttemptError` if no call can be made now."""
         with self._lock:
             self._require_running()
             self.append(turn)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
-        """Record that another driver continues: `to` is `model` or `person`; `by` is the person's pseudonym."""
+        """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym."""
         with self._lock:
             self._require_running()
             self.append(HandedOver(to=to, by=by, note=note))
 
     def view(self, pane: Pane) -> None:
-        """Record which pane has the focus."""
+        """Record the pane that has the focus."""
         with self._lock:
             if not self.state.ended and self.state.pane is not pane:
                 self.append(FocusMoved(pane.value))
 
     def pause(self, reason: PauseReason, text: str = "") -> None:
-        """Stop the clock."""
+        """Stop the clock. Raises `AttemptError` while a call runs."""
         with self._lock:
             self._require_running()
             if self.state.pending is not None:
@@ -324,19 +324,19 @@ class Attempt:
             self.append(Paused(reason.value, text))
 
     def resume(self) -> None:
-        """Let the clock run again."""
+        """Restart the clock, if it is paused."""
         with self._lock:
             if self.state.pause is not None:
                 self.append(Resumed())
 
     def answer(self, answered: QuestionnaireAnswered) -> None:
-        """Record answers to a questionnaire, either in a pause for it or during work."""
+        """Record answers to a questionnaire, given in a pause or during work."""
         with self._lock:
             if not self.state.ended:
                 self.append(answered)
 
     def ask_idle(self, since_mono_ms: int) -> None:
-        """Record that the solver is asked about the time since the last input: it counts as idle from now on."""
+        """Record a question about the time since the last input, which counts as idle from now on."""
         with self._lock:
             if not self.state.ended and not self.state.doubt.idle:
                 self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
@@ -346,11 +346,11 @@ class Attempt:
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record that there is input again; the time before stays idle until the solver answers for it."""
+        """Record renewed input; the time before stays idle until the solver answers for it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the solver's answer for all time without input that is still unanswered."""
+        """Record the solver's answer for all unanswered time without input."""
         with self._lock:
             if self.state.doubt:
                 idle_ms = self.state.doubt.total_ms(self.clock())
@@ -362,28 +362,26 @@ class Attempt:
                 self.append(IdlePrompted(stage.value))
 
     def note(self, text: str) -> None:
-        """Save the present notes; synced in groups."""
+        """Save the notes if they changed; not synced at once."""
         with self._lock:
             if text != self.state.notes:
                 self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Save half-written code under the name of the function or file that it will replace; synced in
-        groups.
-        """
+        """Save unsubmitted code under the name of the function or file it replaces; not synced at once."""
         with self._lock:
-            known = self.state.buffered(buffer)
-            if known != text and not self.state.ended:
-                self.append(BufferEdited.between(buffer, known, text))
+            saved = self.state.buffered(buffer)
+            if saved != text and not self.state.ended:
+                self.append(BufferEdited.between(buffer, saved, text))
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
-        """Mark a function as suspect, at no cost, or remove the mark."""
+        """Mark a function as suspect, or remove the mark, at no cost."""
         with self._lock:
             if not self.state.ended:
                 self.append(SuspectMarked(function, marked))
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record that text was pasted, and whether the brief or a result had shown it."""
+        """Record a paste, and whether the brief or a result had shown the text."""
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
             self.append(
@@ -391,19 +389,19 @@ class Attempt:
             )
 
     def use_affordance(self, kind: str, times: int = 1) -> None:
-        """Count the use of an affordance: it costs no budget, and models don't have it."""
+        """Count a use of an affordance, which costs no budget and is not offered to models."""
         if not self.state.ended:
             self.append(AffordanceUsed(kind, times))
 
     def heartbeat(self) -> None:
-        """Record that the attempt is alive; end it, or begin the hand-in, when its time is up."""
+        """Record that the attempt is alive, and end it or begin the hand-in if its time is up."""
         with self._lock:
             if not self.state.ended:
                 self.append(Heartbeat())
                 self.check_time()
 
     def check_time(self) -> None:
-        """If the working time is up, end the attempt, or begin the hand-in, which `finish_pending` judges."""
+        """End the attempt, or begin the hand-in for `finish_pending`, if the working time is up."""
         limit = self.state.budgets.time_limit_s
         if limit is None or self.state.ended or self.state.pending is not None:
             return
@@ -415,7 +413,7 @@ class Attempt:
         self._end_by_solver(EndReason.GAVE_UP, code, text)
 
     def skip(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt without having tried."""
+        """End the attempt as skipped."""
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
@@ -442,13 +440,13 @@ class Attempt:
         self.append(ProcessStarted(self._time.boot_id(), self._version))
 
     def append_made(self, make: Callable[[AttemptState], EventData]) -> AttemptState:
-        """Write an event made from the present state, with no other in between; return the state after it."""
+        """Write an event made from the current state, atomically; return the state after it."""
         with self._lock:
             self.append(make(self.state))
             return self.state
 
     def append(self, data: EventData) -> None:
-        """Write an event of the engine itself; a solver's actions go through the other methods."""
+        """Write an event; a solver's actions go through the other methods."""
         with self._lock:
             if self._left:
                 raise AttemptError("The attempt was left: it goes on in another process.")
@@ -464,7 +462,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing by a separate step; raises `AttemptError` if the call would then be impossible."""
+        """Save unsaved typing by a separate step. Raises `AttemptError` if the call could then not follow."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return
@@ -481,9 +479,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call. One that is not bound yet, such as one of a process that died, is bound from its
-        event.
-        """
+        """Answer a call; an unbound one, such as of a process that died, is bound from its event."""
         started = self._time.mono_ms()
         try:
             if bound is None:
@@ -526,7 +522,7 @@ class Attempt:
         return ToolResult(call.call_id, text, output.refused, outcome.found)
 
     def _end_if_over(self) -> None:
-        """End the attempt if nothing is left to do; a hand-in forced by a limit comes first."""
+        """End the attempt if nothing is left to do, after any hand-in forced by a limit."""
         state = self.state
         if state.ended or state.pending is not None:
             return
@@ -542,9 +538,7 @@ def _value(code: GiveUpCode | None) -> str | UnsetType:
 
 
 def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrolment in the form of the header; people have no settings, and only studies have a
-    protocol.
-    """
+    """Return an enrolment in the header's form; empty members of solvers and studies are unset."""
     data, solver = asdict(enrolment), dict(enrolment.solver)
     for name in ("solver", "protocol_sha256", "assistance", "gist_help_sha256"):
         data[name] = data[name] or UNSET
@@ -554,7 +548,7 @@ def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
 def _requested(
     name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str
 ) -> tuple[CallMade, BoundCall | None]:
-    """Return the event of a call, and the call bound to its tool; None if it can't be carried out."""
+    """Return the event of a call, and the bound call; None if it can't be carried out."""
     if tool is not None and not isinstance(given, Malformed):
         with suppress(RefusalError):
             return CallMade(call_id="", tool=name, arguments=dict(given)), tool.bind(given)

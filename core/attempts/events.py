@@ -1,9 +1,9 @@
 """The events of an attempt. An attempt is the list of its events; no part of it is stored elsewhere.
 
-Every event has its place, two clocks, the hash of the line before it, and data: one record per type, whose
+Every event has its number, two clocks, the hash of the line before it, and data: one record per type, whose
 fields are written in the order of their declaration. A default is the meaning of a member that an earlier
-version did not write; members that a newer version adds are ignored. Types that a reader does not know are
-kept and shown.
+version did not write; members added by a newer version are ignored. Events of unknown types are kept and
+shown.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from gistpoint.core.attempts.reasons import EndReason as EndReason
+from gistpoint.core.attempts.reasons import GiveUpCode as GiveUpCode
+from gistpoint.core.attempts.reasons import PauseReason as PauseReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed
@@ -25,85 +28,11 @@ from gistpoint.core.tools.declaration import Replacement, Revealed
 
 SCHEMA_VERSION = 1
 _SHORT = 1_000
-"""A half-written text with fewer code points is stored whole, which costs little and is easy to read."""
-
-
-class PauseReason(StrEnum):
-    """Why the clock is stopped."""
-
-    BREAK = "break"
-    INTERRUPTED = "interrupted"
-    QUESTION_TO_ORGANISER = "question_to_organiser"
-    ENVIRONMENT_FAILURE = "environment_failure"
-    HARNESS_SCORING = "harness_scoring"
-    AWAY = "away"
-    SUSPEND_DETECTED = "suspend_detected"
-    CORRECTION = "correction"
-    ENDPOINT_WAIT = "endpoint_wait"
-    """A model's endpoint asked to be called later."""
-    HANDOVER = "handover"
-    QUESTIONNAIRE = "questionnaire"
-    """A study asks about the task before the work on it."""
-
-
-SOLVER_PAUSE_REASONS = (
-    PauseReason.BREAK,
-    PauseReason.INTERRUPTED,
-    PauseReason.QUESTION_TO_ORGANISER,
-    PauseReason.ENVIRONMENT_FAILURE,
-)
-"""The reasons that a person can choose; the others are set by the program or an organiser."""
-
-
-class EndReason(StrEnum):
-    """Why an attempt ended: a closed set, because each is a distinct statistical event."""
-
-    SOLVED = "solved"
-    SUBMISSIONS_EXHAUSTED = "submissions_exhausted"
-    CALLS_EXHAUSTED = "calls_exhausted"
-    STEPS_EXHAUSTED = "steps_exhausted"
-    TIME_CAP = "time_cap"
-    GAVE_UP = "gave_up"
-    SKIPPED = "skipped"
-    FINAL_WRONG = "final_wrong"
-    INFRASTRUCTURE = "infrastructure"
-    WITHDRAWN = "withdrawn"
-    DISQUALIFIED = "disqualified"
-    CONTEXT_EXHAUSTED = "context_exhausted"
-    """A model's conversation does not fit the context that it was given."""
-    TOKEN_CAP = "token_cap"
-
-
-class GiveUpCode(StrEnum):
-    """Why a solver gave up or skipped."""
-
-    TOO_HARD = "too_hard"
-    UNCLEAR = "unclear"
-    BROKEN_TASK = "broken_task"
-    TIRED = "tired"
-    OUT_OF_TIME = "out_of_time"
-    OTHER = "other"
-    NO_TOOL_CALL = "no_tool_call"
-    """A model's replies call no tool."""
-    DECLINED = "declined"
-    TRUNCATED = "truncated"
-    NOT_SUPPORTED = "not_supported"
-    """A built-in solver can't attempt tasks of this kind."""
-
-
-SOLVER_GIVE_UP_CODES = (
-    GiveUpCode.TOO_HARD,
-    GiveUpCode.UNCLEAR,
-    GiveUpCode.BROKEN_TASK,
-    GiveUpCode.TIRED,
-    GiveUpCode.OUT_OF_TIME,
-    GiveUpCode.OTHER,
-)
-"""The codes that a person can choose; the others are set by the program for a model."""
+"""Unsubmitted text with at most this many code points is stored whole, cheap and readable."""
 
 
 class Pane(StrEnum):
-    """The panes that can have the focus; the pane decides which clock runs."""
+    """The panes that can have the focus, which decides the clock that runs."""
 
     BRIEF = "brief"
     TREE = "tree"
@@ -115,21 +44,21 @@ class Pane(StrEnum):
     ASSIST = "assist"
     """The chat with the assistant of a study's condition."""
     GIST_HELP = "gist_help"
-    """A gist that a study's condition shows with a repair."""
+    """The gist that a study's condition shows with a repair."""
     MODEL = "model"
-    """No pane: a model has the attempt, and thinks."""
+    """No pane: a model drives the attempt and thinks."""
 
 
 class EventData(msgspec.Struct, frozen=True):
-    """The data of an event; an event leaves out the fields that are unset."""
+    """The data of an event; unset fields are not stored."""
 
     type: ClassVar[str]
-    """As it is stored."""
+    """The stored name of the type."""
     durable: ClassVar[bool] = True
-    """Whether it is on the disk before the program goes on; others are synced in groups."""
+    """Whether it is synced to the disk before the program continues; others are synced in groups."""
 
     def written(self) -> dict[str, Any]:
-        """Return the data as a journal holds them: the members of `extra` in its place, and nothing unset."""
+        """Return the data as stored: without unset members, and with those of `extra` in its place."""
         data: dict[str, Any] = {}
         for name, value in msgspec.to_builtins(self).items():
             data.update(value if name == "extra" else {name: value})
@@ -142,7 +71,7 @@ class AttemptStarted(EventData, frozen=True):
     type: ClassVar[str] = "attempt_started"
     schema: int = 0
     gistpoint: str = ""
-    """The version that began it."""
+    """The version of gistpoint that began the attempt."""
     attempt_id: str = ""
     task_id: str = ""
     mode: str = ""
@@ -154,31 +83,29 @@ class AttemptStarted(EventData, frozen=True):
     condition: str | None = None
     assignment: str | None = None
     comforts_off: tuple[str, ...] = ()
-    """Affordances that are switched off."""
+    """The affordances that are switched off."""
     extra: dict[str, Any] = {}
-    """What the kind of the task adds: the hash of its tools, and what the solver begins with."""
+    """The data of the task's kind: the hash of its tools, and what the solver begins with."""
     brief: str = ""
     brief_sha256: str = ""
     budgets: Budgets = Budgets()
     backend: BackendRecord = BackendRecord("")
     tool_semantics: int = 1
-    """The rule for calls that can't be carried out: under 1 they cost nothing, under 2 see
-    `TaskHarness.refuse`.
-    """
+    """The rule for calls that can't be carried out: free under 1; under 2, see `TaskHarness.refuse`."""
     tool_names: tuple[str, ...] | UnsetType = UNSET
-    """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
+    """The names of the attempt's tools, whatever later versions offer; unset in earlier journals."""
     model: str | UnsetType = UNSET
     """The requested name of the model."""
     solver: dict[str, Any] | UnsetType = UNSET
-    """The settings of a solver that is a program: its endpoint's host, its options, its prompts."""
+    """The settings of a program as solver: the endpoint's host, options, prompts."""
     protocol_sha256: str | UnsetType = UNSET
-    """The protocol of the study that was in force."""
+    """The hash of the study's protocol in force."""
     assistance: str | UnsetType = UNSET
-    """The help that the study's condition gives."""
+    """The help offered by the study's condition."""
     gist_help_sha256: str | UnsetType = UNSET
-    """The gist that the condition shows with a repair."""
+    """The hash of the gist that the condition shows with a repair."""
     conditions_sha256: str | UnsetType = UNSET
-    """The digest of the conditions (`core/tasks/conditions.py`); unset in journals of earlier versions."""
+    """The digest of the conditions (`core/tasks/conditions.py`); unset in earlier journals."""
 
 
 class ProcessStarted(EventData, frozen=True):
@@ -190,7 +117,7 @@ class ProcessStarted(EventData, frozen=True):
 
 
 class FocusMoved(EventData, frozen=True):
-    """A pane has the focus: one of `Pane`; a pane of another version changes nothing."""
+    """A pane of `Pane` has the focus; a pane of another version changes nothing."""
 
     type: ClassVar[str] = "view"
     durable: ClassVar[bool] = False
@@ -198,21 +125,21 @@ class FocusMoved(EventData, frozen=True):
 
 
 class CallMade(EventData, frozen=True, kw_only=True):
-    """A tool was called. `thought`, `raw` and `turn` are the caller's, as `engine.Attempt.call` takes them."""
+    """A tool was called; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
 
     type: ClassVar[str] = "tool_call"
     extra: dict[str, Any] = {}
-    """Further data of the caller: a model's tokens and cost."""
+    """Further data of the caller, such as a model's tokens and cost."""
     thought: str | UnsetType = UNSET
     tool: str
     malformed: str | UnsetType = UNSET
-    """Why it can't be carried out (`malformed.Malformed`)."""
+    """Why the call can't be carried out (`malformed.Malformed`)."""
     arguments: dict[str, Any] | UnsetType = UNSET
     raw: str | UnsetType = UNSET
     typed: bool | UnsetType = UNSET
-    """Set for a step that the program adds to save what was typed."""
+    """Set for a step added by the program to save typing."""
     automatic: str | UnsetType = UNSET
-    """The limit, or the `EndReason`, that made the program call by itself."""
+    """The limit, or the `EndReason`, that made the program call."""
     code: str | UnsetType = UNSET
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     call_id: str
@@ -220,7 +147,7 @@ class CallMade(EventData, frozen=True, kw_only=True):
 
 
 class BudgetLeft(msgspec.Struct, frozen=True):
-    """What is left after a call; what is unset did not change."""
+    """The budgets left after a call; an unset one did not change."""
 
     tool_uses: int | UnsetType = UNSET
     submissions: int | UnsetType = UNSET
@@ -240,14 +167,14 @@ class CallAnswered(EventData, frozen=True):
 
 
 class SubmissionMade(EventData, frozen=True):
-    """Something was submitted: a replacement, or a gist."""
+    """A replacement or a gist was submitted."""
 
     type: ClassVar[str] = "submit"
     call_id: str
     number: int | UnsetType = UNSET
     replacement: Replacement | UnsetType = UNSET
     persistent: bool | UnsetType = UNSET
-    """Whether the replacement stays when others follow."""
+    """Whether the replacement persists when others follow."""
     gist: str | UnsetType = UNSET
 
 
@@ -269,7 +196,7 @@ class SubmissionRun(EventData, frozen=True):
 
 
 class SubmissionScored(EventData, frozen=True):
-    """A submission has its score; with `trial`, a text that was not submitted."""
+    """A submission was scored; with `trial`, a text that was not submitted."""
 
     type: ClassVar[str] = "score"
     call_id: str
@@ -277,16 +204,16 @@ class SubmissionScored(EventData, frozen=True):
     solved: bool = False
     changed: tuple[str, ...] | UnsetType = UNSET
     gist: dict[str, Any] | UnsetType = UNSET
-    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+    """The score in the form of `core.kinds.gist.score`, with evidence by line under `lines`."""
     trial: bool | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    """What was scored in a trial."""
+    """The text scored in a trial."""
 
 
 class PassConfirmed(EventData, frozen=True):
-    """The outcome of confirming a submission that passed; it follows the end of the attempt.
+    """The confirmation of a submission that passed; it follows the end of the attempt.
 
-    The fields are those of `Confirmation`. Of several for one submission the last counts.
+    The fields are those of `Confirmation`. Of several for one submission, the last counts.
     """
 
     type: ClassVar[str] = "confirmation"
@@ -312,7 +239,7 @@ class PassConfirmed(EventData, frozen=True):
 
     @property
     def confirmation(self) -> Confirmation:
-        """The confirmation; words of a newer version count as unconfirmed, and its detail quotes them."""
+        """The confirmation; values of a newer version count as unconfirmed, and its detail quotes them."""
         values = msgspec.to_builtins(self)
         try:
             return msgspec.convert(values, Confirmation)
@@ -336,31 +263,31 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "model_turn"
     turn: int
-    """From 1."""
+    """The number, from 1."""
     content: str = ""
     reasoning: str | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
     """The model's own words if it declines."""
     tool_calls: tuple[RequestedCall, ...] = ()
     finish: str = ""
-    """Why the reply ended, in the endpoint's word."""
+    """The endpoint's word for why the reply ended."""
     model: str = ""
-    """The model's name as the endpoint gives it."""
+    """The model's name according to the endpoint."""
     fingerprint: str | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
     usage: Usage = Usage()
     lost: Usage | UnsetType = UNSET
-    """The cost of earlier tries of the request."""
+    """The usage of earlier, failed attempts at the request."""
     latency_ms: int = 0
-    """From the request to the reply, without the waits for the endpoint."""
+    """The time from request to reply, without waits for the endpoint."""
     retried: tuple[str, ...] = ()
-    """The failures of earlier tries (`chat.ChatProblem`)."""
+    """The failures of earlier attempts at the request (`chat.ChatProblem`)."""
     tools: tuple[str, ...] | UnsetType = UNSET
-    """The tools that were offered, if they differ from those of the turn before."""
+    """The names of the tools offered, if they differ from the turn before."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
-    """The attempt went to another driver: `to` is `model` or `person`."""
+    """The driver changed: `to` is `model` or `person`."""
 
     type: ClassVar[str] = "handover"
     to: str
@@ -396,7 +323,7 @@ class IdlePrompted(EventData, frozen=True):
 
 
 class NotesWritten(EventData, frozen=True):
-    """The notes are now this text."""
+    """The notes were changed to this text."""
 
     type: ClassVar[str] = "note"
     durable: ClassVar[bool] = False
@@ -404,7 +331,7 @@ class NotesWritten(EventData, frozen=True):
 
 
 class BufferEdited(EventData, frozen=True, kw_only=True):
-    """Half-written text: the whole, or a part that replaces `removed` code points at `at`."""
+    """Unsubmitted text: whole, or a part that replaces `removed` code points at `at`."""
 
     type: ClassVar[str] = "edit_buffer"
     durable: ClassVar[bool] = False
@@ -415,22 +342,22 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
     @classmethod
     def between(cls, buffer: str, before: str | None, now: str) -> BufferEdited:
-        """Return the event for a change of text: with the whole text, or only with the new part.
+        """Return the event for a change of text: with the whole text, or with the changed part only.
 
-        Texts are written many times a minute, and whole ones would fill the disk with copies.
+        Texts are saved many times a minute, and whole ones would fill the disk with copies.
         """
-        whole = cls(buffer=buffer, text=now)
+        complete = cls(buffer=buffer, text=now)
         if before is None or len(now) <= _SHORT:
-            return whole
+            return complete
         head = _common(before, now)
         tail = _common(before[head:][::-1], now[head:][::-1])
         part = now[head : len(now) - tail]
         if len(part) * 2 > len(now):
-            return whole
+            return complete
         return cls(buffer=buffer, at=head, removed=len(before) - head - tail, text=part)
 
     def after(self, before: str | None) -> str:
-        """Return the text after the event; `before` is the text before it, None if there was none."""
+        """Return the text after the event, given the text before it; None for none."""
         if self.at is UNSET:
             return self.text
         old = before or ""
@@ -438,7 +365,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
 
 def _common(one: str, other: str) -> int:
-    """Return how many code points two texts have in common at their start, by bisection."""
+    """Return the length of the common prefix of two texts, by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -450,23 +377,23 @@ def _common(one: str, other: str) -> int:
 
 
 class AffordanceUsed(EventData, frozen=True):
-    """An affordance was used: it costs no budget, and models don't have it."""
+    """An affordance was used, which costs no budget and is not offered to models."""
 
     type: ClassVar[str] = "comfort"
     durable: ClassVar[bool] = False
     kind: str = ""
     times: int = 1
     characters: int | UnsetType = UNSET
-    """Set for a paste, as are the following fields; the text is not recorded."""
+    """Set for a paste, like the following fields; the text is not recorded."""
     sha256: str | UnsetType = UNSET
     shown: bool | UnsetType = UNSET
-    """Whether the solver had seen the text before; indentation and empty lines make no difference."""
+    """Whether the solver had been shown the text, ignoring indentation and empty lines."""
     outside: bool | UnsetType = UNSET
-    """Whether it came through the terminal, rather than from the program's own clipboard."""
+    """Whether it came through the terminal rather than from the program's own clipboard."""
 
     @classmethod
     def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
-        """Return the event of a paste; `shown_texts` are all that the solver has been shown."""
+        """Return the event of a paste; `shown_texts` are all texts shown to the solver."""
         wanted = _without_layout(text)
         shown = any(wanted in _without_layout(known) for known in shown_texts)
         return cls("paste", characters=len(text), sha256=sha256_of_text(text), shown=shown, outside=outside)
@@ -497,9 +424,9 @@ class QuestionnaireAnswered(EventData, frozen=True):
     type: ClassVar[str] = "questionnaire"
     extra: dict[str, Any] = {}
     questionnaire: str = ""
-    """Its id in the study."""
+    """The questionnaire's id in the study."""
     sha256: str = ""
-    """Of its wording."""
+    """The hash of its wording."""
     values: dict[str, Any] = {}
     seconds: float = 0.0
 
@@ -509,16 +436,16 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
-    """From 1."""
+    """The number, from 1."""
     text: str
     buffer: str | UnsetType = UNSET
-    """The name of what was in the editor, if anything was."""
+    """The name of the buffer in the editor, if any."""
     template: str = ""
     context_sha256: str = ""
     calls: int = 0
-    """How many answers to calls were sent."""
+    """The number of answers to calls that were sent."""
     left_out: tuple[str, ...] = ()
-    """Ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit."""
 
 
 class AssistAnswered(EventData, frozen=True, kw_only=True):
@@ -528,7 +455,7 @@ class AssistAnswered(EventData, frozen=True, kw_only=True):
     exchange: int
     text: str = ""
     model: str = ""
-    """The model's name as the endpoint gives it."""
+    """The model's name according to the endpoint."""
     usage: Usage = Usage()
     duration_ms: int = 0
     problem: str | UnsetType = UNSET
@@ -551,7 +478,7 @@ class Corrected(EventData, frozen=True):
 
 
 class Crashed(EventData, frozen=True):
-    """The program failed; `log` is the name of the file that says more."""
+    """The program failed; `log` is the name of the log file with details."""
 
     type: ClassVar[str] = "crash"
     error: str = ""
@@ -574,25 +501,25 @@ class OtherEvent(EventData, frozen=True):
     data: Mapping[str, Any]
 
     def written(self) -> dict[str, Any]:
-        """Return them as they are."""
+        """Return the data unchanged."""
         return dict(self.data)
 
 
 EVENTS: Mapping[str, type[EventData]] = {
     kind.type: kind for kind in EventData.__subclasses__() if kind is not OtherEvent
 }
-"""By type."""
+"""The record of each type of event."""
 
 
 def event_data(type: str, data: Mapping[str, Any]) -> EventData:
-    """Return the data of a stored event as the record of its type."""
+    """Return the data of a stored event as the record of its type, or as an `OtherEvent`."""
     kind = EVENTS.get(type)
     if kind is None:
         return OtherEvent(data)
     fields = kind.__struct_fields__
     if "extra" in fields:
-        known = {name: value for name, value in data.items() if name in fields and name != "extra"}
-        data = {**known, "extra": {name: value for name, value in data.items() if name not in known}}
+        declared = {name: value for name, value in data.items() if name in fields and name != "extra"}
+        data = {**declared, "extra": {name: value for name, value in data.items() if name not in declared}}
     try:
         return msgspec.convert(data, kind)
     except (ValueError, RecursionError):
@@ -601,8 +528,9 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """One line of a journal. Times are milliseconds; `prev` is the sha256 of the line before, without its
-    newline.
+    """One line of a journal; times are in milliseconds.
+
+    `prev` is the sha256 of the line before, without its newline.
     """
 
     seq: int
@@ -614,7 +542,7 @@ class JournalEvent:
 
     @property
     def fits(self) -> bool:
-        """Whether the data fit the type; data of an unknown type always do."""
+        """Whether the data fit the type, as data of an unknown type always do."""
         return self.type not in EVENTS or not isinstance(self.data, OtherEvent)
 
 
@@ -622,5 +550,5 @@ class Recorder(Protocol):
     """Records the events of an attempt."""
 
     def append(self, data: EventData) -> JournalEvent:
-        """Write one event after the last and return it as written; if it is durable, once it is on the disk."""
+        """Append one event and return it as written; a durable one is synced to the disk on return."""
         ...

@@ -14,24 +14,24 @@ class AssistExchange:
     number: int
     question: str
     buffer: str = ""
-    """The name of what was in the editor."""
+    """The name of the buffer in the editor, if any."""
     calls: int = 0
-    """Answers to calls that the assistant was sent."""
+    """The number of answers to calls that were sent."""
     left_out: tuple[str, ...] = ()
-    """Ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit."""
     reply: str = ""
     problem: str = ""
-    """Why there is no answer."""
+    """Why there is no answer; empty if there is one."""
     tokens: int = 0
     at_ms: int = 0
-    """Active milliseconds when it was asked."""
+    """The active time of the question, in milliseconds."""
 
 
 Exchanges = tuple[AssistExchange, ...]
 
 
 def exchanges_after(exchanges: Exchanges, data: AssistAsked | AssistAnswered, at_ms: int) -> Exchanges:
-    """Return the conversation after a question or an answer at a time of the active clock."""
+    """Return the exchanges after a question or answer at an active time in milliseconds."""
     if isinstance(data, AssistAsked):
         asked = AssistExchange(
             data.exchange, data.text, data.buffer or "", data.calls, data.left_out, at_ms=at_ms

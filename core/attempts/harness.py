@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from gistpoint.core.attempts.events import CallMade, EndReason, EventData
+from gistpoint.core.attempts.events import CallMade, EventData
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, KindState
+from gistpoint.core.attempts.parts import AttemptCall
+from gistpoint.core.attempts.reasons import EndReason
+from gistpoint.core.attempts.state import AttemptState, KindState
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
@@ -36,7 +38,7 @@ class Judged(Protocol):
 
     @property
     def counts(self) -> bool:
-        """Whether it costs a submission: false if the harness failed."""
+        """Whether it costs a submission; false if the harness failed."""
         ...
 
     @property
@@ -51,13 +53,13 @@ class JudgedBySuite(Judged, Protocol):
 
     @property
     def report(self) -> SuiteReport:
-        """The run."""
+        """The report of the run."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The answer to a call, what it cost, and the judgement that the answer to a submission reports."""
+    """The answer to a call, its cost, and the judgement behind the answer to a submission."""
 
     output: ToolOutput
     charged: Remaining
@@ -65,7 +67,7 @@ class CallOutcome:
 
 
 class Log(Protocol):
-    """The attempt, as a harness sees it."""
+    """The part of an attempt that a harness uses."""
 
     @property
     def state(self) -> AttemptState:
@@ -73,53 +75,52 @@ class Log(Protocol):
         ...
 
     def append(self, data: EventData) -> None:
-        """Write an event; one that is durable is on the disk on return."""
+        """Write an event; a durable one is synced to the disk on return."""
         ...
 
 
 class TaskHarness(ABC):
-    """The tools of one kind of task, the tree that they see, and the results of calls. Its only state is the
-    events.
+    """The tools of one kind of task, the tree they see, and the results of calls.
+
+    Its only state is the events.
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """`backend` is the isolation that code runs in."""
+        """Record an attempt at a task; `backend` is the isolation in which its code runs."""
         self.task, self.backend = task, backend
 
     @property
     @abstractmethod
     def tree(self) -> SourceTree:
-        """The repository as it is now."""
+        """The current repository."""
 
     @abstractmethod
     def restore(self, state: AttemptState) -> None:
-        """Put the repository into the state that the events of an attempt describe."""
+        """Restore the repository to the state described by an attempt's events."""
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files that an attempt has changed so far, including those of its last submission."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
 
     def budgets(self, role: Role) -> Budgets:
-        """Return the budgets that a new attempt starts with: the task's."""
+        """Return the budgets of a new attempt; by default, the task's."""
         return self.task.budgets
 
     def with_budgets(self, budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it."""
+        """Return the task with the budgets of an attempt."""
         return replace(self.task, budgets=budgets)
 
     @abstractmethod
     def brief(self, task: Task) -> str:
-        """Return the brief of a task as it is shown and sent."""
+        """Return the brief of a task as shown to people and sent to models."""
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: the hash of its tools, and what the solver begins
-        with.
-        """
+        """Return the kind's data for `attempt_started`: the hash of its tools, and the solver's start."""
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools of an attempt; the engine leaves out those that it did not begin with."""
+        """Return the tools of an attempt; the engine drops those that it did not begin with."""
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return the tools that can be called now; by default, all of them."""
@@ -133,8 +134,7 @@ class TaskHarness(ABC):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call, without its id, that has to save unsaved typing before a call of `tool`, if there
-        is one.
+        """Return the call, without an id, that must save unsaved typing before a call of `tool`.
 
         None if there is nothing to save, as in kinds whose submissions contain their text. Raises
         `AttemptError` if the other call would then be impossible.
@@ -143,27 +143,25 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Carry out a call, `bound` to its tool, and write the events between the call and its result.
+        """Carry out a bound call, and write the events between the call and its result.
 
-        A submission left unfinished by a process that died is judged with the code that was submitted.
+        A submission left unfinished by a process that died is judged with the submitted code.
         """
 
     @abstractmethod
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
-        """Return the lines that end every answer."""
+        """Return the lines to append to an answer."""
 
     def refusal(self, tool: Tool) -> str:
         """Return why a tool of the attempt is not offered now."""
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Answer a call that can't be carried out, such as an unknown tool or wrong arguments; it costs a
-        tool use.
-        """
+        """Answer a call that can't be carried out, such as of an unknown tool; it costs a tool use."""
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return why the attempt is over, if it is solved or a budget is used up; else None."""
+        """Return why the attempt is over: solved, or a budget used up; None if it is not."""
         if state.solved:
             return EndReason.SOLVED
         if state.remaining.submissions == 0:
@@ -171,22 +169,20 @@ class TaskHarness(ABC):
         return EndReason.CALLS_EXHAUSTED if state.remaining.tool_uses == 0 else None
 
     def last_call(self, state: AttemptState) -> Tool | None:
-        """Return the tool that is called automatically when a limit is reached; None if the attempt just
-        ends.
-        """
+        """Return the tool to call automatically at a limit; None if the attempt just ends."""
         return None
 
 
 @dataclass
 class ForcedOutcome:
-    """The recorded outcome that replaces a judge's next run in a replay; with status None the run is made."""
+    """The recorded outcome that replaces a judge's next run in a replay; None for a real run."""
 
     status: RunStatus | None = None
     reason: str = ""
 
 
 class TaskJudge(Protocol):
-    """Judges submissions on one task, and makes the harness that attempts on it work with."""
+    """Judges submissions on one task, and makes the harness of its attempts."""
 
     @property
     def task(self) -> Task:
@@ -200,19 +196,17 @@ class TaskJudge(Protocol):
 
     @property
     def blank(self) -> KindState:
-        """The part that the kind adds to the state of an attempt, before the first event."""
+        """The kind's part of an attempt's state before the first event."""
         ...
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its
-        header.
-        """
+        """Return the task as recorded by an attempt; `of_kind` is the kind's part of the header."""
         ...
 
     def harness(self, task: Task) -> TaskHarness:
-        """Return the harness of an attempt on `task`, which may have other settings than the judge's."""
+        """Return the harness of an attempt at `task`, whose settings may differ from the judge's."""
         ...
 
     def ending_as(self, instead: ForcedOutcome) -> TaskJudge:
-        """Return a judge like this one that consults `instead` before every run."""
+        """Return a copy of this judge that consults `instead` before every run."""
         ...

@@ -1,4 +1,4 @@
-"""Who attempts a task, for which purpose, and under which id."""
+"""Enrolments, participants' codes, and ids of attempts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from gistpoint.core.errors import AttemptError
 
 TIME_CHARACTERS = 10
-"""The first characters of an attempt's id encode when it began, and sort by it."""
+"""The number of characters of an attempt's id that encode its start, and sort by it."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL, SIMULATED = "person", "replay", "model", "simulated"
-"""Kinds of actors."""
+"""The kinds of actors."""
 
 
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -24,7 +24,7 @@ CODE_HINT = "A code has at most 64 letters, digits, '.', '-' and '_', and begins
 
 
 class Role(StrEnum):
-    """The purpose of an attempt; estimates use only baselines."""
+    """The purpose of an attempt; only baselines are used in estimates."""
 
     BASELINE = "baseline"
     QA = "qa"
@@ -34,50 +34,48 @@ class Role(StrEnum):
 
 
 SHOWS_EVIDENCE = frozenset({Role.QA, Role.AUTHOR, Role.DEMO, Role.TRAINING})
-"""Roles in which the screen may show more than the tool result, such as the outcome of every test."""
+"""The roles whose screens may show more than the tool result, such as the outcome of every test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Who attempts a task, and for which purpose; everything but the role is optional."""
+    """The actor, purpose and circumstances of an attempt; only the role is required."""
 
     actor: str = PERSON
     """`person`, `model`, `replay` or `simulated`."""
     role: Role = Role.BASELINE
     participant: str = ""
-    """A pseudonym, never a name."""
+    """The participant's pseudonym, never a name."""
     study: str | None = None
     condition: str | None = None
     assignment: str | None = None
     comforts_off: tuple[str, ...] = field(default_factory=tuple)
     solver: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of a solver that is a program, as in the journal; the member `model` is the model's name.
-    """
+    """The settings of a program as solver, as in the journal; `model` is the model's name."""
     protocol_sha256: str = ""
-    """The protocol of the study."""
+    """The hash of the study's protocol."""
     assistance: str = ""
-    """The help that the condition gives, such as `chat`; `none` in a study's condition without help."""
+    """The condition's help, such as `chat`; `none` in a study's condition without help."""
     gist_help_sha256: str = ""
-    """The gist that the condition shows with a repair."""
+    """The hash of the gist that the condition shows with a repair."""
 
 
 def is_code(text: str) -> bool:
-    """Whether a text can be a participant's code; attempts and studies of earlier versions may have others."""
+    """Return whether a text is valid as a new participant's code; earlier versions allowed others."""
     return bool(_CODE.fullmatch(text))
 
 
 def participant_code(code: str) -> str:
-    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` if it is not a
-    code.
-    """
+    """Return a participant's code, or empty text for none. Raises `AttemptError` if it is invalid."""
     if code and not is_code(code):
         raise AttemptError(f"{code[:60]!r} can't be the code of a participant.", hint=CODE_HINT)
     return code
 
 
 def new_attempt_id(utc_ms: int) -> str:
-    """Return an id that sorts by time: ten characters of milliseconds and ten random ones, in Crockford's
-    base 32.
+    """Return an attempt id that sorts by time, in Crockford's base 32.
+
+    Ten characters encode milliseconds and ten are random.
     """
     return _base32(utc_ms, TIME_CHARACTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
 

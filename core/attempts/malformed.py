@@ -1,7 +1,7 @@
-"""Calls that can't be carried out: what is wrong with them, and how they are journalled.
+"""Calls that can't be carried out: their faults, and their form in the journal.
 
 The answer to such a call depends only on its event, so a process that resumes the attempt, and a replay,
-answer it as the first process did. Its cost is decided by the harness (docs/decisions/0049).
+answer it as the first process did. The harness decides its cost (docs/decisions/0049).
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from typing import Any
 from msgspec import UNSET
 
 from gistpoint.core.attempts.events import CallMade
-from gistpoint.core.attempts.state import AttemptCall
+from gistpoint.core.attempts.parts import AttemptCall
 from gistpoint.core.tools.declaration import BoundCall, RefusalError, Tool
 
 RAW_CHARACTERS = 100_000
-"""How many characters of a malformed call's arguments are journalled."""
+"""The most characters of a malformed call's arguments that are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""Most arguments that are journalled if they are too large; more than any tool has, so that one of them is
-unknown.
-"""
+"""The most arguments journalled if they are too large; more than any tool has, so one is unknown."""
 
 
 class Malformed(StrEnum):
-    """The faults that a call can have."""
+    """The fault of a call."""
 
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"
@@ -37,7 +35,7 @@ class Malformed(StrEnum):
 
 
 def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str) -> CallMade:
-    """Return the event of a call that can't be carried out; the engine gives it its id.
+    """Return the event, without an id, of a call that can't be carried out.
 
     `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if no tool has
     the name.
@@ -53,7 +51,7 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
 
 
 def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
-    """Return a recorded call bound to its tool; raises `RefusalError` if it can't be carried out."""
+    """Return a recorded call bound to its tool. Raises `RefusalError` if it can't be carried out."""
     if call.malformed == Malformed.NOT_JSON:
         raise RefusalError(f"The arguments of {tool.name} are not JSON; it takes {tool.usage()}.")
     if call.malformed == Malformed.NOT_OBJECT:
@@ -67,7 +65,7 @@ def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """Return the object in a JSON text; None if it is another value. Raises `ValueError` if it is not JSON."""
+    """Return the object in a JSON text; None for any other value. Raises `ValueError` if it is not JSON."""
     try:
         value = json.loads(text, parse_constant=_no_json)
     except RecursionError:
@@ -80,8 +78,9 @@ def _no_json(constant: str) -> None:
 
 
 def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
-    """Return the arguments in the text of a call, or its fault; a text too long for the journal counts as not
-    JSON.
+    """Return the arguments in the text of a call, or its fault.
+
+    A text too long for the journal counts as not JSON.
     """
     try:
         value = json_object(raw)
@@ -93,12 +92,12 @@ def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
 
 
 def _cut(raw: str) -> str:
-    """Return the text, bounded; a cut text is never JSON, so a replay does not take it for a sound call."""
+    """Return the text, bounded; a cut text is never JSON, so a replay won't take it for a valid call."""
     return raw if len(raw) <= RAW_CHARACTERS else f"{raw[: RAW_CHARACTERS - 1]}…"
 
 
 def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments; those too large or too deep for a journal are replaced by flat, bounded ones."""
+    """Return the arguments, replaced by flat, bounded ones if too large or too deep for a journal."""
     try:
         small = len(json.dumps(arguments, allow_nan=False)) <= RAW_CHARACTERS
     except (RecursionError, TypeError, ValueError):

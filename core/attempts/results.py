@@ -1,4 +1,4 @@
-"""The result of an attempt, and words for several results; lists need no more of an attempt's state."""
+"""The result of an attempt, and summaries of several results, independent of an attempt's state."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from gistpoint.core.confirmation.model import Confirmation, Confirmed
 
 
 class AttemptResult(StrEnum):
-    """The three possible results of an attempt; the outcome in its journal is never changed."""
+    """The result of an attempt; the outcome in its journal is never changed."""
 
     SOLVED = "solved"
     TO_BE_READ = "solved, to be read"
-    """The tests pass, the submission is suspicious, and no reviewers have settled it: it does not count as
-    solved.
-    """
+    """The tests pass, but the suspicious submission has not been reviewed: it does not count as solved."""
     NOT_SOLVED = "not solved"
 
     @property
     def passes(self) -> bool:
-        """Whether the tests passed and no reviewer has judged the pass unearned."""
+        """Whether the tests passed and reviewers have not rejected the pass."""
         return self is not AttemptResult.NOT_SOLVED
 
 
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
-    """Return the result of a run whose tests passed or did not.
+    """Return the result of a run.
 
-    `suspicious` says why the pass is to be read; `accepted` is the reviewers' decision: None if there is none
-    yet, or if they disagree.
+    `suspicious` are the reasons why the pass needs review; `accepted` is the reviewers' decision, or None if
+    there is none yet or they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED
@@ -37,7 +35,7 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
 
 
 class Standing(StrEnum):
-    """The state of a pass's confirmation, including passes whose confirmation nobody requested."""
+    """The confirmation status of a pass, including passes without a request."""
 
     CONFIRMED = Confirmed.CONFIRMED.value
     CONTRADICTED = Confirmed.CONTRADICTED.value
@@ -52,9 +50,9 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
 
 
 def standing_in(words: str, *, passes: bool) -> Standing | None:
-    """Return the standing of a run's pass from its words, such as `unconfirmed (too_slow)`.
+    """Return the standing in a run's words, such as `unconfirmed (too_slow)`.
 
-    Without words, a run that `passes` is of a kind that is not confirmed; any other has no pass: None.
+    Without words, a run that `passes` is of a kind that is not confirmed; any other has no pass, and None.
     """
     name = words.partition(" (")[0]
     if name in frozenset(Standing):
@@ -63,11 +61,11 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 
 
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
-    """Return why a pass is to be read before it counts (`formats.md`, confirmation).
+    """Return the reasons why a pass needs review before it counts (`formats.md`, confirmation).
 
-    `marks` are those of its text. A confirmed pass counts whatever its marks, if all tests that fail with the
-    corrupted function confirm it: a submission that is right in some of them may have patched what judges the
-    others. A contradicted pass needs a reviewer.
+    `marks` are those of its text. A confirmed pass counts whatever its marks if all tests that fail with the
+    corrupted function confirm it: a submission that is right in some of them may have patched the judge of
+    the others. A contradicted pass needs a reviewer.
     """
     if confirmation is None:
         return tuple(marks)
@@ -80,16 +78,16 @@ def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[s
 
 
 CONTRADICTED = "contradicted where no test can be seen"
-"""Why a contradicted pass is to be read."""
+"""The reason for the review of a contradicted pass."""
 
 
 def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
-    """Return why an attempt's pass is to be read, from each submission that passed; empty if one is clean."""
+    """Return the reasons why an attempt's pass needs review; empty if one of the passes has none."""
     return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
 
 
 def solved_words(results: Iterable[AttemptResult]) -> str:
-    """Return in a few words how many runs count as solved, and how many more still have to be read."""
+    """Return a summary of how many runs are solved and how many more need review."""
     counts = Counter(results)
     more = counts[AttemptResult.TO_BE_READ]
     words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
@@ -97,9 +95,9 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 
 
 def by_tests_words(standings: Iterable[Standing | None]) -> str:
-    """Return in a few words how many runs are solved by the tests alone, and how many of these are confirmed.
+    """Return a summary of how many runs are solved by the tests alone, by standing.
 
-    The standing of a run that did not pass is None. Empty if there is no pass that can be confirmed.
+    The standing of a run that did not pass is None. Empty if no pass can be confirmed.
     """
     found = list(standings)
     counts = Counter(standing for standing in found if standing is not None)
@@ -110,10 +108,9 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 
 
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
-    """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any
-    run.
+    """Return a summary of how many runs are solved, and how many by the tests alone; empty without runs.
 
-    `confirmations` are the words of each run about its confirmation, which `standing_in` reads.
+    `confirmations` are the words of each run on its confirmation, which `standing_in` parses.
     """
     if not results:
         return ""

@@ -1,7 +1,6 @@
-"""The parts of the repository that tool results have revealed: tree, completion and search may know only
-these.
+"""The parts of the repository revealed by tool results: all that tree, completion and search may use.
 
-The module also extracts sources and traced functions from an answer: from its event, or from its wording for
+The module also extracts sources and traced functions from an answer: from its event, or from its wording in
 versions that recorded only texts.
 """
 
@@ -16,31 +15,31 @@ from gistpoint.core.tools.declaration import NOTHING_REVEALED, Revealed
 
 @dataclass(frozen=True, slots=True)
 class ShownFunction:
-    """A definition whose name and span a tool result has shown."""
+    """A definition whose name and lines a tool result has shown."""
 
     name: str
-    """`path::qualname`."""
+    """The name, as `path::qualname`."""
     start: int
     end: int
-    """Lines, 1-based and inclusive."""
+    """The last line; lines count from 1, both ends inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Paths, functions and texts that were shown, each with the call that showed it last."""
+    """The paths, functions and texts that were shown, with the last call that showed each text."""
 
     entries: Mapping[str, str] = field(default_factory=dict)
-    """By path, `dir` or `file`."""
+    """The kind of each path, `dir` or `file`."""
     listed: Mapping[str, str] = field(default_factory=dict)
-    """By folder, the call that listed it."""
+    """The id of the call that listed each folder."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """By file read whole, the call whose text contains it."""
+    """The id of the call with the text of each file read completely."""
     functions: Mapping[str, ShownFunction] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
-    """By function read, the call whose text contains it."""
+    """The id of the call with the text of each function read."""
 
     def with_revealed(self, revealed: Revealed, call_id: str) -> Knowledge:
-        """Return what is known after a result that revealed this."""
+        """Return the knowledge after a result that revealed more."""
         if revealed == NOTHING_REVEALED:
             return self
         entries = {**self.entries}
@@ -82,13 +81,13 @@ _BUDGET = re.compile(
     r"(?:\nThis was the last tool use before the final one, and nothing was submitted yet: "
     r"only a submission can follow\.)?\Z"
 )
-"""The lines that ended every answer."""
+"""The lines on the budget that ended every answer."""
 _FUNCTION = re.compile(r"  (.+?):(\d+)  (\S.*)")
-"""A function in the answer of `trace`."""
+"""A line on a function in an answer of `trace`."""
 
 
 def source_text(text: str, revealed: Revealed) -> str:
-    """Return the source in an answer that shows a whole file or definition; `revealed` comes from its event."""
+    """Return the source in an answer that shows a file or definition; `revealed` is from its event."""
     if revealed.span:
         start, length = revealed.span
         return text[start : start + length]
@@ -96,7 +95,7 @@ def source_text(text: str, revealed: Revealed) -> str:
 
 
 def traced_functions(text: str, revealed: Revealed) -> Iterator[tuple[str, int, str]]:
-    """Yield path, line and qualified name of each function that an answer of `trace` lists, in its order."""
+    """Yield path, line and qualified name of each function that an answer of `trace` lists, in order."""
     if revealed.traced:
         yield from revealed.traced
         return

@@ -1,11 +1,12 @@
-"""The pure fold from events to the state that the screens draw; live work, resuming and replay all go through
-it.
+"""The state of an attempt, and the pure fold from events to it.
+
+Screens draw this state; live work, resuming and replay all use the fold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, Protocol
 
@@ -53,43 +54,28 @@ from gistpoint.core.attempts.events import (
 )
 from gistpoint.core.attempts.exchanges import Exchanges, exchanges_after
 from gistpoint.core.attempts.identity import MODEL, PERSON
+from gistpoint.core.attempts.parts import NOTHING_REPLACED as NOTHING_REPLACED
+from gistpoint.core.attempts.parts import REQUEST_ID, Ending, ModelSpending, Suspect, spending_of
+from gistpoint.core.attempts.parts import AttemptCall as AttemptCall
+from gistpoint.core.attempts.parts import Handover as Handover
+from gistpoint.core.attempts.parts import Pause as Pause
+from gistpoint.core.attempts.parts import Submission as Submission
 from gistpoint.core.attempts.results import AttemptResult as AttemptResult
 from gistpoint.core.attempts.results import Standing as Standing
-from gistpoint.core.attempts.results import doubts, standing_of
 from gistpoint.core.attempts.results import result_of as result_of
 from gistpoint.core.attempts.results import solved_words as solved_words
+from gistpoint.core.attempts.results import standing_of
 from gistpoint.core.attempts.results import suspicions as suspicions
 from gistpoint.core.attempts.revealed import Knowledge
-from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import Confirmation
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
-from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Revealed
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSpending:
-    """The cost of an attempt's model so far."""
-
-    turns: int = 0
-    usage: Usage = field(default_factory=Usage)
-    """Of all replies, including failed tries."""
-    retried: int = 0
-    """Requests that were sent again."""
-    malformed: int = 0
-    """Calls that could not be carried out as requested."""
-
-
-def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
-    """Return the cost of replies; `malformed` counts their calls that could not be carried out."""
-    turns = tuple(turns)
-    costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
-    return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
+from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement
 
 
 def attempt_result(state: AttemptState, accepted: bool | None = None) -> AttemptResult:
-    """Return the result of an attempt so far."""
+    """Return the current result of an attempt; `accepted` is the reviewers' decision, if any."""
     return result_of(state.solved, state.suspicious, accepted)
 
 
@@ -97,13 +83,13 @@ class KindState(Protocol):
     """The part of an attempt's state that belongs to the kind of its task, folded from the same events."""
 
     unit: ClassVar[str]
-    """The unit of the budget of calls, in words."""
+    """The unit of the budget of calls, such as "tool use"."""
     hands_in_once: ClassVar[bool]
-    """Whether the only submission ends the attempt; then submissions are not a separate budget."""
+    """Whether the single submission ends the attempt, so that submissions are not a separate budget."""
 
     @property
     def scores_made(self) -> int:
-        """How many scores were requested before the hand-in."""
+        """The number of scores requested before the hand-in."""
         ...
 
     def score_words(self, score: float) -> str:
@@ -111,11 +97,11 @@ class KindState(Protocol):
         ...
 
     def buffered(self, name: str) -> str | None:
-        """Return the text of a buffer that belongs to this part; None for any other buffer."""
+        """Return the text of a buffer of this part; None for any other buffer."""
         ...
 
     def advance(self, state: AttemptState, event: JournalEvent) -> KindState:
-        """Return this part after one more event; `state` is the attempt before it."""
+        """Return this part after one more event; `state` is the attempt's before the event."""
         ...
 
 
@@ -128,11 +114,11 @@ class NoKindState:
 
     @property
     def scores_made(self) -> int:
-        """None."""
+        """Zero: there are no scores."""
         return 0
 
     def score_words(self, score: float) -> str:
-        """Return the score with three digits."""
+        """Return the score with three decimals."""
         return f"score {score:.3f}"
 
     def buffered(self, name: str) -> str | None:
@@ -144,135 +130,13 @@ class NoKindState:
         return self
 
 
-REQUEST_ID = "request_id"
-"""The member of a call's `extra` that holds the id by which a model's reply asked for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptCall:
-    """One tool call, and its result once there is one."""
-
-    call_id: str
-    turn: int
-    tool: str
-    arguments: Mapping[str, Any]
-    text: str | None = None
-    """The answer; None while the call runs."""
-    refused: bool = False
-    at_ms: int = 0
-    """Active milliseconds when the call was made."""
-    duration_ms: int = 0
-    remaining: Remaining = NOTHING_LEFT
-    """The budgets left after it."""
-    revealed: Revealed = NOTHING_REVEALED
-    thought: str = ""
-    automatic: str = ""
-    """The limit that made the program call; empty for a call by the solver."""
-    number: int = 0
-    """Its number among the calls of the attempt, from 1; the calls of one reply share their turn."""
-    malformed: str = ""
-    """Why it can't be carried out (`malformed.Malformed`); empty for a sound call."""
-    raw: str = ""
-    """The text of a malformed call's arguments as received, if there was one."""
-    code: str = ""
-    """The `GiveUpCode` of a hand-in by which a solver gives up."""
-    requested: bool = False
-    """Whether a model's reply requested it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Handover:
-    """A change of the driver, with the number of turns and of calls before it."""
-
-    to: str
-    by: str
-    note: str
-    turns: int
-    calls: int
-
-
-NOTHING_REPLACED = Replacement("", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One submission, with the result of its tests once there is one."""
-
-    number: int
-    call_id: str
-    replacement: Replacement = NOTHING_REPLACED
-    """The replacement that a repair submits."""
-    gist: str = ""
-    """The text of a gist's hand-in."""
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    """A gist's score as `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
-    counts: bool = True
-    """False if the harness failed: it cost nothing."""
-    status: str = ""
-    """The run's status; empty while it runs."""
-    reason: str = ""
-    score: float | None = None
-    solved: bool = False
-    passed: int = 0
-    failing: tuple[str, ...] = ()
-    failures: tuple[tuple[str, str], ...] = ()
-    changed: tuple[str, ...] = ()
-    """Corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
-    suspicious: tuple[str, ...] = ()
-    """What the text of a pass shows; `doubts` says whether that matters."""
-    at_ms: int = 0
-    seconds: float = 0.0
-    confirmation: Confirmation | None = None
-    """Of a pass, after the attempt has ended; None if nobody requested one."""
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """Why a pass is to be read before it counts."""
-        return doubts(self.suspicious, self.confirmation)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The flags of a gist's score."""
-        given = self.metrics.get("flags")
-        return (
-            tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A pause in progress."""
-
-    reason: str
-    text: str
-    since_mono_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """A function that the solver marked as suspect, and when."""
-
-    name: str
-    at_ms: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Why the attempt ended, with the solver's own words if there are any."""
-
-    reason: str
-    code: str = ""
-    text: str = ""
-
-
 NOT_STARTED = AttemptStarted()
 
 
 class AttemptState(Struct, frozen=True):
-    """Everything known of an attempt after some number of its events.
+    """The state of an attempt after some of its events.
 
-    A struct, because the fold replaces it several times for each event, and a dataclass takes ten times as
+    It is a struct because the fold replaces it several times per event, and a dataclass takes ten times as
     long.
     """
 
@@ -281,13 +145,13 @@ class AttemptState(Struct, frozen=True):
     remaining: Remaining = NOTHING_LEFT
     calls: tuple[AttemptCall, ...] = ()
     refused_free: int = 0
-    """Calls in a row, up to the last, that were refused at no cost."""
+    """The number of consecutive calls, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     knowledge: Knowledge = struct_field(default_factory=Knowledge)
     suspects: tuple[Suspect, ...] = ()
     buffers: Mapping[str, str] = struct_field(default_factory=dict)
-    """Half-written code by buffer name (`path::qualname`)."""
+    """Unsubmitted code by buffer name (`path::qualname`)."""
     of_kind: KindState = NoKindState()
     """The state of the task's kind; kept up to date if the fold begins with `TaskJudge.blank`."""
     notes: str = ""
@@ -295,15 +159,15 @@ class AttemptState(Struct, frozen=True):
     pause: Pause | None = None
     ending: Ending | None = None
     doubt: Doubt = NO_DOUBT
-    """Time without input that the solver was asked about and has not answered for."""
+    """Time without input about which the solver was asked and has not answered."""
     clock: Clock = struct_field(default_factory=Clock)
     affordances: Mapping[str, int] = struct_field(default_factory=dict)
-    """How often each affordance was used."""
+    """The number of uses of each affordance."""
     turns: tuple[ModelTurn, ...] = ()
-    """A model's replies."""
+    """The model's replies."""
     handovers: tuple[Handover, ...] = ()
     questionnaires: tuple[QuestionnaireAnswered, ...] = ()
-    """Answers that the solver gave during the attempt."""
+    """The solver's answers to questionnaires during the attempt."""
     exchanges: Exchanges = ()
     """Exchanges with the assistant of a study's condition."""
     left_brief: bool = False
@@ -311,7 +175,7 @@ class AttemptState(Struct, frozen=True):
     processes: int = 0
     events: int = 0
     unknown: int = 0
-    """Events of types that this version does not know."""
+    """The number of events whose type this version does not know."""
 
     @property
     def attempt_id(self) -> str:
@@ -330,22 +194,22 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def drivers(self) -> tuple[str, ...]:
-        """The kinds of actors that had the attempt, in the order of their first turn."""
+        """The kinds of actors that drove the attempt, in the order of their first turn."""
         return tuple(dict.fromkeys([self.header.actor, *(handover.to for handover in self.handovers)]))
 
     @property
     def driver(self) -> str:
-        """The kind of actor that has the attempt now."""
+        """The kind of actor that drives the attempt now."""
         return self.handovers[-1].to if self.handovers else self.header.actor
 
     @property
     def mixed(self) -> bool:
-        """Whether both a person and a model had the attempt: it then counts as neither's."""
+        """Whether both a person and a model drove the attempt, which then counts for neither."""
         return {PERSON, MODEL} <= set(self.drivers)
 
     @property
     def pending(self) -> AttemptCall | None:
-        """The call that has no result yet."""
+        """The call without a result; None if there is none."""
         return self.calls[-1] if self.calls and self.calls[-1].text is None else None
 
     def buffered(self, name: str) -> str | None:
@@ -360,29 +224,27 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def counted_submissions(self) -> tuple[Submission, ...]:
-        """The submissions that count: the infrastructure did not fail, and the run is over."""
+        """The finished submissions that count, since the harness did not fail."""
         return tuple(s for s in self.submissions if s.counts and s.status)
 
     @property
     def given_back(self) -> int:
-        """How many submissions were given back because the harness did not begin
-        (`RunStatus.HARNESS_FAILED`).
-        """
+        """The number of submissions restored because the harness failed (`RunStatus.HARNESS_FAILED`)."""
         return sum(not s.counts and s.status == RunStatus.HARNESS_FAILED for s in self.submissions)
 
     @property
     def submitted(self) -> bool:
-        """Whether there is a submission that counts, even if its tests still run."""
+        """Whether a submission counts, even one whose tests still run."""
         return any(submission.counts for submission in self.submissions)
 
     @property
     def last(self) -> Submission | None:
-        """The last submission, which is the primary result."""
+        """The last counted submission, which is the primary result; None without one."""
         return self.counted_submissions[-1] if self.counted_submissions else None
 
     @property
     def best(self) -> Submission | None:
-        """The best submission, the first of equals, which is the secondary result."""
+        """The best counted submission, the first of equals: the secondary result; None without one."""
         scored = self.counted_submissions
         return max(scored, key=lambda s: (s.solved, s.score or 0.0)) if scored else None
 
@@ -393,23 +255,23 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def suspicious(self) -> tuple[str, ...]:
-        """Why the pass is to be read before it counts."""
+        """The reasons why the pass needs review before it counts."""
         return suspicions([s.doubts for s in self.submissions if s.solved])
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What the text of the pass shows, whether or not that matters."""
+        """The marks found in the text of the pass, whether or not they matter."""
         return suspicions([s.suspicious for s in self.submissions if s.solved])
 
     @property
     def passing(self) -> Submission | None:
-        """The pass that counts: the first that needs no review, or the first of all; None without a pass."""
+        """The pass that counts: the first without doubts, or the first of all; None without a pass."""
         passes = [s for s in self.submissions if s.solved]
         return next((s for s in passes if not s.doubts), passes[0] if passes else None)
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """The outcome of confirming the pass; None if there is no pass, or nobody requested it."""
+        """The confirmation of the pass; None if there is no pass, or none was requested."""
         return self.passing.confirmation if self.passing is not None else None
 
     @property
@@ -419,7 +281,7 @@ class AttemptState(Struct, frozen=True):
 
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
-    """Return the state after `events`. Raises `AttemptError` as `advance` does."""
+    """Return the state after `events`, from `state` or a blank one. Raises as `advance` does."""
     return reduce(advance, events, state or AttemptState())
 
 
@@ -430,7 +292,7 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    # It follows the end of the attempt, when none of the solver's time passes.
+    # A confirmation follows the end of the attempt, when none of the solver's time passes.
     if isinstance(event.data, PassConfirmed):
         confirmed = _on_submission(state, event.data.call_id, confirmation=event.data.confirmation)
         return structs.replace(confirmed, events=state.events + 1)
@@ -461,7 +323,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():
-            # Nobody can still answer for the time about which the last process asked.
+            # Nobody can answer any more for the time about which the last process asked.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             return _focus_moved(state, pane)
@@ -488,7 +350,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
 
 
 def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state after an event of a model, or answers to a questionnaire."""
+    """Return the state after an event of a model, of the assistant, or of a questionnaire."""
     match data:
         case QuestionnaireAnswered():
             return structs.replace(state, questionnaires=(*state.questionnaires, data))
@@ -505,7 +367,7 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
 
 
 def _after_call(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state after an event of a call; others change nothing."""
+    """Return the state after an event of a call; other events change nothing."""
     match data:
         case CallMade():
             return _call_made(state, data)

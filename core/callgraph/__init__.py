@@ -1,5 +1,4 @@
-"""The static call graph of Python sources, from an analysis of what each name may hold, and calls seen in
-runs.
+"""The static call graph of Python sources, by value propagation, and calls observed in runs.
 
 It is independent of tasks. The public names are in this module; the modules inside are private.
 """

@@ -1,4 +1,4 @@
-"""Annotations and `isinstance` tests as values: the objects that a variable may hold according to them."""
+"""Annotations and `isinstance` tests as values: the objects that they allow a variable to hold."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Annotations:
         return variable
 
     def tested(self, scope: AnalysisScope, node: ast.expr) -> list[Value]:
-        """Return the instances that `isinstance(x, node)` lets through."""
+        """Return the instances for which `isinstance(x, node)` is true."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         return [value for item in nodes for value in self._values(scope, item)]
 
@@ -130,4 +130,4 @@ class Annotations:
 
 
 _USED_ARGUMENTS = {"Coroutine": slice(-1, None), "Annotated": slice(0, 1)}
-"""Of these not every argument is a type of the value: a coroutine's result is its last."""
+"""Generic types with arguments that are not types of the value: a coroutine's result is its last."""

@@ -1,4 +1,4 @@
-"""Attributes: looking them up on a value, storing them, and calling the functions that compute them."""
+"""Attributes: reads, writes and deletions on a value, and calls of the functions that compute them."""
 
 from __future__ import annotations
 
@@ -80,15 +80,19 @@ class Attributes:
             self.solver.watch(variable, partial(self._bind, scope, result, value))
         if name == "__class__":
             self.solver.add(result, as_class(value))
-        elif not found and name not in self.program.written_names and not name.startswith("__"):
+        elif not found and self._may_be_computed(name):
             arguments = Arguments([self.solver.holding(self.program.constant(name))])
             call = CallSite(scope, "__getattr__", arguments, result, CallEvidence.PROTOCOL)
             self.calls.special(call, value, "__getattr__")
             if value.cls.outside_bases:
                 self.solver.add(result, self.program.opaque(""))
 
+    def _may_be_computed(self, name: str) -> bool:
+        """Return whether `__getattr__` may supply a name that no code assigns and Python does not define."""
+        return name not in self.program.written_names and not name.startswith("__")
+
     def _bind(self, scope: AnalysisScope, result: Variable, receiver: Value, value: Value) -> None:
-        """Let `result` hold the value of a class attribute that is read through `receiver`."""
+        """Let `result` hold the value of a class attribute read through `receiver`."""
         if isinstance(value, Function):
             if value.is_static:
                 self.solver.add(result, value)
@@ -102,11 +106,7 @@ class Attributes:
         elif isinstance(value, Property):
             call = CallSite(scope, "", Arguments(), result, CallEvidence.PROPERTY)
             self.solver.watch(value.getter, partial(self.calls.apply_bound, call, receiver))
-        elif (
-            isinstance(value, Instance)
-            and "__get__" in self.program.class_names
-            and self._has(value.cls, "__get__")
-        ):
+        elif self._is_descriptor(value):
             owner = self.solver.holding(as_class(receiver))
             call = CallSite(
                 scope,
@@ -119,8 +119,11 @@ class Attributes:
         else:
             self.solver.add(result, value)
 
-    def _has(self, cls: Class, name: str) -> bool:
-        return first_with(cls.mro, name) is not None
+    def _is_descriptor(self, value: Value) -> bool:
+        # The set of names comes first: most programs define no `__get__` at all.
+        if "__get__" not in self.program.class_names or not isinstance(value, Instance):
+            return False
+        return first_with(value.cls.mro, "__get__") is not None
 
     def _read_class(
         self, scope: AnalysisScope, name: str, result: Variable, value: Class | OpenClass
@@ -145,21 +148,26 @@ class Attributes:
     def read_module(
         self, name: str, result: Variable, value: ModuleValue, *, submodule_first: bool = False
     ) -> None:
-        """Let `result` hold the values of a module's name; a submodule if nothing is bound to the name."""
+        """Let `result` hold the values of a module's name, or a submodule if the name is not bound."""
         submodule = self.program.hierarchy.submodule(value, name)
-        bound = value.scope is not None and (name in value.scope.bound or name in value.scope.variables)
-        if submodule is not None and (submodule_first or not bound):
+        scope = value.scope
+        if scope is not None and name not in scope.bound and name not in scope.variables:
+            scope = None
+        if submodule is not None and (submodule_first or scope is None):
             self.solver.add(result, submodule)
-        elif value.scope is not None and bound:
-            self.solver.copy(self.program.name_variable(value.scope, name), result)
+        elif scope is not None:
+            self.solver.copy(self.program.name_variable(scope, name), result)
 
     def _read_super(self, scope: AnalysisScope, name: str, result: Variable, value: SuperProxy) -> None:
         receiver = value.receiver
         own = receiver.cls if isinstance(receiver, Instance | OpenClass) else receiver
         if not isinstance(own, Class):
             return
-        exact = isinstance(receiver, Class) or (isinstance(receiver, Instance) and receiver.exact)
-        orders = [own.mro] if exact else [own.mro, *(sub.mro for sub in own.subclasses[:MOST_SUBCLASSES])]
+        exact = receiver.exact if isinstance(receiver, Instance) else isinstance(receiver, Class)
+        orders = [own.mro]
+        if not exact:
+            # The next class after the present one depends on the subclass that is at work.
+            orders += [sub.mro for sub in own.subclasses[:MOST_SUBCLASSES]]
         seen: set[Class] = set()
         for mro in orders:
             if value.cls not in mro:
@@ -193,7 +201,7 @@ class Attributes:
             self.solver.copy(source, self.program.field(value, name))
 
     def delete(self, scope: AnalysisScope, base: Variable, name: str) -> None:
-        """Note the calls that `del base.name` makes."""
+        """Record the calls that `del base.name` makes."""
         self.solver.watch(base, partial(self._delete, scope, name))
 
     def _delete(self, scope: AnalysisScope, name: str, value: Value) -> None:

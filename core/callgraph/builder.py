@@ -1,4 +1,4 @@
-"""From source bytes to the call graph."""
+"""Builds the call graph from source bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COMMON_NAMES = frozenset(name for kind in _BUILTIN_TYPES for name in dir(kind))
 
 
 class Guesses:
-    """Assumes that the only method of a name in the sources is the one called, if nothing else is known."""
+    """Resolves calls on unknown receivers to the only method of that name in the sources."""
 
     def __init__(self, program: Program, calls: Sequence[MethodCall]) -> None:
         self.program = program
@@ -53,7 +53,7 @@ class Guesses:
                 self._by_name.setdefault(function.name, []).append(function)
 
     def add(self) -> bool:
-        """Let unresolved calls reach their guesses; return whether there were any."""
+        """Resolve calls that are still open, and return whether any was resolved."""
         solver = self.program.solver
         open_calls: list[MethodCall] = []
         guessed: list[tuple[MethodCall, Function]] = []
@@ -77,12 +77,12 @@ class Guesses:
         if name in _COMMON_NAMES or name.startswith("__"):
             return None
         found = self._by_name.get(name, [])
-        if len(found) > 1:
-            roots = [
-                item for item in found if item.cls and all(o.cls and item.cls in o.cls.mro for o in found)
-            ]
-            return roots[0] if roots else None
-        return found[0] if found else None
+        # Overrides count as one method: that of the class from which all the others inherit.
+        classes = [item.cls for item in found if item.cls is not None]
+        for item in found:
+            if all(item.cls in cls.mro for cls in classes):
+                return item
+        return None
 
 
 _STACK_BYTES = 512 * 1024 * 1024
@@ -93,12 +93,11 @@ Result = TypeVar("Result")
 
 
 def run_deep(work: Callable[[], Result]) -> Result:
-    """Return `work()`, run in a thread with a large stack and a high recursion limit; its exceptions are
-    passed on.
+    """Return `work()`, run in a thread with a large stack and a high recursion limit.
 
-    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector is off
-    meanwhile: it would repeatedly scan a growing graph of objects that all stay alive. `work` must not call
-    this again.
+    Its exceptions are passed on. Trees of real code (sympy) nest deeper than Python's default limit. The
+    garbage collector is off meanwhile, because it would repeatedly scan a growing graph of objects that all
+    stay alive. `work` must not call this function.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -131,17 +130,17 @@ def _deep() -> Iterator[None]:
 
 
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
-    """Return the static call graph of `files` (path to source bytes; files that are not `.py` are left out).
+    """Return the static call graph of `files`, which maps paths to source bytes.
 
-    Calls made in lambdas, comprehensions and class bodies belong to the function around them; `keep_lambdas`
-    makes each lambda a node of its own. Files that do not parse are in `skipped`. Works in a separate thread,
-    with the stack that deep expressions need.
+    Files other than `.py` are left out. Calls made in lambdas, comprehensions and class bodies belong to the
+    enclosing function; with `keep_lambdas`, each lambda is a node of its own. Files that do not parse are in
+    `skipped`. The work is done in a separate thread, with the stack that deep expressions need.
     """
     return run_deep(lambda: _build(files, keep_lambdas=keep_lambdas))
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """Return the `.py` files below `folder`: path relative to it, with forward slashes, to bytes."""
+    """Return the `.py` files below `folder`: bytes by relative path with forward slashes."""
     paths = sorted(path for path in folder.rglob("*.py") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
@@ -166,7 +165,7 @@ def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
 
 
 def solve(program: Program, guesses: Guesses) -> None:
-    """Propagate; then run the deferred steps, and guess unknown receivers."""
+    """Propagate values, then run the deferred steps and guess unknown receivers."""
     program.solver.run()
     for _ in range(3):
         deferred, program.deferred = program.deferred, []

@@ -1,4 +1,4 @@
-"""How code of the sources is called: which parameters arguments reach, and which results come back."""
+"""Calls of code in the sources: the parameters that arguments reach, and the results returned."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Callables:
 
     def _partial(self, call: CallSite, value: Partial) -> None:
         if value in call.partials or len(call.partials) == _MOST_PARTIALS:
-            return  # `f = partial(f, 1)` in a loop: the variable holds the partial object that calls it
+            return  # as in a loop over `f = partial(f, 1)`, whose variable holds the partial object itself
         arguments, partials = call.arguments.after(value.arguments), (*call.partials, value)
         self.calls.run(replace(call, arguments=arguments, partials=partials), value.callee)
 
@@ -83,18 +83,16 @@ class Callables:
 
     def _found(self, call: CallSite, function: Function, receiver: Value) -> CallEvidence:
         cls = receiver if isinstance(receiver, Class) else getattr(receiver, "cls", None)
-        if isinstance(cls, Class) and function.cls is not None and function.cls not in cls.mro:
+        owner = function.cls
+        if isinstance(cls, Class) and owner not in (None, *cls.mro):
             return CallEvidence.OVERRIDE
         if call.found is not None:
             return call.found
-        return (
-            CallEvidence.METHOD
-            if call.name in (function.name, "") or function.name == "__call__"
-            else CallEvidence.FLOW
-        )
+        is_named = call.name in (function.name, "") or function.name == "__call__"
+        return CallEvidence.METHOD if is_named else CallEvidence.FLOW
 
     def _bind(self, call: CallSite, function: Function, given: int) -> None:
-        """Let the parameters after the first `given` hold the arguments, and the result the returned values."""
+        """Bind the arguments to the parameters after the first `given`, and the result to the call's."""
         arguments = call.arguments
         names = function.positional[given:]
         for place, variable in enumerate(arguments.positional):
@@ -155,7 +153,7 @@ class Callables:
             self.calls.run(CallSite(call.scope, "", given, call.result, CallEvidence.CONSTRUCTOR), variable)
 
     def _set_fields(self, call: CallSite, cls: Class) -> None:
-        """Store the arguments of a data class, a named tuple or the like in the fields that it declares."""
+        """Store the arguments of a data class, a named tuple or the like in its declared fields."""
         names = [name for owner in reversed(cls.mro) for name in owner.data_fields]
         for place, variable in enumerate(call.arguments.positional[: len(names)]):
             self.program.stored_names.add(names[place])
@@ -176,7 +174,7 @@ class Callables:
         self.solver.add(call.result, made)
 
     def _opaque(self, call: CallSite, _: Value) -> None:
-        """Run a call of something unknown: as a decorator, it is assumed to return its argument."""
+        """Run a call of an unknown value: as a decorator, it is assumed to return its argument."""
         if len(call.arguments.positional) == 1:
             self.solver.watch(call.arguments.positional[0], partial(self._returned, call))
         if call.found is not CallEvidence.DECORATOR:
@@ -188,10 +186,10 @@ class Callables:
 
 
 def _narrowed(function: Function, receiver: Value) -> Value:
-    """Return the receiver as its method sees it: an instance of a subclass if the version of that subclass
-    runs.
-    """
+    """Return the receiver as its method sees it: an instance of a subclass if that overrides the method."""
     cls = function.cls
-    if cls is None or not isinstance(receiver, Instance | OpenClass) or cls in receiver.cls.mro:
+    if not isinstance(receiver, Instance | OpenClass):
+        return receiver
+    if cls is None or cls in receiver.cls.mro:
         return receiver
     return cls.open_instance if isinstance(receiver, Instance) else cls.open

@@ -1,6 +1,4 @@
-"""Calls of the values of a variable: each kind of value runs them in its own way, special methods by its
-class.
-"""
+"""Calls of a variable's values: each kind of value has its runner, special methods go by class."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Runner = Callable[[CallSite, Any], None]
 
 
 class Calls:
-    """Runs calls on values by the kind of the value; kinds without a runner can't be called."""
+    """Runs calls on values by kind; kinds without a runner can't be called."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -24,11 +22,11 @@ class Calls:
         self._runners: dict[type[Value], Runner] = {}
 
     def register(self, runner: Runner, *kinds: type[Value]) -> None:
-        """Let `runner` run the calls of values of these kinds."""
+        """Register the runner for calls of values of these kinds."""
         self._runners.update(dict.fromkeys(kinds, runner))
 
     def run(self, call: CallSite, callee: Variable) -> None:
-        """Run `call` on everything that `callee` may hold."""
+        """Run `call` on every value of `callee`."""
         self.solver.watch(callee, partial(self.apply, call))
 
     def apply(self, call: CallSite, value: Value) -> None:
@@ -38,11 +36,10 @@ class Calls:
             runner(call, value)
 
     def versions(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
-        """Yield the class attributes `name` of an instance: the one that its class has, and those of
-        subclasses.
+        """Yield the class attributes `name` of an instance: that of its class, and those of subclasses.
 
-        Those count only if the instance may be of a subclass, and its class has none or an abstract one: in
-        other cases a run confirmed too few of them.
+        Subclasses count only if the instance may be of one, and its class has no such attribute or an
+        abstract one: in other cases, too few of them were confirmed by runs.
         """
         if name not in self.program.class_names:
             return
@@ -61,7 +58,7 @@ class Calls:
                 yield other, self.program.name_variable(other.scope, name)
 
     def special(self, call: CallSite, receiver: Value, name: str) -> bool:
-        """Run `call` on the special method `name` of an instance's class; return whether there is one."""
+        """Run `call` on the special method `name` of an instance's class; return whether it exists."""
         if not isinstance(receiver, Instance):
             return False
         found = False
@@ -79,7 +76,7 @@ class Calls:
         self.special(call, value, name)
 
     def apply_bound(self, call: CallSite, receiver: Value, value: Value) -> None:
-        """Run `call` on one value that was found on the class of `receiver`."""
+        """Run `call` on one value found on the class of `receiver`."""
         if isinstance(value, Function) and not value.is_static:
             value = self.program.bound(value, as_class(receiver) if value.is_class_method else receiver)
         self.apply(call, value)

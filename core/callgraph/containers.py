@@ -1,4 +1,4 @@
-"""Lists, tuples, sets, dicts and iterators: items that are stored and read, by key."""
+"""Lists, tuples, sets, dicts and iterators: items that are stored and read by key."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class Containers:
     def _get(self, key: Key, result: Variable, value: Value) -> None:
         if not isinstance(value, ContainerValue):
             return
-        if key is not None and key[0] == "int" and isinstance(key[1], int) and key[1] < 0:
-            key = ("int", key[1] + value.length) if value.length is not None else None
+        match key:
+            case ("int", int(place)) if place < 0:
+                # Counted from the end, which is known only if nothing was unpacked into the container.
+                key = None if value.length is None else ("int", place + value.length)
         if key is None:
             self.solver.copy(value.items, result)
             return
@@ -69,7 +71,7 @@ class Containers:
         return self.get(base, None)
 
     def merge(self, source: Variable, target: Variable) -> None:
-        """Let the containers of `target` have the items of those of `source`, under the same keys."""
+        """Let the containers in `target` hold the items of those in `source`, under the same keys."""
         self.solver.watch(target, partial(self._merge_into, source))
 
     def _merge_into(self, source: Variable, target: Value) -> None:
@@ -85,7 +87,7 @@ class Containers:
                 self.solver.copy(source.keys, target.keys)
 
     def subscript(self, scope: AnalysisScope, base: Variable, key: Key, index: Variable) -> Variable:
-        """Return the variable of `base[index]`; `key` is given if the index is written as a constant."""
+        """Return the variable of `base[index]`; `key` is that of a constant index, None otherwise."""
         result = self.solver.variable()
         call = CallSite(scope, "__getitem__", Arguments([index]), result, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._subscript, call, key, index))
@@ -116,7 +118,7 @@ class Containers:
     def store(
         self, scope: AnalysisScope, base: Variable, key: Key, index: Variable, source: Variable
     ) -> None:
-        """Note `base[index] = source`."""
+        """Record `base[index] = source`."""
         call = CallSite(scope, "__setitem__", Arguments([index, source]), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._store, call, key, index, source))
 
@@ -202,8 +204,9 @@ class Containers:
                 self.solver.copy(value.items, made.unplaced)
                 return
             for key, variable in list(value.places.items()):
-                if isinstance(key, tuple) and isinstance(key[1], int) and key[1] >= start:
-                    self.solver.copy(variable, self.program.place(made, ("int", key[1] - start)))
+                match key:
+                    case (_, int(place)) if place >= start:
+                        self.solver.copy(variable, self.program.place(made, ("int", place - start)))
             self.solver.copy(value.unplaced, made.unplaced)
         elif isinstance(value, Instance):
             self.calls.special(call, value, "__getitem__")

@@ -23,7 +23,7 @@ from gistpoint.core.callgraph.values import (
 
 @dataclass(slots=True, eq=False)
 class NameFrame:
-    """A scope while its code is walked: the values of each name at this point, and the enclosing frame."""
+    """A scope while its code is walked: the current values of each name, and the enclosing frame."""
 
     scope: AnalysisScope
     names: dict[str, Variable] = field(default_factory=dict)
@@ -78,23 +78,18 @@ class Targets:
             self.bind(frame, target, made)
 
     def assign(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> None:
-        """Note `target = value`; tuples of one shape are matched item by item."""
-        if (
-            isinstance(target, ast.Tuple | ast.List)
-            and isinstance(value, ast.Tuple | ast.List)
-            and len(target.elts) == len(value.elts)
-            and not any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts])
-        ):
-            variables = [self._part(frame, *pair) for pair in zip(target.elts, value.elts, strict=True)]
-            for (item, part), variable in zip(
-                zip(target.elts, value.elts, strict=True), variables, strict=True
-            ):
-                if variable is None:
-                    self.assign(frame, item, part)
-                else:
-                    self.bind(frame, item, variable)
+        """Assign `value` to `target`; tuples of equal length are matched item by item."""
+        pairs = _paired(target, value)
+        if pairs is None:
+            self.bind(frame, target, self.expressions.evaluate(frame, value))
             return
-        self.bind(frame, target, self.expressions.evaluate(frame, value))
+        # Every part is evaluated before the first is bound, as in `a, b = b, a`.
+        variables = [self._part(frame, *pair) for pair in pairs]
+        for (item, part), variable in zip(pairs, variables, strict=True):
+            if variable is None:
+                self.assign(frame, item, part)
+            else:
+                self.bind(frame, item, variable)
 
     def _part(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> Variable | None:
         nested = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
@@ -150,7 +145,7 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of the values that match a pattern: those of the class that it names, if any."""
+        """Return the variable of the values that match a pattern: those of its class, if it names one."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()
@@ -160,8 +155,21 @@ class Targets:
         return made
 
 
+def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]] | None:
+    """Return the items of two tuples or lists in pairs; None unless their lengths are equal and known."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return None
+    if len(target.elts) != len(value.elts):
+        return None
+    if any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts]):
+        return None
+    return list(zip(target.elts, value.elts, strict=True))
+
+
 _MOST_ITEMS = 64
 _SHORTEST_START = 3
+_CONVERSIONS = {-1: "__format__", ord("r"): "__repr__"}
+"""The special method of a conversion in an f-string; any other, such as `!s`, calls `__str__`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +266,13 @@ class Expressions:
             self.solver.copy(variable, frame.names[name])
             return
         frame.names[name] = variable
-        if scope.kind == "module" or (scope.kind == "function" and scope.captured):
+        # Code elsewhere may read the name: from other modules, or in functions inside this one.
+        is_seen_outside = scope.captured if scope.kind == "function" else scope.kind == "module"
+        if is_seen_outside:
             self.solver.copy(variable, self.program.name_variable(scope, name))
 
     def merged(self, variables: list[Variable]) -> Variable:
-        """Return a variable of everything that any of `variables` holds."""
+        """Return a variable that holds the values of all `variables`."""
         known = [variable for variable in dict.fromkeys(variables) if variable != NOTHING]
         if len(known) < 2:
             return known[0] if known else NOTHING
@@ -272,17 +282,17 @@ class Expressions:
         return made
 
     def narrowed(self, frame: NameFrame, test: ast.expr) -> dict[str, Variable]:
-        """Return the values of names if a condition with `isinstance` is true."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
-        if not (
-            isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
-        ):
-            return {}
-        if len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
-            return {}
-        name = test.args[0].id
-        values = self.semantics.annotations.tested(frame.scope, test.args[1])
+        """Return the values of names where a condition with `isinstance` is true."""
+        match test:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                found: dict[str, Variable] = {}
+                for part in parts:
+                    found.update(self.narrowed(frame, part))
+                return found
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), classes]):
+                values = self.semantics.annotations.tested(frame.scope, classes)
+            case _:
+                return {}
         if not values:
             return {}
         made = self.solver.variable()
@@ -366,7 +376,7 @@ class Expressions:
         return self.merged(variables)
 
     def operate(self, frame: NameFrame, names: list[str], left: Variable, right: Variable) -> Variable:
-        """Return the variable of an operator's result; `names` are the special methods, tried in order."""
+        """Return the variable of an operator's result; `names` are the special methods to try in order."""
         result = self.solver.variable()
         for name in names:
             reflected = name in REFLECTED
@@ -413,17 +423,14 @@ class Expressions:
     def _subscript(self, frame: NameFrame, node: ast.Subscript) -> Variable:
         base = self.evaluate(frame, node.value)
         if isinstance(node.slice, ast.Slice):
-            for item in (node.slice.lower, node.slice.upper, node.slice.step):
-                if item is not None:
-                    self.evaluate(frame, item)
-            start = node.slice.lower
-            known = start.value if isinstance(start, ast.Constant) and isinstance(start.value, int) else None
-            return self.semantics.containers.slice(frame.scope, base, 0 if start is None else known)
+            for item in filter(None, (node.slice.lower, node.slice.upper, node.slice.step)):
+                self.evaluate(frame, item)
+            return self.semantics.containers.slice(frame.scope, base, _first_place(node.slice))
         key, index = self.index(frame, node.slice)
         return self.semantics.containers.subscript(frame.scope, base, key, index)
 
     def index(self, frame: NameFrame, node: ast.expr) -> tuple[Key, Variable]:
-        """Return the key of an index that is written as a constant, and the variable of the index."""
+        """Return the key of a constant index, None for any other, and the variable of the index."""
         variable = self.evaluate(frame, node)
         sign = 1
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -436,6 +443,7 @@ class Expressions:
     def _list(self, frame: NameFrame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
         starred = any(isinstance(item, ast.Starred) for item in node.elts)
         kind = type(node).__name__.lower()
+        has_places = kind != "set" and not starred
         made = self.program.container(kind, None if starred else len(node.elts))
         for place, item in enumerate(node.elts):
             if isinstance(item, ast.Starred):
@@ -445,8 +453,10 @@ class Expressions:
             variable = self.evaluate(frame, item)
             if isinstance(item, ast.Constant) and len(node.elts) > _MOST_ITEMS:
                 continue
-            placed = kind != "set" and place < _MOST_ITEMS and not starred
-            self.solver.copy(variable, self.program.place(made, ("int", place)) if placed else made.unplaced)
+            held = made.unplaced
+            if has_places and place < _MOST_ITEMS:
+                held = self.program.place(made, ("int", place))
+            self.solver.copy(variable, held)
         return self.solver.holding(made)
 
     _tuple = _list
@@ -548,9 +558,7 @@ class Expressions:
         return self._text(node.values[0] if node.values else None)
 
     def _text(self, first: ast.expr | None) -> Variable:
-        """Return the variable of a string that begins with a constant; `str` if that is too short to be
-        distinctive.
-        """
+        """Return the variable of a string with a constant beginning, or `str` if that is not distinctive."""
         start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         start = start.partition("%")[0].partition("{")[0]
         if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
@@ -559,16 +567,26 @@ class Expressions:
 
     def _formattedvalue(self, frame: NameFrame, node: ast.FormattedValue) -> Variable:
         variable = self.evaluate(frame, node.value)
-        special = (
-            "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
-        )
+        special = _CONVERSIONS.get(node.conversion, "__str__")
         self.semantics.library.convert(frame.scope, variable, special)
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
         return NOTHING
 
 
+def _first_place(node: ast.Slice) -> int | None:
+    """Return the place at which a slice starts; None if it is not constant."""
+    match node.lower:
+        case None:
+            return 0
+        case ast.Constant(value=int(place)):
+            return place
+    return None
+
+
 def _is_super(node: ast.expr) -> bool:
-    """Whether a callee is an attribute of `super()`."""
-    owner = node.value if isinstance(node, ast.Attribute) else None
-    return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+    """Return whether a callee is an attribute of `super()`."""
+    match node:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return True
+    return False

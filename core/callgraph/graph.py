@@ -1,6 +1,4 @@
-"""The call graph: functions, the calls between them, how each call was found, and a drawing of a
-neighbourhood.
-"""
+"""The call graph: functions, calls with the evidence for them, and a drawing of a neighbourhood."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ MODULE = "<module>"
 
 
 class CallEvidence(StrEnum):
-    """How a call was found."""
+    """The evidence for a call."""
 
     DIRECT = "direct"  # a name or attribute of the function itself
     METHOD = "method"  # a method of a receiver whose class was inferred
@@ -32,13 +30,14 @@ class CallEvidence(StrEnum):
     DECORATOR = "decorator"  # a decorator applied to a definition
     PROTOCOL = "protocol"  # an operator, a loop, a with block or a built-in that calls a special method
     FLOW = "flow"  # the function came through a parameter, a container, a return value or another name
-    OVERRIDE = "override"  # a subclass's version of a method that was called on its base class
-    NAME = "name"  # nothing is known of the receiver; the only method of that name in the sources
+    OVERRIDE = "override"  # a subclass's override of a method called on its base class
+    NAME = "name"  # the receiver is unknown; the only method of that name in the sources
     OBSERVED = "observed"  # seen while the code ran
 
 
-#: Share of such edges, among those between functions that ran, that a run confirmed, measured by
-#: `tests/studies/callgraph_accuracy.py` on the suites of six libraries; rounded, and lower for the few guesses by name.
+#: The share of edges with this evidence, between functions that ran, that a run confirmed. Measured by
+#: `tests/studies/callgraph_accuracy.py` on the suites of six libraries; rounded, and lowered for guesses by
+#: name, of which there are few.
 SURENESS: Mapping[CallEvidence, float] = {
     CallEvidence.DIRECT: 0.95,
     CallEvidence.METHOD: 0.93,
@@ -78,7 +77,7 @@ class FunctionNode:
 
 @dataclass(frozen=True, slots=True)
 class CallEdge:
-    """A call from `caller` to `callee` (ids), found in one or more ways; `count` is how often a run made it."""
+    """A call from `caller` to `callee` (ids) with its evidence; `count` is its frequency in a run."""
 
     caller: str
     callee: str
@@ -87,7 +86,7 @@ class CallEdge:
 
     @property
     def sureness(self) -> float:
-        """How sure the call is, from 0 to 1: the sureness of the surest way in which it was found."""
+        """The confidence in the call, from 0 to 1: the greatest over its evidence."""
         return max(SURENESS[found] for found in self.found)
 
     @property
@@ -98,8 +97,9 @@ class CallEdge:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """Functions by id and the calls between them, both in a stable order; `skipped` maps bad files to
-    reasons.
+    """Functions by id and the calls between them, both in a stable order.
+
+    `skipped` maps the paths of files that could not be analysed to the reasons.
     """
 
     nodes: Mapping[str, FunctionNode]
@@ -108,30 +108,33 @@ class CallGraph:
 
     @cached_property
     def callees(self) -> Mapping[str, tuple[CallEdge, ...]]:
-        """Calls by caller."""
+        """The calls by caller id."""
         return _grouped((edge.caller, edge) for edge in self.edges)
 
     @cached_property
     def callers(self) -> Mapping[str, tuple[CallEdge, ...]]:
-        """Calls by callee."""
+        """The calls by callee id."""
         return _grouped((edge.callee, edge) for edge in self.edges)
 
     def functions(self) -> Iterator[FunctionNode]:
-        """Yield the nodes that are functions, leaving out the code of modules."""
+        """Yield the nodes that are functions, without module code."""
         return (node for node in self.nodes.values() if not node.is_module)
 
     def at_least(self, sureness: float) -> CallGraph:
-        """Return the graph without the calls of less sureness."""
+        """Return the graph without calls of a lower confidence."""
         return replace(self, edges=tuple(edge for edge in self.edges if edge.sureness >= sureness))
 
     def with_observed(self, calls: Iterable[tuple[str, str, int]]) -> CallGraph:
-        """Return the graph united with observed calls: (caller id, callee id, how often).
+        """Return the graph with observed calls added: (caller id, callee id, count).
 
-        Calls to or from functions that are not nodes are left out, and so are calls of module code.
+        Calls from or to functions that are not nodes are left out, and so are calls of module code.
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:
-            if caller not in self.nodes or callee not in self.nodes or self.nodes[callee].is_module:
+            node = self.nodes.get(callee)
+            if caller not in self.nodes or node is None:
+                continue
+            if node.is_module:
                 continue
             known = merged.get((caller, callee), CallEdge(caller, callee, ()))
             found = known.found if known.observed else (*known.found, CallEvidence.OBSERVED)
@@ -185,7 +188,7 @@ class CallRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class CodeLocation:
-    """A code object: its file, the line that it starts on (from 1) and its qualified name."""
+    """A code object: its file, its first line (from 1) and its qualified name."""
 
     path: str
     line: int
@@ -202,7 +205,7 @@ class ObservedCall:
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record; raises `CallRecordError` if it is not one, naming the line."""
+    """Yield the calls of a record. Raises `CallRecordError`, with the line, if it is not one."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -211,17 +214,23 @@ def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
         except ValueError as error:
             raise CallRecordError(f"Line {number} of the record of calls is not JSON: {error}.") from error
         if number == 1:
-            if not isinstance(item, dict) or item.get("format") != FORMAT or item.get("version") != VERSION:
-                raise CallRecordError(
-                    f"The record of calls does not begin as {FORMAT} version {VERSION}.",
-                    hint="Record it again with this version of gistpoint.",
-                )
+            _check_header(item)
             continue
         match item:
             case [str(path), int(first), str(name), str(to), int(begin), str(called), int(count)]:
                 yield ObservedCall(CodeLocation(path, first, name), CodeLocation(to, begin, called), count)
             case _:
                 raise CallRecordError(f"Line {number} of the record of calls is not a call.")
+
+
+def _check_header(header: object) -> None:
+    match header:
+        case {"format": str(name), "version": version} if (name, version) == (FORMAT, VERSION):
+            return
+    raise CallRecordError(
+        f"The record of calls does not begin as {FORMAT} version {VERSION}.",
+        hint="Record it again with this version of gistpoint.",
+    )
 
 
 def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
@@ -237,20 +246,22 @@ def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
 def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[tuple[str, str, int]]:
     """Yield (caller id, callee id, count) for calls between functions of `graph`.
 
-    Code of lambdas, comprehensions and class bodies counts as that of the function around it; a call that
-    stays within one function only for that reason is left out, and so is code that the graph does not know.
+    Code of lambdas, comprehensions and class bodies is attributed to the enclosing function; a call that
+    stays within one function only because of that is left out, and so is code unknown to the graph.
     """
     places = _Places(graph)
     for call in calls:
         caller, exact = places.find(call.caller)
         callee, callee_exact = places.find(call.callee)
-        if caller is None or callee is None or (caller == callee and not (exact and callee_exact)):
+        if caller is None or callee is None:
             continue
-        yield caller, callee, call.count
+        is_recursive = exact and callee_exact
+        if caller != callee or is_recursive:
+            yield caller, callee, call.count
 
 
 class _Places:
-    """Functions by file and line; among several of one name, the one whose lines contain the location."""
+    """Functions by file and line; among several of one name, the one that contains the line."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._named: dict[tuple[str, str], list[FunctionNode]] = {}
@@ -258,7 +269,7 @@ class _Places:
             self._named.setdefault((node.path, node.qualname.partition("#")[0]), []).append(node)
 
     def find(self, place: CodeLocation) -> tuple[str | None, bool]:
-        """Return the id of the function that has the code at `place`, and whether it is its own code."""
+        """Return the id of the innermost known function around `place`, and whether it is the code itself."""
         parts = place.qualname.split(".")
         exact = True
         while parts:
@@ -281,9 +292,9 @@ _MOST_SHOWN = 30
 def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
-    Each call says how it was found and how sure it is; a function that is already drawn ends in `↑` and is
-    not followed again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError
-    for an unknown id.
+    Each call shows its evidence and confidence; a function drawn before ends in `↑` and is not followed
+    again. At most `most` neighbours of a function are drawn, those with the highest confidence first. Raises
+    `KeyError` for an unknown id.
     """
     node = graph.nodes[function]
     lines = [f"callers of {_line(node.id)}"]
@@ -316,7 +327,7 @@ def _tree(
             again = other(edge) in drawn
             drawn.add(other(edge))
             mark = " ↑" if again else ""
-            lines.append(f"{indent}{'└─' if last else '├─'} {_line(other(edge))}{mark}  {_how(edge)}")
+            lines.append(f"{indent}{'└─' if last else '├─'} {_line(other(edge))}{mark}  {_evidence(edge)}")
             if not again and left > 1:
                 lines += below(other(edge), indent + ("   " if last else "│  "), left - 1)
         if len(edges) > most:
@@ -326,7 +337,7 @@ def _tree(
     return below(root, "", depth) or ["   none"]
 
 
-def _how(edge: CallEdge) -> str:
+def _evidence(edge: CallEdge) -> str:
     times = f" ×{edge.count}" if edge.count else ""
     return f"[{', '.join(edge.found)}{times}, {edge.sureness:.2f}]"
 

@@ -1,22 +1,22 @@
-"""Modules, imports and inheritance, resolved from names alone before any value flows."""
+"""Modules, imports and inheritance, resolved by names alone before values are propagated."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.sources import SourceFile, Sources
 from gistpoint.core.callgraph.values import AnalysisScope, Class, Definer, ModuleValue
 
-#: The meaning of a name: a class, a module, the dotted name of something outside, or unknown.
+#: The meaning of a name: a class, a module, the dotted name of an outside value, or None if unknown.
 Meaning = Class | ModuleValue | str | None
 
 _DEEPEST_CHAIN = 40
 
 
 class Hierarchy:
-    """Modules by name and the classes' bases, method resolution orders and subclasses."""
+    """Modules by name, and the bases, method resolution orders and subclasses of classes."""
 
     def __init__(self, sources: Sources, definitions: Definitions) -> None:
         self.sources = sources
@@ -58,7 +58,7 @@ class Hierarchy:
         return self._modules.setdefault(folder, ModuleValue(folder.replace("/", "."), None, None))
 
     def submodule(self, module: ModuleValue, name: str) -> ModuleValue | None:
-        """Return a package's module of that name."""
+        """Return a package's submodule of a name; None if there is none."""
         if module.file is not None and not module.file.is_package:
             return None
         if module.file is not None:
@@ -93,11 +93,17 @@ class Hierarchy:
         if isinstance(node, ast.Subscript):
             return self._meaning(scope, node.value, left - 1)
         if isinstance(node, ast.Call):
-            called = self._meaning(scope, node.func, left - 1)
-            if isinstance(called, str) and called.endswith("with_metaclass") and len(node.args) > 1:
-                return self._meaning(scope, node.args[1], left - 1)
-            return f"{called}()" if isinstance(called, str) else None
+            return self._result_of(scope, node, left - 1)
         return None
+
+    def _result_of(self, scope: AnalysisScope, node: ast.Call, left: int) -> Meaning:
+        called = self._meaning(scope, node.func, left)
+        if not isinstance(called, str):
+            return None
+        # `six.with_metaclass(Meta, Base)` is a base class that means `Base`.
+        if called.endswith("with_metaclass") and len(node.args) > 1:
+            return self._meaning(scope, node.args[1], left)
+        return f"{called}()"
 
     def _defined(self, scope: AnalysisScope, name: str, left: int) -> Meaning:
         definer: Definer | None = scope.definers.get(name)
@@ -117,14 +123,15 @@ class Hierarchy:
         return self._member(module, alias.name, left)
 
     def _member(self, module: ModuleValue, name: str, left: int) -> Meaning:
-        if left and module.scope is not None and name in module.scope.bound:
-            found = self._defined(module.scope, name, left - 1)
+        scope = module.scope if left else None
+        if scope is not None and name in scope.bound:
+            found = self._defined(scope, name, left - 1)
             if found is not None:
                 return found
         return self.submodule(module, name)
 
     def _expand_stars(self) -> None:
-        """Let every module bind the names of its star imports; repeated, as such imports may chain."""
+        """Bind the names of star imports in every module; repeated because such imports may chain."""
         starred = [scope for scope in self.definitions.modules.values() if scope.stars]
         changed = True
         while changed:
@@ -132,10 +139,13 @@ class Hierarchy:
             for scope in starred:
                 for node in scope.stars:
                     module = self.imported_from(node, scope.file)
-                    if not isinstance(module, ModuleValue) or module.scope is None or module.scope is scope:
+                    if not isinstance(module, ModuleValue):
+                        continue
+                    source = module.scope
+                    if source is None or source is scope:
                         continue
                     names = self.star_names.setdefault(scope, {})
-                    for name in sorted(_public(module.scope)):
+                    for name in sorted(_public(source)):
                         if name not in scope.bound:
                             scope.bound.add(name)
                             names[name] = module
@@ -154,19 +164,19 @@ class Hierarchy:
 
 
 def _public(scope: AnalysisScope) -> Iterable[str]:
+    """Return the names that a star import binds: the public ones, and those in a literal `__all__`."""
+    found = {name for name in scope.bound if not name.startswith("_")}
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):
-        named = {
-            item.value
-            for item in definer.elts
-            if isinstance(item, ast.Constant) and isinstance(item.value, str)
-        }
-        return {name for name in scope.bound if name in named or not name.startswith("_")}
-    return {name for name in scope.bound if not name.startswith("_")}
+        for item in definer.elts:
+            match item:
+                case ast.Constant(value=str(name)) if name in scope.bound:
+                    found.add(name)
+    return found
 
 
 def _linear(cls: Class) -> tuple[Class, ...]:
-    """Return the C3 linearisation; if there is none, the depth-first order without repetition."""
+    """Return the C3 linearisation, or the depth-first order without repetition if there is none."""
     if cls.mro:
         return cls.mro
     merged = _merge(cls, set())
@@ -183,6 +193,7 @@ def _linear(cls: Class) -> tuple[Class, ...]:
 
 
 def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
+    """Return the C3 linearisation of a class; None if there is none, or if the class is its own base."""
     if cls in below:
         return None
     lists: list[list[Class]] = []
@@ -195,9 +206,15 @@ def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
     merged = [cls]
     while any(lists):
         lists = [items for items in lists if items]
-        head = next((items[0] for items in lists if not any(items[0] in other[1:] for other in lists)), None)
+        head = _next_of(lists)
         if head is None:
             return None
         merged.append(head)
         lists = [[item for item in items if item is not head] for items in lists]
     return tuple(merged)
+
+
+def _next_of(lists: Sequence[Sequence[Class]]) -> Class | None:
+    """Return the first head that is in the tail of no list (C3 linearisation); None if there is none."""
+    later = {item for items in lists for item in items[1:]}
+    return next((items[0] for items in lists if items[0] not in later), None)

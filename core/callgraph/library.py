@@ -1,4 +1,4 @@
-"""The effects of built-in functions, and of a few of the standard library, on their arguments."""
+"""The effects of built-in functions, and of some of the standard library, on their arguments."""
 
 from __future__ import annotations
 
@@ -185,19 +185,17 @@ class BuiltinCalls:
         given = call.arguments.positional
         if name in _SPECIAL and given:
             self._convert(call, name, given[0])
-        if name in _APPLIES and len(given) > _APPLIES[name]:
-            self._over(
-                call, given[_APPLIES[name]], [item for item in given if item is not given[_APPLIES[name]]]
-            )
+        place = _APPLIES.get(name, len(given))
+        if place < len(given):
+            function = given[place]
+            self._map_over(call, function, [item for item in given if item is not function])
         if name in _KEYED and "key" in call.arguments.named:
-            self._over(call, call.arguments.named["key"], given[:1])
+            self._map_over(call, call.arguments.named["key"], given[:1])
         if name in _COLLECT:
             self._collect(call, name, _COLLECT[name])
         elif name in _TYPES:
             self.solver.add(call.result, self.program.opaque(name))
-        elif name == "map":
-            pass
-        else:
+        elif name != "map":
             self._unknown(call)
 
     def _unknown(self, call: CallSite) -> None:
@@ -211,7 +209,7 @@ class BuiltinCalls:
         self.convert(call.scope, given, _SPECIAL[name])
 
     def convert(self, scope: AnalysisScope, given: Variable, special: str) -> None:
-        """Note the special method that a conversion of `given` calls."""
+        """Record the call of a special method by a conversion of `given`."""
         call = CallSite(scope, special, Arguments(), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(given, partial(self._converted, call))
 
@@ -222,7 +220,7 @@ class BuiltinCalls:
                 CallSite(call.scope, other, call.arguments, NOTHING, CallEvidence.PROTOCOL), value
             )
 
-    def _over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
+    def _map_over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
         """Call `function` on the items of `iterables`, like `map`."""
         items = [self.containers.iterate(call.scope, item) for item in iterables]
         made = self.program.container("list")
@@ -255,7 +253,7 @@ class BuiltinCalls:
             self.solver.add(call.result, made)
 
     def _collected(self, call: CallSite, name: str, kind: str) -> Iterator[Variable]:
-        """Yield what is collected of each argument; a dictionary is merged as a whole, not item by item."""
+        """Yield the items collected from each argument; `dict` is merged as a whole instead."""
         given = call.arguments.positional
         # A single argument of `min` and `max` is iterated; several are the items themselves.
         are_items = kind == "item" and len(given) > 1
@@ -267,20 +265,11 @@ class BuiltinCalls:
         if len(given) > 1:
             self.solver.watch(given[0], partial(self._super_of, call, given[1]))
             return
-        scope: AnalysisScope | None = call.scope
-        while scope is not None and not (scope.function is not None and scope.function.cls is not None):
-            scope = scope.parent
-        if (
-            scope is None
-            or scope.function is None
-            or scope.function.cls is None
-            or not scope.function.positional
-        ):
+        method = _enclosing_method(call.scope)
+        if method is None or method.cls is None or not method.positional:
             return
-        function = scope.function
-        assert function.cls is not None
-        receiver = function.parameters.get(function.positional[0], NOTHING)
-        self.solver.watch(receiver, partial(self._proxy, call, function.cls))
+        receiver = method.parameters.get(method.positional[0], NOTHING)
+        self.solver.watch(receiver, partial(self._proxy, call, method.cls))
 
     def _super_of(self, call: CallSite, receiver: Variable, value: Value) -> None:
         self.solver.watch(receiver, partial(self._proxy, call, value))
@@ -314,8 +303,8 @@ class BuiltinCalls:
             self.solver.copy(given[2], call.result)
 
     def _getattr_by(self, call: CallSite, value: Value) -> None:
-        name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
-        if isinstance(name, str):
+        name = _constant_text(value)
+        if name is not None:
             reader = partial(self.attributes.read, call.scope, name, call.result)
             self.solver.watch(call.arguments.positional[0], reader)
         elif isinstance(value, Text):
@@ -346,8 +335,8 @@ class BuiltinCalls:
             self.solver.watch(given[1], partial(self._setattr_by, call))
 
     def _setattr_by(self, call: CallSite, value: Value) -> None:
-        name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
-        if isinstance(name, str):
+        name = _constant_text(value)
+        if name is not None:
             self.program.stored_names.add(name)
             self.attributes.store(
                 call.scope, call.arguments.positional[0], name, call.arguments.positional[2]
@@ -403,10 +392,8 @@ class BuiltinCalls:
                     self.convert(call.scope, item, "__str__")
                 else:
                     self.containers.iterate(call.scope, item)
-            start = owner.value[1] if isinstance(owner, Constant) and isinstance(owner.value, tuple) else ""
-            start = str(start).partition("{")[0]
-            known = name == "format" and len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
-            self.solver.add(call.result, self.program.text(start) if known else self.program.opaque("str"))
+            start = _template_start(owner) if name == "format" else ""
+            self.solver.add(call.result, self.program.text(start) if start else self.program.opaque("str"))
         else:
             self.calls.apply(call, self.program.opaque(""))
 
@@ -434,7 +421,7 @@ class BuiltinCalls:
             if name not in ("update", "extend", "extendleft"):
                 self.solver.add(call.result, owner)
         elif name == "sort" and "key" in call.arguments.named:
-            self._over(call, call.arguments.named["key"], [self.solver.holding(owner)])
+            self._map_over(call, call.arguments.named["key"], [self.solver.holding(owner)])
         elif name in ("items", "values", "keys"):
             self.solver.add(call.result, self._view(owner, name))
 
@@ -451,3 +438,27 @@ class BuiltinCalls:
             else:
                 self.solver.copy(owner.items if name == "values" else owner.keys, known.unplaced)
         return known
+
+
+def _enclosing_method(scope: AnalysisScope | None) -> Function | None:
+    """Return the innermost method around a scope, or that scope's own; None outside of methods."""
+    while scope is not None:
+        if scope.function is not None and scope.function.cls is not None:
+            return scope.function
+        scope = scope.parent
+    return None
+
+
+def _constant_text(value: Value) -> str | None:
+    match value:
+        case Constant(value=(_, str(text))):
+            return text
+    return None
+
+
+def _template_start(owner: Constant | Text) -> str:
+    """Return the fixed beginning of a template for `format`; empty if it is not distinctive."""
+    value = owner.value if isinstance(owner, Constant) else None
+    start = str(value[1]).partition("{")[0] if isinstance(value, tuple) else ""
+    is_distinctive = len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
+    return start if is_distinctive else ""

@@ -1,4 +1,4 @@
-"""The state that all parts of the analysis share: solver, hierarchy, calls found, and makers of values."""
+"""The state shared by all parts of the analysis: solver, hierarchy, calls found, and canonical values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gistpoint.core.callgraph.values import (
     Variable,
 )
 
-#: Most subclasses examined for versions of a method that is called on their base.
+#: The most subclasses examined for overrides of a method called on their base.
 MOST_SUBCLASSES = 12
 
 _LONGEST_KEY = 60
@@ -37,8 +37,7 @@ _MOST_DOTS = 5
 
 @dataclass(slots=True, eq=False)
 class CallSite:
-    """One call in the sources: its caller, the name that is called, the arguments and the variable of the
-    result.
+    """One call in the sources: its scope, the name called, the arguments and the variable of the result.
 
     `found` is the evidence if the syntax decides it (a decorator, a protocol); None leaves it to the callee.
     """
@@ -49,7 +48,7 @@ class CallSite:
     result: Variable
     found: CallEvidence | None = None
     partials: tuple[Partial, ...] = ()
-    """The partial objects whose arguments are among these: a call passes through each of them once."""
+    """The partial objects whose arguments are included; a call passes through each of them once."""
 
     @property
     def caller(self) -> str:
@@ -58,7 +57,7 @@ class CallSite:
 
 
 class Program:
-    """State of one analysis."""
+    """The state of one analysis."""
 
     def __init__(self, definitions: Definitions, hierarchy: Hierarchy) -> None:
         self.definitions = definitions
@@ -79,7 +78,7 @@ class Program:
         self._views: dict[tuple[Class, str, bool], Variable] = {}
 
     def emit(self, caller: str, callee: Function, found: CallEvidence) -> None:
-        """Note a call."""
+        """Record a call."""
         self.edges.setdefault((caller, callee.id), {})[found] = None
 
     def name_variable(self, scope: AnalysisScope, name: str) -> Variable:
@@ -90,7 +89,7 @@ class Program:
         return known
 
     def constant(self, value: object) -> Value:
-        """Return the constant, or an object of its type if it is too long to be a key."""
+        """Return the constant of a value, or an object of its type if it is too long for a key."""
         if isinstance(value, str | bytes) and len(value) > _LONGEST_KEY:
             return self.opaque(type(value).__name__)
         if not isinstance(value, str | int | None):
@@ -102,14 +101,14 @@ class Program:
         return known
 
     def opaque(self, type_name: str) -> Object:
-        """Return the object that represents all of a built-in or outside type; "" if the type is unknown."""
+        """Return the object for all values of a built-in or outside type; "" if the type is unknown."""
         known = self._objects.get(type_name)
         if known is None:
             known = self._objects[type_name] = Object(type_name)
         return known
 
     def text(self, start: str) -> Text:
-        """Return the string that begins with `start`, always the same object."""
+        """Return the value for strings that begin with `start`, always the same object."""
         known = self._texts.get(start)
         if known is None:
             known = self._texts[start] = Text(start)
@@ -157,9 +156,7 @@ class Program:
         return known
 
     def field(self, owner: Value, name: str) -> Variable:
-        """Return the variable of the values stored as attribute `name` of a class, its instances, or another
-        value.
-        """
+        """Return the variable of the values stored as attribute `name` of `owner` or its instances."""
         key = (owner, name)
         known = self._fields.get(key)
         if known is None:
@@ -167,7 +164,7 @@ class Program:
         return known
 
     def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:
-        """Return the variable of an instance attribute's values that were stored through its class or a base.
+        """Return the variable of an instance attribute's values, stored through its class or a base.
 
         If the instance is not `exact`, values stored through subclasses are included.
         """
@@ -191,7 +188,7 @@ def class_of(value: Value) -> Class | None:
 
 
 def as_class(value: Value) -> Value:
-    """Return the value of `type(value)`, for an instance or a class."""
+    """Return the value of `type(value)` for an instance; a class is returned unchanged."""
     cls = class_of(value)
     if cls is None or isinstance(value, Class | OpenClass):
         return value

@@ -1,4 +1,4 @@
-"""Scopes and definitions: which names each scope binds, and which functions and classes there are."""
+"""Scopes and definitions: the names that each scope binds, and all functions and classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(slots=True)
 class Definitions:
-    """All functions and classes of the sources, found from their syntax nodes."""
+    """All functions and classes of the sources, by syntax node."""
 
     nodes: dict[str, FunctionNode] = field(default_factory=dict)
     functions: dict[ast.AST, Function] = field(default_factory=dict)
@@ -31,8 +31,9 @@ class Definitions:
 
 
 def define_all(sources: Sources) -> Definitions:
-    """Collect the definitions of every file; lambdas become functions; `folded` maps them to the enclosing
-    ones.
+    """Collect the definitions of every file; lambdas become functions.
+
+    `folded` maps the id of a lambda to that of the enclosing function.
     """
     definitions = Definitions()
     for file in list(sources.files.values()):
@@ -45,7 +46,7 @@ def define_all(sources: Sources) -> Definitions:
 
 
 class _Definer:
-    """Walks one file in source order, iterating since real code nests deeply."""
+    """Walks one file in source order, with a stack of its own because real code nests deeply."""
 
     def __init__(self, file: SourceFile, definitions: Definitions) -> None:
         self.file = file
@@ -66,7 +67,7 @@ class _Definer:
             self.visit(node, scope, prefix)
 
     def visit(self, root: ast.AST, scope: AnalysisScope, prefix: str) -> None:
-        """Visit `root` and its descendants within the same scope, without recursing into expressions."""
+        """Visit `root` and its descendants in the same scope, without recursion into expressions."""
         stack: list[ast.AST] = [root]
         while stack:
             node = stack.pop()
@@ -93,7 +94,7 @@ class _Definer:
                 stack.extend(reversed(_below(node)))
 
     def name(self, prefix: str, name: str) -> str:
-        """Return the qualified name, with `#2` and so on if it is defined again in this file."""
+        """Return the qualified name, numbered with `#2` and so on if this file defines it again."""
         qualname = prefix + name
         self.seen[qualname] = self.seen.get(qualname, 0) + 1
         return qualname if self.seen[qualname] == 1 else f"{qualname}#{self.seen[qualname]}"
@@ -184,15 +185,18 @@ def _below(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
+        # Nodes without fields, such as operators and contexts, hold nothing.
         if isinstance(value, list):
             found.extend(item for item in value if isinstance(item, ast.AST) and item._fields)
-        elif isinstance(value, ast.AST) and value._fields and type(value) is not ast.Constant:
+        elif type(value) is ast.Constant:
+            continue
+        elif isinstance(value, ast.AST) and value._fields:
             found.append(value)
     return found
 
 
 def _is_abstract(node: Definition) -> bool:
-    """Whether a function does nothing but leave its work to subclasses."""
+    """Return whether a function is abstract: decorated so, empty, or raising `NotImplementedError`."""
     if any(last_name(item).startswith("abstract") for item in node.decorator_list):
         return True
     for item in node.body:
@@ -211,7 +215,7 @@ def _capture(scope: AnalysisScope | None) -> None:
 
 
 def _bind(node: ast.AST, scope: AnalysisScope) -> None:
-    """Note the names that a statement or expression binds in its scope."""
+    """Record the names that a statement or expression binds in its scope."""
     if isinstance(node, ast.Name):
         if not isinstance(node.ctx, ast.Load):
             scope.bound.add(node.id)
@@ -239,7 +243,7 @@ def _bind(node: ast.AST, scope: AnalysisScope) -> None:
 
 
 def _bind_captured(node: ast.AST, scope: AnalysisScope) -> None:
-    """Note the names that handlers, patterns and assignment expressions bind."""
+    """Record the names that handlers, patterns and assignment expressions bind."""
     if isinstance(node, ast.NamedExpr) and scope.kind == "comprehension":
         outer: AnalysisScope = scope
         while outer.kind == "comprehension" and outer.parent is not None:
@@ -271,10 +275,13 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the last name of a decorator: `cached_property` of `@functools.cached_property()`."""
+    """Return the last name in a decorator, such as `cached_property` for `@functools.cached_property()`."""
     if isinstance(node, ast.Call):
         node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
 
 
 def _kind(node: Definition, *, in_class: bool) -> str:

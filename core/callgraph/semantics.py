@@ -1,4 +1,4 @@
-"""The semantics of values: the operations of the language on them, over one program."""
+"""The language's operations on values, bundled over one program."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ class Operators:
         self.solver = program.solver
 
     def keep_builtin(self, source: Variable, result: Variable) -> None:
-        """Let `result` hold the containers and built-in objects of `source`: adding two of them gives
-        another.
-        """
+        """Let `result` hold the containers and built-in objects of `source`, as after adding two of them."""
         self.solver.watch(source, partial(self._keep, result))
 
     def keep_objects(self, source: Variable, result: Variable) -> None:

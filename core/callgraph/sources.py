@@ -1,4 +1,4 @@
-"""Source files as syntax trees, under the dotted names by which they import one another."""
+"""Source files as syntax trees, by the dotted names under which they are imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.code.parsing import parse
 
 @dataclass(slots=True, eq=False)
 class SourceFile:
-    """One parsed file; `package` is the dotted name of its package, "" for none."""
+    """One parsed file; `package` is the dotted name of its package, or ""."""
 
     path: str
     tree: ast.Module
@@ -23,7 +23,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Sources:
-    """The parsed files by path and by dotted name, and the reasons why others could not be parsed."""
+    """The parsed files by path and by dotted name, and the reasons why others were skipped."""
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     by_name: dict[str, SourceFile] = field(default_factory=dict)
@@ -31,21 +31,22 @@ class Sources:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def find(self, dotted: str, near: SourceFile | None = None) -> SourceFile | None:
-        """Return the module of that absolute name; a sibling of `near` if there is no module of the name
-        alone.
+        """Return the module of an absolute name; None if there is none.
+
+        A sibling of `near` is the fallback, and takes precedence if `near` is in no package.
         """
         found = self.by_name.get(dotted)
         if near is None:
             return found
         folder = posixpath.dirname(near.path)
         base = posixpath.join(folder, *dotted.split("."))
-        beside = self.files.get(base + ".py") or self.files.get(posixpath.join(base, "__init__.py"))
+        neighbour = self.files.get(base + ".py") or self.files.get(posixpath.join(base, "__init__.py"))
         if found is None:
-            return beside
-        return beside if beside is not None and not near.package else found
+            return neighbour
+        return neighbour if neighbour is not None and not near.package else found
 
     def relative(self, near: SourceFile, level: int, dotted: str) -> tuple[SourceFile | None, str]:
-        """Return the module that `from ..dotted` in `near` names, and the folder that it would be in."""
+        """Return the module named by `from ..dotted` in `near`, if any, and its path without suffix."""
         folder = posixpath.dirname(near.path)
         for _ in range(level - 1):
             folder = posixpath.dirname(folder)
@@ -55,7 +56,7 @@ class Sources:
 
 
 def parse_all(files: Mapping[str, bytes]) -> Sources:
-    """Parse every `.py` file of `files` (path to bytes), in the order of their paths."""
+    """Parse every `.py` file of `files` (bytes by path), ordered by path."""
     sources = Sources()
     paths = sorted(path for path in files if path.endswith(".py"))
     folders = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == "__init__.py"}
@@ -93,7 +94,7 @@ def _dotted(path: str, package_folders: set[str]) -> tuple[str, bool]:
 
 
 def _index(sources: Sources) -> None:
-    """Give each module its names: below its topmost package first, then below every folder above that."""
+    """Index modules by their names from the topmost package, then by those from the folders above."""
     for file in sources.files.values():
         if file.name:
             sources.by_name.setdefault(file.name, file)

@@ -1,4 +1,4 @@
-"""Statements, and the bodies of functions and classes: the order in which names change."""
+"""Statements, and the bodies of functions and classes, in the order in which they bind names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ State = dict[str, Variable]
 class Statements:
     """Walks modules and function bodies in the order of execution, with one state per point of the code.
 
-    A reassigned name has the new value from there on; after branches, the values of either.
+    A reassigned name has only the new value from there on; after branches, it has the values of both.
     """
 
     def __init__(self, semantics: Semantics) -> None:
@@ -132,14 +132,18 @@ class Statements:
         return False
 
     def _joined(self, states: list[State]) -> State:
+        held: dict[str, list[Variable]] = {}
+        for state in states:
+            for name, variable in state.items():
+                held.setdefault(name, []).append(variable)
         joined: State = {}
-        for name in dict.fromkeys(name for state in states for name in state):
-            held = list(dict.fromkeys(state[name] for state in states if name in state))
-            joined[name] = held[0] if len(held) == 1 else self.expressions.merged(held)
+        for name, variables in held.items():
+            distinct = list(dict.fromkeys(variables))
+            joined[name] = distinct[0] if len(distinct) == 1 else self.expressions.merged(distinct)
         return joined
 
     def _loop(self, frame: NameFrame, node: ast.For | ast.AsyncFor | ast.While, items: Variable) -> None:
-        """Walk a loop's body, in which names hold their values from before or from the end of an iteration."""
+        """Walk a loop's body, where names hold their values from before the loop or from an iteration."""
         heads: State = {}
         for name in _assigned(node.body):
             if name in frame.names:
@@ -224,7 +228,7 @@ class Statements:
             if isinstance(module, ModuleValue):
                 inside = (
                     module.file is frame.scope.file
-                )  # a package's own file imports its modules by its own name
+                )  # a package's own file imports its submodules by its own name
                 self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
@@ -284,7 +288,7 @@ Block = Callable[[list[ast.stmt], NameFrame], bool]
 
 
 class FunctionBodies:
-    """Headers, decorators and bodies; `block` walks statements."""
+    """Headers, decorators and bodies of functions and classes; `block` walks their statements."""
 
     def __init__(self, semantics: Semantics, expressions: Expressions, block: Block) -> None:
         self.semantics = semantics
@@ -296,7 +300,7 @@ class FunctionBodies:
         self._given: dict[tuple[Function, str], list[Variable]] = {}
 
     def function(self, frame: NameFrame, node: Definition) -> None:
-        """Note a definition: its defaults, annotations and decorators; its body is walked later."""
+        """Record a definition with its defaults, annotations and decorators; its body is walked later."""
         function = self.program.definitions.functions[node]
         self._header(frame, function, node.args)
         declared = self.semantics.annotations.declared(frame.scope, node.returns)
@@ -336,7 +340,7 @@ class FunctionBodies:
     def _give_receiver(self, function: Function, cls: Class) -> None:
         if function.is_static and function.name != "__new__":
             return
-        # `__new__` is static for Python, and yet it is given its class.
+        # Python treats `__new__` as static but passes the class to it.
         takes_class = function.is_static or function.is_class_method
         receiver = cls.open if takes_class else cls.open_instance
         self._give(function, function.positional[0], self.solver.holding(receiver))
@@ -364,12 +368,12 @@ class FunctionBodies:
         return variable
 
     def _undecorated(self, decorator: Variable, call: CallSite) -> None:
-        """Let a decorator without a known result return its argument."""
+        """Let a decorator with an unknown result return its argument."""
         if self.solver.is_empty(call.result):
             self.solver.copy(call.arguments.positional[0], call.result)
 
     def bodies(self) -> None:
-        """Walk the bodies of all functions that were defined, and of those that they define."""
+        """Walk the bodies of all defined functions, including those they define."""
         while self._waiting:
             function = self._waiting.popleft()
             frame = NameFrame(function.scope, dict(function.parameters))
@@ -387,7 +391,7 @@ class FunctionBodies:
                 self.block(function.tree.body, frame)
 
     def return_(self, frame: NameFrame, node: ast.Return) -> bool:
-        """Note the results of a function."""
+        """Record the results of a function."""
         function = frame.scope.function
         if node.value is not None and function is not None:
             self._result(frame, function, node.value)
@@ -449,7 +453,7 @@ class FunctionBodies:
             self.solver.add(result, value)
 
     def raise_(self, frame: NameFrame, variable: Variable) -> None:
-        """Note that raising a class makes an instance of it."""
+        """Record that raising a class creates an instance of it."""
         call = CallSite(frame.scope, "", Arguments(), self.solver.variable(), CallEvidence.CONSTRUCTOR)
         self.solver.watch(variable, partial(self._raised, call))
 

@@ -1,4 +1,4 @@
-"""Values that a variable may hold, as relevant for calls, and the solver that propagates them."""
+"""The values that a variable may hold, as far as calls depend on them, and their solver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING: Variable = -1
 
 
 class Value:
-    """Anything that a variable may hold."""
+    """A value that a variable may hold."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Arguments:
     mappings: list[Variable] = field(default_factory=list)
 
     def after(self, first: Arguments) -> Arguments:
-        """Return the arguments of a call that has those of `first` before these."""
+        """Return the arguments of a call with those of `first` placed before these."""
         shift = len(first.positional)
         return Arguments(
             [*first.positional, *self.positional],
@@ -64,7 +64,7 @@ class Function(Value):
 
 @dataclass(slots=True, eq=False)
 class Class(Value):
-    """A class; as a value it is exactly itself, `open` is itself or a subclass."""
+    """A class; as a value, exactly this class, while `open` also covers its subclasses."""
 
     name: str
     tree: ast.ClassDef
@@ -97,7 +97,7 @@ class OpenClass(Value):
 
 @dataclass(slots=True, eq=False)
 class Instance(Value):
-    """An object of a class; not `exact` if an object of a subclass is as likely: `self`, an annotation."""
+    """An object of a class; not `exact` if it may be of a subclass, as `self` and annotated values."""
 
     cls: Class
     exact: bool
@@ -130,7 +130,7 @@ class SuperProxy(Value):
 
 @dataclass(slots=True, eq=False)
 class Property(Value):
-    """A computed attribute: the variables of its functions, and whether its value is stored once computed."""
+    """A property: the variables of its getter, setter and deleter."""
 
     getter: Variable
     setter: Variable
@@ -201,7 +201,7 @@ class Constant(Value):
 
 @dataclass(slots=True, eq=False)
 class Text(Value):
-    """A string of which only the beginning is known: `f"visit_{name}"`."""
+    """A string with a known beginning only, such as `f"visit_{name}"`."""
 
     start: str
 
@@ -222,7 +222,7 @@ class Object(Value):
 
 @dataclass(slots=True, eq=False)
 class Outside(Value):
-    """Something imported that is not in the sources, by its dotted name."""
+    """An imported value outside of the sources, by its dotted name."""
 
     name: str
 
@@ -234,10 +234,9 @@ Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
 class AnalysisScope:
     """A module, class, function or comprehension: the names it binds and the enclosing scope.
 
-    `owner` is the id of the function (or module code) to which calls in this scope belong. `variables` holds
-    the values that a name may ever have, as seen from other scopes; `captured` says whether there may be such
-    scopes, `written_inside` which names they assign; `definers` holds the class, import or expression that a
-    name means.
+    `owner` is the id of the function or module code to which calls in this scope belong. `variables` holds
+    all values of a name over time, as other scopes see them; `captured` is whether such scopes exist, and
+    `written_inside` names what they assign. `definers` holds the class, import or expression behind a name.
     """
 
     kind: str
@@ -256,9 +255,7 @@ class AnalysisScope:
     written_inside: set[str] = field(default_factory=set)
 
     def enclosing(self, name: str) -> AnalysisScope | None:
-        """Return the scope in which a name read in this scope is bound; None for a built-in or an unknown
-        one.
-        """
+        """Return the scope that binds a name read in this scope; None for a built-in or unknown name."""
         module: AnalysisScope = self
         while module.parent is not None:
             module = module.parent
@@ -267,7 +264,9 @@ class AnalysisScope:
         scope: AnalysisScope | None = self
         first = name not in self.nonlocals
         while scope is not None:
-            if (scope.kind != "class" or first) and name in scope.bound and (first or scope is not self):
+            # Names of a class are visible only in its own code; `nonlocal` skips the scope that declares it.
+            is_hidden = not first and (scope.kind == "class" or scope is self)
+            if name in scope.bound and not is_hidden:
                 return scope
             first = first and scope.kind == "comprehension"
             scope = scope.parent
@@ -285,7 +284,7 @@ Watcher = Callable[[Value], None]
 
 
 class Solver:
-    """Variables, the copies between them, and watchers that are called with each new value of a variable."""
+    """Variables, copies between them, and watchers, which are called with each new value of a variable."""
 
     def __init__(self) -> None:
         self._values: list[dict[Value, None] | None] = []
@@ -297,7 +296,7 @@ class Solver:
         self._holders: dict[Value, Variable] = {}
 
     def narrow(self) -> Variable:
-        """Return a new variable for values from many places: a parameter, a result or a field."""
+        """Return a new variable for values from many places, such as a parameter, with a lower limit."""
         variable = self.variable()
         self._narrow.add(variable)
         return variable
@@ -319,15 +318,15 @@ class Solver:
         return known
 
     def values(self, variable: Variable) -> list[Value]:
-        """Return the values of `variable` so far, in the order in which they were added."""
+        """Return the values of `variable`, in the order in which they were added."""
         return list(self._values[variable] or ()) if variable != NOTHING else []
 
     def is_empty(self, variable: Variable) -> bool:
-        """Whether `variable` has no value."""
+        """Return whether `variable` has no value."""
         return variable == NOTHING or not self._values[variable]
 
     def add(self, variable: Variable, value: Value) -> None:
-        """Let `variable` hold `value` too."""
+        """Add `value` to `variable`, unless the variable is full."""
         if variable == NOTHING:
             return
         held = self._values[variable]
@@ -371,7 +370,7 @@ class Solver:
         watchers.append(watcher)
         held = self._values[variable]
         if held:
-            fresh = self._fresh[variable] or ()  # values still pending come by `run`
+            fresh = self._fresh[variable] or ()  # pending values are delivered by `run`
             for value in list(held)[: len(held) - len(fresh)]:
                 watcher(value)
 

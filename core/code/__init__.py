@@ -1,1 +1,1 @@
-"""The code model: functions by `path::qualname`, their spans, and their replacement in place."""
+"""The code model: functions by `path::qualname`, their positions, and their replacement in place."""

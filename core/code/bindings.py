@@ -1,7 +1,6 @@
-"""Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code
-binds.
+"""The names that code binds (language reference, section 4.2.1): by a single node, and overall.
 
-`core/code/scopes.py` finds the scope in which a name is bound.
+`core/code/scopes.py` finds the scope that binds a name.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def bound_names(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node itself binds, or unbinds, without those of its parts; `*` is no name."""
-    if type(node) not in _BINDERS:  # most nodes are none: this is asked of every node of a library
+    """Return the names that a node itself binds or unbinds, without those of its parts or `*`."""
+    if type(node) not in _BINDERS:  # the common case: every node of a library passes here
         return ()
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
@@ -38,7 +37,7 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
-        # Those below may have no name: an `except` or a `*_` without one binds nothing.
+        # The nodes below may have no name: an `except` or a `*_` without one binds nothing.
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             return (name,)
         case ast.MatchMapping(rest=str(name)):
@@ -47,10 +46,9 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
 
 
 def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:
-    """Return the names that are bound anywhere in some code, in whatever scope, and the parameters of
-    functions.
+    """Return the names bound anywhere in some code, in any scope, including parameters.
 
-    Of a definition only its name is taken without `into_definitions`; lambdas and comprehensions are always
+    Without `into_definitions`, only the name of a definition is taken; lambdas and comprehensions are always
     entered.
     """
     names: set[str] = set()

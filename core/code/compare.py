@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.code.snippet import parse_snippet
@@ -13,7 +14,7 @@ _OPTIONAL = frozenset({"orelse", "finalbody"})
 
 
 def same_program(a: str, b: str) -> bool:
-    """Return whether two pieces of code are the same after `normalised`, each at any margin.
+    """Return whether two pieces of code, each at any margin, are equal after `normalised`.
 
     Raises `CodeError` if one does not parse.
     """
@@ -25,12 +26,11 @@ def same_program(a: str, b: str) -> bool:
 
 
 def normalised(code: str) -> ast.Module:
-    """Return the syntax tree of a piece of code without the parts that do not count as a change of a
-    function.
+    """Return the syntax tree of code without the parts whose change does not change a function.
 
     Removes docstrings and other bare constants, `pass` next to other statements, and annotations of
     parameters, results and local variables; numbers local names in order of first use. Parameters keep their
-    names, since callers may use them, and so do names that are imported with a dot.
+    names, since callers may use them, and so do names imported with a dot.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):
@@ -38,7 +38,7 @@ def normalised(code: str) -> ast.Module:
             _set_block(node, name, _without_idle(block))
         if isinstance(node, ast.Constant):
             node.kind = None
-    # Annotations first: one that is dropped must not bind a name that is numbered.
+    # Annotations go first, so that a dropped one binds no name that is numbered.
     _drop_annotations(tree)
     _number_locals(tree)
     return tree
@@ -67,7 +67,7 @@ def same_tree(a: ast.AST, b: ast.AST) -> bool:
 
 
 def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the blocks of a statement that hold something, by the name of the field."""
+    """Yield the blocks of a statement that are not empty, by field."""
     for name in ("body", *_OPTIONAL):
         block = getattr(node, name, None)
         if isinstance(block, list) and block:
@@ -75,13 +75,13 @@ def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 
 def _set_block(node: ast.AST, name: str, kept: list[ast.stmt]) -> None:
-    """Put statements in the place of a block; a body can't be empty."""
+    """Replace a block; an empty body becomes `pass`."""
     setattr(node, name, kept or [ast.Pass()] * (name not in _OPTIONAL))
 
 
 def _without_idle(block: list[ast.stmt]) -> list[ast.stmt]:
     left = [item for item in block if not _is_constant(item)]
-    # One `pass` stays where nothing else is left: `pass` and an empty block differ.
+    # A single `pass` stays if nothing else is left: `pass` and an empty block differ.
     return [item for item in left if not isinstance(item, ast.Pass)] or left[:1]
 
 
@@ -94,7 +94,7 @@ def _is_constant(item: ast.stmt) -> bool:
 
 def _drop_annotations(tree: ast.Module) -> None:
     nodes = scoped(tree)
-    gone: set[ast.AST] = set()
+    dropped: set[ast.AST] = set()
     for node, scope in nodes:
         match node:
             case ast.arg():
@@ -102,13 +102,12 @@ def _drop_annotations(tree: ast.Module) -> None:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 node.returns = None
             case ast.AnnAssign(target=ast.Name(id=name)) if scope.of(name) is scope and scope.is_function:
-                gone.add(node)
+                dropped.add(node)
     for node, _ in nodes:
         for name, block in _blocks(node):
-            if not gone.isdisjoint(block):
-                _set_block(
-                    node, name, [item for statement in block for item in _unannotated(statement, gone)]
-                )
+            if not dropped.isdisjoint(block):
+                kept = chain.from_iterable(_unannotated(statement, dropped) for statement in block)
+                _set_block(node, name, list(kept))
 
 
 def _unannotated(statement: ast.stmt, gone: set[ast.AST]) -> Iterator[ast.stmt]:
@@ -129,7 +128,7 @@ _NAMING: Mapping[type[ast.AST], str] = {
     ast.MatchStar: "name",
     ast.MatchMapping: "rest",
 }
-"""The fields that hold a name which the code may bind itself."""
+"""The field of each node type that holds a name the code may bind."""
 
 
 def _number_locals(tree: ast.Module) -> None:
@@ -161,7 +160,7 @@ def _number_locals(tree: ast.Module) -> None:
 
 
 def _imported_with_dot(node: ast.AST) -> list[str]:
-    """Return the names that `import a.b` binds: `a`, which can't be given another name."""
+    """Return the names bound by `import a.b`: `a`, which can't be renamed."""
     if not isinstance(node, ast.Import):
         return []
     return [item.name.partition(".")[0] for item in node.names if item.asname is None and "." in item.name]

@@ -1,4 +1,4 @@
-"""The functions, methods and classes of a Python file by qualified name, with the positions of their parts."""
+"""The functions, methods and classes of a Python file by qualified name, with their positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-_TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")  # a comment is passed as a whole, in Python 3.9 too
+_TO_COLON = re.compile(
+    r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:"
+)  # an atomic group for comments that also works before Python 3.11
 
 
 class DefinitionKind(StrEnum):
@@ -43,10 +45,10 @@ class DefinitionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Positions as in the syntax tree: lines from 1, columns in bytes of UTF-8 from 0."""
+    """The positions of a definition's parts: lines from 1, columns in UTF-8 bytes from 0."""
 
     start: tuple[int, int]
-    """The `@` of the first decorator, else the keyword."""
+    """The `@` of the first decorator, or the keyword."""
     keyword: tuple[int, int]
     """`def`, `async` or `class`."""
     header: tuple[int, int]
@@ -61,8 +63,8 @@ class Layout:
 class Definition:
     """A function, method or class. Lines are counted from 1, both ends inclusive.
 
-    It extends from its first decorator to the end of its last line, with the comments below that line that
-    are deeper than its header: they belong to its body.
+    It extends from its first decorator to the end of its last line, including comments below that line that
+    are indented more than its header: they belong to its body.
     """
 
     ref: FunctionRef
@@ -70,15 +72,15 @@ class Definition:
     start_line: int
     end_line: int
     parent: str | None
-    """The qualname of the enclosing definition."""
+    """The qualname of the enclosing definition; None at the top level."""
     is_conditional: bool
-    """Whether it is in an `if`, `try`, `with`, `match` or loop of the enclosing code."""
+    """Whether it is inside an `if`, `try`, `with`, `match` or loop of the enclosing code."""
     duplicates: int
-    """How many definitions of the file share its qualified name, itself included."""
+    """The number of definitions in the file with its qualified name, itself included."""
     is_protocol: bool
-    """Whether it is a class that names `Protocol` among its bases."""
+    """Whether it is a class with `Protocol` among its bases."""
     docstring_text: str | None = field(repr=False)
-    """The docstring as Python evaluates it."""
+    """The evaluated docstring; None if there is none."""
     layout: Layout = field(repr=False)
     document: SourceText = field(repr=False, compare=False)
 
@@ -94,7 +96,7 @@ class Definition:
 
     @property
     def label(self) -> str:
-        """The qualname, with `#1` on the first of several: a person can type this to mean only this one."""
+        """The qualname, with `#1` on the first of several, so that it names exactly this one."""
         repeated = self.duplicates > 1 and split_number(self.qualname)[1] is None
         return f"{self.qualname}#1" if repeated else self.qualname
 
@@ -105,32 +107,32 @@ class Definition:
 
     @property
     def start(self) -> int:
-        """Offset in the text of the start of its first line."""
+        """The offset in the text of the start of its first line."""
         return self.document.line_starts[self.start_line - 1]
 
     @property
     def end(self) -> int:
-        """Offset in the text of the end of its last line, before the line end."""
+        """The offset in the text of the end of its last line, before the line end."""
         return self.document.line_range(self.end_line)[1]
 
     @property
     def start_byte(self) -> int:
-        """Offset of `start` in the bytes of the file."""
+        """The offset of `start` in the bytes of the file."""
         return self.document.byte_offset(self.start)
 
     @property
     def end_byte(self) -> int:
-        """Offset of `end` in the bytes of the file."""
+        """The offset of `end` in the bytes of the file."""
         return self.document.byte_offset(self.end)
 
     @property
     def source(self) -> str:
-        """Its lines exactly as in the file, with decorators and indentation, without the last line end."""
+        """The exact lines in the file, with decorators and indentation, without the last line end."""
         return self.document.text[self.start : self.end]
 
     @property
     def dedented(self) -> str:
-        """Its source as it is displayed: moved to the left margin, strings unchanged, with line feeds."""
+        """The source for display: at the left margin, strings unchanged, with line feeds."""
         return "\n".join(line.shown for line in code_lines(self.document, self.start_line, self.end_line))
 
     @property
@@ -152,12 +154,12 @@ class Definition:
 
     @property
     def docstring(self) -> str | None:
-        """The docstring, its indentation cleaned as `inspect.cleandoc` does; None if there is none."""
+        """The docstring, cleaned as by `inspect.cleandoc`; None if there is none."""
         return None if self.docstring_text is None else inspect.cleandoc(self.docstring_text)
 
     @property
     def header_range(self) -> tuple[int, int]:
-        """Offsets of the header: from `def`, `async` or `class` to after its colon."""
+        """The offsets of the header: from `def`, `async` or `class` to after its colon."""
         document = self.document
         match = _TO_COLON.match(document.text, document.offset(*self.layout.header))
         start = document.offset(*self.layout.keyword)
@@ -174,7 +176,7 @@ _SPACE = " \t\f"
 
 
 def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | None) -> Layout:
-    """Return the positions of a definition's parts; `docstring` is the statement of its docstring, if any."""
+    """Return the positions of a definition's parts; `docstring` is its docstring's statement, if any."""
     keyword = (node.lineno, node.col_offset)
     decorators = tuple(_range(item) for item in node.decorator_list)
     return Layout(
@@ -188,29 +190,29 @@ def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | 
 
 
 def end_line(document: SourceText, node: DefinitionNode) -> int:
-    """Return the last line of a definition, including continued lines and the comments that belong to its
-    body.
-    """
+    """Return the last line of a definition, with continued lines and the comments of its body."""
     last = node.end_lineno or node.lineno
     rest = document.text[document.offset(last, node.end_col_offset or 0) : document.line_range(last)[1]]
     while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
         last += 1
         rest = document.line(last)
-    # Comments below the last line belong to the body if they are deeper than the header; others to what
-    # follows.
+    # Comments below the last line belong to the body if they are indented more than the header; others belong
+    # to the code that follows.
     margin = _column(document.line(node.lineno))
     for number in range(last + 1, len(document.line_starts) + 1):
         line = document.line(number)
         text = line.lstrip(_SPACE)
-        if text and (text[0] != "#" or _column(line) <= margin):
+        if not text:
+            continue
+        is_of_body = text[0] == "#" and _column(line) > margin
+        if not is_of_body:
             break
-        if text:
-            last = number
+        last = number
     return last
 
 
 def is_protocol(node: DefinitionNode) -> bool:
-    """Whether a class names `Protocol` among its bases, subscripted or not."""
+    """Return whether a class has `Protocol` among its bases, subscripted or not."""
     return isinstance(node, ast.ClassDef) and any(map(_names_protocol, node.bases))
 
 
@@ -240,15 +242,21 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
     if isinstance(node, ast.ClassDef):
         parts += [*node.bases, *node.keywords]
     else:
-        given = node.args
-        parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-        parts += [*given.defaults, *given.kw_defaults, node.returns]
+        parameters = node.args
+        parts += [
+            *parameters.posonlyargs,
+            *parameters.args,
+            parameters.vararg,
+            *parameters.kwonlyargs,
+            parameters.kwarg,
+        ]
+        parts += [*parameters.defaults, *parameters.kw_defaults, node.returns]
     for part in filter(None, parts):
-        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
+        yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a position
 
 
 def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
-    """Return the position of the `@` of a decorator, whose expression parentheses can push to a later line."""
+    """Return the position of a decorator's `@`; parentheses can push its expression to a later line."""
     line, column = decorator[:2]
     text = document.line(line)
     before = text[: document.offset(line, column) - document.line_starts[line - 1]]
@@ -275,8 +283,8 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
                 found = item.start
             fresh = item.type == tokenize.NEWLINE
     except (tokenize.TokenError, SyntaxError):
-        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has
-        # been seen.
+        # The text ends at the decorator's line, so its brackets may stay open; all text before it was
+        # scanned.
         pass
     if found == (line, column):
         raise CodeError(
@@ -308,18 +316,19 @@ class FileIndex:
 
     @property
     def encoding(self) -> str:
-        """The codec of the file (PEP 263); `utf-8` if a byte order mark says so, or by default."""
+        """The codec of the file (PEP 263); `utf-8` with a byte order mark, or by default."""
         return self.document.encoding
 
     @property
     def newline(self) -> str:
-        """The line end that most lines of the file have."""
+        """The line end of most lines of the file."""
         return self.document.newline
 
     def get(self, qualname: str) -> Definition:
-        """Return the definition whose qualname is exactly this one, the first of several if it has no number.
+        """Return the definition with exactly this qualname; without a number, the first of several.
 
-        For names from a `FunctionRef`; names that a person or a model writes go to `find`.
+        For names from a `FunctionRef`; names typed by a person or a model go to `find`. Raises
+        `NotDefinedError`.
         """
         plain, number = split_number(qualname)
         found = self.by_qualname.get(numbered(plain, number or 1))
@@ -328,12 +337,13 @@ class FileIndex:
         return found
 
     def find(self, name: str | FunctionRef) -> Definition:
-        """Return the one definition that `name` means.
+        """Return the one definition that `name` refers to.
 
-        A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions
-        match, `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
+        A string is a qualified name, or its last parts, with or without `<locals>`; `#1` after it selects the
+        first of several. A `FunctionRef` is exact. Raises `NotDefinedError` for none, and `CodeError` with
+        the candidates for several.
         """
-        # A reference means exactly one; a name that is typed may be a part of one.
+        # A reference is exact; a typed name may be the end of a qualified name.
         if isinstance(name, FunctionRef):
             return self.get(name.qualname)
         asked = name.strip().removeprefix(f"{self.path}::")
@@ -364,9 +374,9 @@ class FileIndex:
 
 
 def index_source(path: str, source: bytes) -> FileIndex:
-    """Index the Python file at `path` whose bytes are `source`.
+    """Index the Python file at `path` with the bytes `source`.
 
-    Raises `CodeError` with the line if it can't be decoded or parsed.
+    Raises `CodeError`, with the line, if it can't be decoded or parsed.
     """
     document = read_document(path, source)
     return index_module(document, parse_module(document.text, path))[0]

@@ -32,12 +32,12 @@ class FunctionRef:
 
     @property
     def name(self) -> str:
-        """The last part of the qualified name."""
+        """The bare name: the last part of the qualified name."""
         return self.plain.rpartition(".")[2]
 
     @classmethod
     def parse(cls, text: str) -> FunctionRef:
-        """Read `path::qualname`; `#1` means the same as no number. Raises `CodeError` for anything else."""
+        """Parse `path::qualname`; `#1` equals no number. Raises `CodeError` for any other text."""
         path, _, qualname = text.rpartition("::")
         hint = "Write it as path::qualname, such as src/pkg/mod.py::Class.method."
         if not (path and qualname):
@@ -52,7 +52,7 @@ class FunctionRef:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path stays in the tree, as it is written."""
+    """Return whether a path, as written, stays inside the tree."""
     return not path.startswith("/") and "\0" not in path and ".." not in path.split("/")
 
 

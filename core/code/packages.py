@@ -1,4 +1,4 @@
-"""The packages and modules that can be imported from a tree."""
+"""The importable packages and modules of a tree."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _SCRIPTS = {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
 
 
 def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
-    """Return the names that can be imported from a tree's import roots, without tests."""
+    """Return the names importable from a tree's import roots, sorted, without tests."""
     folders = ["" if root in (".", "") else posixpath.normpath(root) for root in import_roots or (".",)]
     names = {name for folder in filter(tree.is_directory, folders) for name in _names_in(tree, folder)}
     return sorted(filter(str.isidentifier, names))
 
 
 def _names_in(tree: SourceTree, folder: str) -> Iterator[str]:
-    """Yield the packages and the modules directly inside a folder."""
+    """Yield the names of the packages and modules directly inside a folder."""
     for entry, kind in tree.entries(folder):
         path = posixpath.join(folder, entry)
-        source = f"{path}/__init__.py" if kind == "dir" else path
-        is_module = tree.is_file(source) if kind == "dir" else kind == "file" and _is_module(entry)
-        if is_module and not is_test_path(source):
+        if kind == "dir":
+            path = f"{path}/__init__.py"
+            is_module = tree.is_file(path)
+        else:
+            is_module = _is_module(entry)
+        if is_module and not is_test_path(path):
             yield entry.removesuffix(".py") if kind == "file" else entry
 
 

@@ -1,4 +1,4 @@
-"""Python's own parser and compiler, by one thread at a time and without warnings.
+"""Python's own parser and compiler, used by one thread at a time and without warnings.
 
 CPython up to 3.12 counts the depth of a syntax tree under construction in one place for all threads
 (python/cpython#106905), and likewise keeps the filters of warnings. A thread that is interrupted in the
@@ -28,9 +28,7 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of another
-    thread.
-    """
+    """Return the syntax tree of a module. Raises as `ast.parse` does, but never because of other threads."""
     return undisturbed(lambda: ast.parse(source))
 
 
@@ -46,7 +44,7 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why Python refuses a text, and on which line, from 1; the line is 0 if it names none."""
+    """Why Python refuses a text, and on which line (from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0
@@ -55,12 +53,12 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return it with its line in a text that begins with so many more lines."""
+        """Return the fault with its line in a text that begins with this many more lines."""
         return Fault(self.reason, self.line and self.line + lines)
 
 
 def fault_in(source: str) -> Fault | None:
-    """Return why a text is not a Python module; None if it compiles."""
+    """Return the fault of a text as a Python module; None if it compiles."""
     try:
         compile_module(source, "<text>")
     except SyntaxError as error:
@@ -75,8 +73,8 @@ def fault_in(source: str) -> Fault | None:
 def undisturbed(call: Callable[[], T]) -> T:
     """Return the result of `call`, which makes Python build syntax trees and can be repeated.
 
-    It is repeated, with the garbage collector off, if it was disturbed by a thread whose parsing does not
-    pass through this module, such as a library's.
+    It is repeated, with the garbage collector off, if it was disturbed by a thread that parses without this
+    module, such as a library's.
     """
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -85,7 +83,7 @@ def undisturbed(call: Callable[[], T]) -> T:
         except SystemError as error:
             if _MISCOUNTED not in str(error):
                 raise
-        # Without collections no finalizer of ours can interrupt; the last try raises whatever is raised.
+        # Without garbage collection no finalizer can interrupt; the last attempt may raise.
         for _ in range(_TRIES):
             with uncollected(), suppress(SystemError):
                 return call()
@@ -93,7 +91,7 @@ def undisturbed(call: Callable[[], T]) -> T:
 
 
 class CodeError(UserError):
-    """Code can't be read, named or replaced as asked; `line` counts from 1, None if there is no line to name."""
+    """Code can't be read, named or replaced as requested; `line` counts from 1, or is None."""
 
     def __init__(self, message: str, *, hint: str = "", line: int | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -124,9 +122,9 @@ _WALKED = {*_DEFINITIONS, *_BLOCKS}
 
 
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
-    """Parse `text`, which messages call `what`; its first line has the number `first_line`.
+    """Parse `text`, called `what` in messages; its first line has the number `first_line`.
 
-    Raises `CodeError` with the line. The warnings of Python's parser are not shown.
+    Raises `CodeError` with the line. Warnings of Python's parser are suppressed.
     """
     try:
         return parse(text)
@@ -142,8 +140,9 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile a text that parses, such as a repeated argument; None if it
-    compiles.
+    """Return why Python refuses to compile a text that parses; None if it compiles.
+
+    Repeated arguments are an example.
     """
     try:
         compile_module(text, "<code>")
@@ -156,9 +155,7 @@ def compile_problem(text: str) -> CodeError | None:
 
 @dataclass(frozen=True, slots=True)
 class FoundDefinition:
-    """One definition found by the walk; `parent` is the index of the enclosing one in that order, -1 for
-    none.
-    """
+    """One definition; `parent` is the index of the enclosing one in source order, or -1."""
 
     node: DefinitionNode
     qualname: str
@@ -168,7 +165,7 @@ class FoundDefinition:
 
 
 def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
-    """Yield every function, method and class in source order, with Python's qualified name, unnumbered.
+    """Yield every function, method and class in source order, with Python's unnumbered qualified name.
 
     A definition is conditional if it is in an `if`, `try`, `with`, `match` or loop of its enclosing
     definition.
@@ -199,9 +196,7 @@ def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Turn the garbage collector off in all threads while objects are built that all stay alive; then restore
-    it.
-    """
+    """Disable the garbage collector in all threads while long-lived objects are built; then restore it."""
     enabled = gc.isenabled()
     gc.disable()
     try:

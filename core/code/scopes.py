@@ -1,4 +1,4 @@
-"""Which scope binds each name of a piece of code, by the rules of the language reference, section 4.2.2."""
+"""The scope that binds each name of a piece of code (language reference, section 4.2.2)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class NameScope:
     bound: set[str] = field(default_factory=set)
     parameters: set[str] = field(default_factory=set)
     elsewhere: dict[str, NameScope | None] = field(default_factory=dict)
-    """Names that `global` or `nonlocal` assigns to another scope; None until that is known."""
+    """Names that `global` or `nonlocal` bind in another scope; None until it is known."""
 
     @property
     def is_function(self) -> bool:
-        """Whether its names are local: those of a function, a lambda or a comprehension."""
+        """Whether its names are local, as in a function, lambda or comprehension."""
         return isinstance(self.node, Function | _COMPREHENSIONS)
 
     @property
@@ -37,24 +37,23 @@ class NameScope:
         return scope
 
     def of(self, name: str) -> NameScope | None:
-        """Return the scope in which a name used in this scope is bound; None for a built-in or an unknown
-        one.
-        """
+        """Return the scope that binds a name used in this scope; None for a built-in or unknown name."""
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.elsewhere:
                 return scope.elsewhere[name] or (scope.parent and scope.parent.of(name))
-            if name in scope.bound and (scope is self or not isinstance(scope.node, ast.ClassDef)):
+            # Names of a class are visible only in the code of the class itself.
+            is_hidden = scope is not self and isinstance(scope.node, ast.ClassDef)
+            if name in scope.bound and not is_hidden:
                 return scope
             scope = scope.parent
         return None
 
 
 def scoped(tree: ast.AST) -> list[tuple[ast.AST, NameScope]]:
-    """Return the nodes below `tree`, which is the outermost scope, in source order, each with the scope it
-    runs in.
+    """Return the nodes below `tree`, the outermost scope, in source order, each with its scope.
 
-    Names are bound when this returns. Works at any depth.
+    A node's scope is the one in which it runs. All names are bound when this returns. Works at any depth.
     """
     module = NameScope(tree)
     found: list[tuple[ast.AST, NameScope]] = []
@@ -82,14 +81,14 @@ def _bind(node: ast.AST, scope: NameScope) -> None:
 
 
 def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameScope]]:
-    """Yield the parts of a node, each with the scope it runs in."""
+    """Yield the parts of a node, each with the scope in which it runs."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
             yield from _of_definition(node, scope)
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             yield from _of_comprehension(node, scope)
         case ast.arg():
-            return  # its annotation runs in another scope than the name it binds
+            return  # its annotation runs in another scope than the one that binds the name
         case ast.NamedExpr(target=target, value=value):
             yield value, scope
             # `:=` binds in the function around all comprehensions (PEP 572).
@@ -105,10 +104,10 @@ def _of_definition(node: Function | ast.ClassDef, scope: NameScope) -> Iterator[
     own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.arguments):
-            given = _parameters(child)
-            # Defaults and annotations run where the function is defined, before it has a scope of its own.
-            outside = (*child.defaults, *child.kw_defaults, *(item.annotation for item in given))
-            yield from ((item, inner) for item in given)
+            parameters = _parameters(child)
+            # Defaults and annotations run in the defining scope.
+            outside = (*child.defaults, *child.kw_defaults, *(item.annotation for item in parameters))
+            yield from ((item, inner) for item in parameters)
             yield from ((item, scope) for item in filter(None, outside))
         else:
             yield child, inner if child in own else scope
@@ -120,7 +119,7 @@ def _of_comprehension(
     inner, first = NameScope(node, scope), node.generators[0]
     for child in ast.iter_child_nodes(node):
         if child is first:
-            # What the first loop goes through is evaluated outside of the comprehension.
+            # The first iterable is evaluated outside of the comprehension.
             yield first.iter, scope
             yield from ((part, inner) for part in (first.target, *first.ifs))
         else:

@@ -13,7 +13,7 @@ from gistpoint.core.code.source_text import SourceText, leading_space
 
 _WHAT = "The code"
 _REFUSED = re.compile("[\\0\\ud800-\\udfff]")
-"""Characters for which Python's parser has no line: they are refused before it is asked."""
+"""Characters for which Python's parser reports no line, so they are refused before parsing."""
 _ALONE = "Send the whole definition and nothing else: no imports, no calls, no second definition."
 _NAMES: dict[type[ast.stmt], str] = {
     ast.Import: "an import",
@@ -30,17 +30,16 @@ _NAMES: dict[type[ast.stmt], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A piece of code that is one definition, and its syntax tree."""
+    """Code that is one definition, with its syntax tree."""
 
     definition: Definition
     node: DefinitionNode
 
 
 def read_snippet(code: str) -> Snippet:
-    """Read code that is one function, method or class, at any margin, with comments and blank lines around
-    it.
+    """Read code that is exactly one function, method or class, at any margin.
 
-    Raises `CodeError` with the line for anything else.
+    Comments and blank lines around it are allowed. Raises `CodeError`, with the line, for any other code.
     """
     text, statements, first_line = _statements(code)
     node = statements[0] if statements else None
@@ -52,9 +51,9 @@ def read_snippet(code: str) -> Snippet:
 
 
 def at_left_margin(code: str) -> str:
-    """Return a definition moved to the left margin, with its docstrings; only for display.
+    """Return a definition at the left margin, docstrings included; only for display.
 
-    For code that is not a definition, the indentation that all lines share is removed.
+    For code that is not a definition, the indentation shared by all lines is removed.
     """
     try:
         found = read_snippet(code)
@@ -80,7 +79,7 @@ def parse_snippet(code: str) -> list[ast.stmt]:
 
 
 def fault_of(code: str) -> Fault | None:
-    """Return why a piece of code at any margin is not Python; None if it is, or is blank."""
+    """Return the fault of code at any margin; None if it is Python, or blank."""
     if not code.strip():
         return None
     try:
@@ -92,28 +91,32 @@ def fault_of(code: str) -> Fault | None:
 
 
 def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
-    """Return the text that was parsed, its statements and the number of its first line in messages."""
+    """Return the parsed text, its statements, and the number of its first line in messages."""
     text = re.sub(r"\r\n?", "\n", code.removeprefix("\ufeff"))
     _check_characters(text)
-    first = next(
-        (line for line in text.split("\n") if line.strip(" \t\f") and line.lstrip(" \t\f")[0] != "#"), None
-    )
+    first = next(filter(_is_code, text.split("\n")), None)
     if first is None:
         raise CodeError("The code is empty.", hint="Send the whole definition, from `def` to its last line.")
     if first.startswith("```"):
         raise CodeError("The code starts with a Markdown fence.", hint="Send the Python code alone.", line=1)
     if not leading_space(first):
         return text, parse_module(text, _WHAT).body, 1
-    # Indented code is parsed as a block, so that its texts keep every space.
+    # Indented code is parsed as a block, so that its strings keep every space.
     text = f"if 1:\n{text}"
     body = parse_module(text, _WHAT, first_line=0).body
-    block = body[0]
-    if len(body) > 1 or not isinstance(block, ast.If) or block.orelse:
-        after = body[1].lineno - 1 if len(body) > 1 else 1
-        raise CodeError(
-            f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after
-        )
-    return text, block.body, 0
+    match body:
+        case [ast.If(orelse=[]) as block]:
+            return text, block.body, 0
+    after = body[1].lineno - 1 if len(body) > 1 else 1
+    raise CodeError(
+        f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after
+    )
+
+
+def _is_code(line: str) -> bool:
+    """Return whether a line holds more than space and a comment."""
+    stripped = line.strip(" \t\f")
+    return stripped != "" and not stripped.startswith("#")
 
 
 def _check_characters(text: str) -> None:

@@ -20,27 +20,23 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A decoded file. Lines are counted from 1; offsets count code points of `text`, without the byte order
-    mark.
-    """
+    """A decoded file. Lines count from 1; offsets are code points of `text`, without the byte order mark."""
 
     path: str
     text: str
     encoding: str = "utf-8"
     bom: bytes = b""
     newline: str = "\n"
-    """The line end that most lines have: LF, CRLF or CR."""
+    """The line end of most lines: LF, CRLF or CR."""
     line_starts: Sequence[int] = field(default=(0,), repr=False)
     is_reversible: bool = True
-    """Whether encoding `text` gives exactly the bytes that were read; false for some encodings that switch
-    states.
-    """
+    """Whether encoding `text` restores the bytes read; false for some stateful encodings."""
 
     @classmethod
     def of(
         cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"", *, is_reversible: bool = True
     ) -> SourceText:
-        """Index the lines of `text`, which end where Python's parser ends them."""
+        """Index the lines of `text`, split as by Python's parser."""
         if "\r" not in text:
             starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
             return cls(path, text, encoding, bom, "\n", starts, is_reversible)
@@ -63,28 +59,29 @@ class SourceText:
         return self.text[end : self.line_starts[number]] if number < len(self.line_starts) else ""
 
     def line_range(self, number: int) -> tuple[int, int]:
-        """Return the offsets at which a line starts and at which its text ends."""
+        """Return the offsets of a line's start and of the end of its text."""
         start = self.line_starts[number - 1]
         if number >= len(self.line_starts):
             return start, len(self.text)
         end = self.line_starts[number] - 1
-        return start, end - (self.text[end] == "\n" and end > start and self.text[end - 1] == "\r")
+        has_crlf = self.text[max(start, end - 1) : end + 1] == "\r\n"
+        return start, end - has_crlf
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a position in the syntax tree: a line and a column in bytes of UTF-8."""
         start, end = self.line_range(line)
         text = self.text[start:end]
-        # Columns count bytes; of an ASCII line they are the code points, and most lines are.
+        # Columns count bytes, which equal code points on ASCII lines, the most common case.
         if text.isascii():
             return start + column
         return start + len(text.encode()[:column].decode(errors="replace"))
 
     def byte_offset(self, offset: int) -> int:
-        """Return the offset in the file's bytes of the code point at `offset`."""
+        """Return the offset in the file's bytes of a code point's offset in the text."""
         return len(self.bom) + len(self.text[:offset].encode(self.encoding))
 
     def encode(self, text: str) -> bytes:
-        """Return `text` as bytes of this file. Raises `CodeError` for a character its encoding can't hold."""
+        """Return `text` in the file's encoding. Raises `CodeError` for characters outside of it."""
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -150,16 +147,16 @@ _WRAP = "if 1:\n"
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """One line: as it is in its file, and as displayed at the left margin."""
+    """One line, as in its file and as displayed at the left margin."""
 
     raw: str
     end: str
-    """The characters that end it in its file; empty for a last line without one."""
+    """The line end in the file; empty for a last line without one."""
     shown: str
     in_string: bool
-    """Whether it starts inside of a string, so that its white space is text."""
+    """Whether it starts inside a string, so that its white space is text."""
     level: int | None
-    """How deep it is indented, in blocks below the definition, if it starts a statement; else None."""
+    """Its depth in blocks below the definition if it starts a statement; else None."""
 
 
 def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
@@ -181,9 +178,7 @@ def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
 
 
 def leading_space(line: str) -> str:
-    """Return the white space that Python counts as the indentation of `line`: the part after the last form
-    feed.
-    """
+    """Return the indentation of `line` as Python counts it: white space after the last form feed."""
     return _space(line).rpartition("\f")[2]
 
 
@@ -217,6 +212,6 @@ def _scan(text: str, indented: bool, path: str, first: int) -> tuple[set[int], d
                 elif kind == token.STRING:
                     in_string.update(range(row + 1 - wrap, end_row + 1 - wrap))
     except (tokenize.TokenError, SyntaxError) as error:
-        message = f"The lines of {path} from line {first} on can't be told apart: {error}."
+        message = f"The lines of {path} from line {first} on can't be distinguished: {error}."
         raise CodeError(message, line=first) from error
     return in_string, levels

@@ -1,4 +1,4 @@
-"""Replacing a function, method or class in place: the rest of the file keeps every byte."""
+"""Replaces a function, method or class in place; the rest of the file keeps every byte."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ _FOUR_SPACES = "    "
 
 
 def block_unit(lines: Sequence[CodeLine]) -> str | None:
-    """Return the white space with which a definition indents its body; None for a definition on one line."""
+    """Return the white space that indents a definition's body; None for a definition on one line."""
     return next((leading_space(line.shown) for line in lines if line.level == 1), None)
 
 
 def file_unit(definitions: Sequence[Definition]) -> str:
-    """Return the white space by which the first definition with a body on separate lines indents it."""
+    """Return the white space that indents the first definition's body in a file; four spaces if unknown."""
     return next(filter(None, map(_unit_of, definitions)), _FOUR_SPACES)
 
 
 def _unit_of(definition: Definition) -> str:
-    """Return the white space by which a definition indents its body; empty if it is on the line of its
-    header.
-    """
+    """Return the white space that indents a definition's body; empty if it is on the header's line."""
     layout, margin = definition.layout, definition.indentation
     body = leading_space(definition.document.line(layout.body_line))
     below = layout.body_line > layout.header[0] and body.startswith(margin)
@@ -39,12 +37,12 @@ def _unit_of(definition: Definition) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else
-    unchanged.
-    """
+    """Return lines, re-indented by `unit` if their blocks use tabs where it uses spaces, or vice versa."""
     own = block_unit(lines)
-    # Only one kind of white space can be exchanged for one other kind.
-    if own is None or set(own) == set(unit) or max(len(set(own)), len(set(unit))) > 1:
+    if own is None or set(own) == set(unit):
+        return list(lines)
+    # Tabs and spaces can be exchanged only if neither side mixes them.
+    if max(len(set(own)), len(set(unit))) > 1:
         return list(lines)
     levels: dict[str, int] = {"": 0}
     for line in lines:
@@ -56,17 +54,17 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
         if line.in_string or not space:
             moved.append(line)
             continue
-        known = max((other for other in levels if space.startswith(other)), key=len)
-        level = levels[known] if line.level is None else line.level
-        rest = line.shown[len(known if line.level is None else space) :]
+        outer = max((other for other in levels if space.startswith(other)), key=len)
+        level = levels[outer] if line.level is None else line.level
+        rest = line.shown[len(outer if line.level is None else space) :]
         moved.append(replace(line, shown=unit * level + rest))
     return moved
 
 
 def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> str:
-    """Return `new` at `margin`; without the margin of the first line and the end of the last one.
+    """Return `new` at `margin`, without the first line's margin and the last line's end.
 
-    A line that is already in `old` keeps its bytes, including its line end and odd white space.
+    A line that is also in `old` keeps its bytes, including its line end and irregular white space.
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
@@ -84,7 +82,7 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
 
 
 def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
-    """Return the old lines that stay, by index in `new`; none if moving gives the same bytes anyway."""
+    """Return the old lines to keep, by index in `new`; none if moving gives the same bytes anyway."""
     irregular = any(
         line.end not in ("", newline) or line.raw != _at_margin(line, margin, first=position == 0)
         for position, line in enumerate(old)
@@ -96,17 +94,17 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     tail = _alike(keys_old[head:][::-1], keys_new[head:][::-1])
     kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
-    # `autojunk` ignores frequent lines, so fewer lines stay; only long texts need its speed.
+    # `autojunk` ignores frequent lines, so fewer lines are kept; only long texts need its speed.
     for block in SequenceMatcher(
         None, middle_old, middle_new, autojunk=len(middle_old) > 500
     ).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
-    # The first line is without its margin, so it is kept in its own place only.
+    # The first line has no margin, so it can only be kept in its own place.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
 
 
 def _alike(one: Sequence[object], two: Sequence[object]) -> int:
-    """Return how many items two sequences have in common at their beginnings."""
+    """Return the length of the common prefix of two sequences."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
 
 
@@ -122,38 +120,38 @@ def replace_definition(
     The new code is one definition of the same name and sort, at any margin, with any line ends. Without
     decorators it keeps those of the file; with decorators they must be the same, unless
     `allow_decorator_change`. Encoding, byte order mark, line ends and everything outside of the definition
-    stay. Raises `CodeError` with the line for code that is anything else, or that would change the structure
-    of the file around it.
+    stay. Raises `CodeError`, with the line, for any other code, or if the structure of the file around it
+    would change.
     """
     new = read_snippet(new_code)
     _check_name(definition, new.definition)
     keep = _keeps_decorators(definition, new, allow_decorator_change)
     text = spliced_text(index, definition, new, keep_decorators=keep)
     data = index.document.encode(text)
-    # The result is read again as Python would: no check of the code alone finds all that it changes around
-    # it.
+    # The result is read again as Python would read it: checks of the code alone can't find every change
+    # around it.
     _check_result(index, definition, new, data, text, keep_decorators=keep)
     return data
 
 
 def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> SourceTree:
-    """Return the tree with one definition replaced by `code`; raises `CodeError` if that is impossible."""
+    """Return the tree with one definition replaced by `code`. Raises `CodeError` if that is impossible."""
     index = index_source(path, tree.read(path))
     return tree.with_files({tree.resolve(path) or path: replace_definition(index, index.get(qualname), code)})
 
 
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
     """Return the text of the file with `new` in place of `definition`, without checks."""
-    document, given = index.document, new.definition
+    document, replacement = index.document, new.definition
     _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)
-    lines = code_lines(given.document, given.start_line, given.end_line)
+    lines = code_lines(replacement.document, replacement.start_line, replacement.end_line)
     unit = block_unit(old) or file_unit(index.definitions)
     lines = in_unit(lines, unit)
     if keep_decorators:
         place = definition.layout.keyword
         old = old[definition.def_line - definition.start_line :]
-        lines = lines[given.def_line - given.start_line :]
+        lines = lines[replacement.def_line - replacement.start_line :]
     else:
         place = definition.layout.start
     start = document.offset(*place)
@@ -162,7 +160,7 @@ def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep
 
 
 def _from_token(lines: Sequence[CodeLine]) -> list[CodeLine]:
-    """Return the lines with the first one cut to where its first token starts."""
+    """Return the lines, the first one starting at its first token."""
     first = lines[0]
     text = first.raw.lstrip(" \t\f")
     return [CodeLine(text, first.end, text, False, first.level), *lines[1:]]
@@ -200,16 +198,16 @@ def _check_place(definition: Definition) -> None:
 
 
 def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) -> bool:
-    """Return whether the file's decorators stay as they are. Raises `CodeError` if the code has others."""
-    given = new.node.decorator_list
-    if not given:
+    """Return whether the file's decorators stay. Raises `CodeError` if the code has different ones."""
+    sent = new.node.decorator_list
+    if not sent:
         return True
-    known = definition.decorators
-    if len(known) == len(given) and all(map(same_tree, map(_expression, known), given)):
+    existing = definition.decorators
+    if len(existing) == len(sent) and all(map(same_tree, map(_expression, existing), sent)):
         return True
     if allow_change:
         return False
-    are = ", ".join(f"@{text}" for text in known) or "none"
+    are = ", ".join(f"@{text}" for text in existing) or "none"
     raise CodeError(
         f"The code changes the decorators of {definition.ref}, which are: {are}.",
         hint="Send the definition with these decorators, or without any: then they stay as they are.",
@@ -224,7 +222,7 @@ def _expression(text: str) -> ast.AST:
 def _check_result(
     index: FileIndex, definition: Definition, new: Snippet, data: bytes, text: str, *, keep_decorators: bool
 ) -> None:
-    """Raise `CodeError` unless `data` is the old file with the new definition, and differs in nothing else."""
+    """Raise `CodeError` unless `data` is the old file with the new definition as its only difference."""
     path = index.path
     document = read_document(path, data)
     read_as = document.text, document.encoding, document.bom
@@ -238,16 +236,14 @@ def _check_result(
         found.decorator_list, new.node.decorator_list = [], []
     if not same_tree(found, new.node):
         raise CodeError(f"The code would mean something else in the place of {definition.ref}.")
-    # A file that did not compile before is no reason to refuse: the code may be what repairs it.
+    # A file that did not compile before is not refused: the code may be its repair.
     problem = compile_problem(text)
     if problem is not None and compile_problem(index.text) is None:
         raise CodeError(f"With this code {path} does not compile: {problem.message}.", line=problem.line)
 
 
 def _others(index: FileIndex, definition: Definition) -> list[str]:
-    """Return the unnumbered names of the definitions outside of one, in source order, with its own place
-    among them.
-    """
+    """Return the unnumbered names of the definitions outside of one, in source order, and its position."""
     names: list[str] = []
     position = 0
     own = index.get(definition.qualname)
@@ -263,7 +259,7 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
     """Return a function's decorators, signature and docstring with `pass` for its body, at the left margin.
 
     In a stub file, and for a method of a protocol, the body is `...`. Comments of the body, and those between
-    header and docstring, are also removed. Raises `CodeError` for a class.
+    header and docstring, are removed. Raises `CodeError` for a class.
     """
     if definition.kind is DefinitionKind.CLASS:
         raise CodeError(

@@ -1,4 +1,4 @@
-"""Decides which files of a repository belong to its tests: solvers may not change them."""
+"""Classifies the files of a repository that belong to its tests, which solvers may not change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONFIGURATION = frozenset(
 def is_test_path(path: str) -> bool:
     """Return whether a path, relative to the repository, is a test file or configures the tests.
 
-    Whole names of files and folders count, never a part of one: `latest.py` and `contest/` are not tests.
+    Names of files and folders count as a whole: `latest.py` and `contest/` are not tests.
     """
     parts = PurePosixPath(path).parts
     if not parts:
@@ -36,12 +36,10 @@ def is_test_path(path: str) -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """Return whether a path is a file that configures the tests, or the build of the repository."""
+    """Return whether a file configures the tests or the build of the repository."""
     return PurePosixPath(path).name in _CONFIGURATION
 
 
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:
-    """Return whether a solver may not change `path`: it is a test path, or a file that tests were collected
-    from.
-    """
+    """Return whether a solver may not change `path`: a test path, or a file that tests came from."""
     return str(PurePosixPath(path)) in collected_files or is_test_path(path)

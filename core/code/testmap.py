@@ -1,4 +1,4 @@
-"""Which tests run which functions: recorded once per library, used for every candidate."""
+"""A record of which tests run which functions, made once per library for all candidates."""
 
 from __future__ import annotations
 
@@ -20,40 +20,38 @@ class TestMapError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class TestMap:
-    """The functions that each test enters; functions are named `path::qualname`, repeated ones with `#2`.
+    """The functions that each test enters, named `path::qualname`, repeated ones with `#2`.
 
-    A test enters a function when code between its first and its last line starts to run during the test or in
-    a shared fixture that the test uses, in any thread, or in a Python process that the test starts. So a test
-    that enters a nested function or a lambda also enters the function around it. Functions of test files are
-    left out.
+    A test enters a function when code between its first and last line starts to run during the test or a
+    shared fixture used by it, in any thread or in a Python process started by the test. A test that enters a
+    nested function or a lambda thus also enters the enclosing function. Functions of test files are left out.
     """
 
     __test__ = False
 
     entered: Mapping[str, frozenset[str]]
-    """Function to the ids of the tests that enter it."""
+    """The ids of the tests that enter each function."""
     at_import: frozenset[str] = frozenset()
-    """Functions entered while the suite is collected or while a module is imported: their effects then
-    remain.
-    """
+    """Functions entered during collection or imports, whose effects last."""
     seconds: float = 0.0
-    """How long the recorded run took; recording makes a suite four to fifteen times slower."""
+    """The duration of the recorded run; recording makes a suite four to fifteen times slower."""
     tests: Mapping[str, float] = field(default_factory=dict)
-    """Every test that ran, in the order of the suite, and its seconds in the recorded run."""
+    """The tests that ran, in the order of the suite, with their seconds in the recorded run."""
     collecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Of `at_import`, the functions that only the top level of test files enters, with those files."""
+    """The functions of `at_import` entered only by the top level of test files, with those files."""
     opaque: frozenset[str] = frozenset()
-    """Tests that start programs that can't be observed: they may enter any function."""
+    """Tests that start programs that can't be observed, and so may enter any function."""
 
     def tests_of(self, function: str) -> frozenset[str]:
-        """Return the ids of the tests that enter `function` while they run."""
+        """Return the ids of the tests that enter `function`."""
         return self.entered.get(function, frozenset())
 
     def seeing(self, functions: Iterable[str]) -> tuple[str, ...]:
         """Return the tests that a change of `functions` can affect, in the order of the suite.
 
-        Those are the tests that enter one of them and the opaque ones; for a function that runs while test
-        files are imported, all tests of these files too; for one that runs at any other import, every test.
+        They are the tests that enter one of the functions, and the opaque ones; for a function that runs
+        while test files are imported, also all tests of these files; for one that runs at any other import,
+        every test.
         """
         seeing, files = set(self.opaque), set[str]()
         for function in functions:
@@ -65,7 +63,7 @@ class TestMap:
         return tuple(id for id in self.tests if id in seeing or id.partition("::")[0] in files)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the map as values of JSON; tests and files are numbered to keep it small."""
+        """Return the map as JSON values; tests and files are numbered to keep it small."""
         ids = list(dict.fromkeys([*self.tests, *sorted(self.opaque.union(*self.entered.values()))]))
         number = {id: place for place, id in enumerate(ids)}
         return {
@@ -84,7 +82,7 @@ class TestMap:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TestMap:
-        """Read the result of `to_json`. Raises `TestMapError` for anything else."""
+        """Return the map from the result of `to_json`. Raises `TestMapError` for any other value."""
         if data.get("format") != FORMAT or data.get("version") != VERSION:
             raise TestMapError(
                 f"This is not a test map of version {VERSION}.",

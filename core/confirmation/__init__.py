@@ -1,1 +1,1 @@
-"""Confirming a pass: what the submitted functions answer where no test can be seen (decision 113)."""
+"""Confirmation of a pass by running the submitted functions apart from the tests (decision 113)."""

@@ -1,6 +1,4 @@
-"""The controls of a task as a file of its answer: whether and by which tests passes are confirmed (decision
-113).
-"""
+"""The controls of a task as a file of its answer (decision 113)."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def write_controls(folder: Path, controls: Controls, canary: str) -> None:
 
 
 def read_controls(folder: Path) -> Controls:
-    """Return the controls of the task in `folder`; `NOT_CONTROLLED` if it has none. Raises `TaskError`."""
+    """Return the controls of the task in `folder`, or `NOT_CONTROLLED`. Raises `TaskError` if damaged."""
     try:
         document = json.loads(read_regular(folder / CONTROLS_FILE))
         return _controls(document)

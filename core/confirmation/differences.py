@@ -1,6 +1,4 @@
-"""Which functions a submitted tree has changed, and the two trees in which suite and submission run (decision
-113).
-"""
+"""The functions changed by a submission, and the trees for running it apart from the suite (decision 113)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class NotConfirmableError(Exception):
-    """Why a tree's functions can't be run in a process of their own."""
+    """A tree's functions can't be run in a process of their own."""
 
     def __init__(self, reason: Unconfirmable, detail: str) -> None:
         super().__init__(detail)
@@ -30,7 +28,7 @@ class NotConfirmableError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FunctionName:
-    """A function by its file and its qualified name there."""
+    """A function by its file and qualified name."""
 
     path: str
     qualname: str
@@ -40,8 +38,9 @@ class FunctionName:
 
 
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
-    """Return the outermost functions whose bodies differ. Raises `NotConfirmableError` if anything else
-    differs.
+    """Return the outermost functions whose bodies differ.
+
+    Raises `NotConfirmableError` if anything else differs.
     """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
@@ -61,7 +60,7 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
     for function in (*old_functions, *new_functions):
         _empty(function)
     if len(old_functions) != len(new_functions) or not same_tree(old, new):
-        raise NotConfirmableError(*_beside_bodies(path, old, new))
+        raise NotConfirmableError(*_outside_bodies(path, old, new))
     index = index_source(path, before)
     for function, (first, second) in zip(old_functions, bodies, strict=True):
         if not same_tree(
@@ -71,7 +70,7 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
 
 
 def _functions(node: ast.AST) -> Iterator[_Function]:
-    """Yield the functions of a module that no other function encloses, in source order."""
+    """Yield the outermost functions of a module, in source order."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _Function):
             yield child
@@ -80,7 +79,7 @@ def _functions(node: ast.AST) -> Iterator[_Function]:
 
 
 def _empty(function: _Function) -> None:
-    """Leave what is evaluated when the function is defined, but for annotations."""
+    """Empty a function's body, leaving what is evaluated at its definition, except annotations."""
     function.body = [ast.Pass()]
     function.returns = None
     arguments = function.args
@@ -96,8 +95,8 @@ def _empty(function: _Function) -> None:
             argument.annotation = None
 
 
-def _beside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
-    """Return the reason if something else than the bodies of functions differs."""
+def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
+    """Return the reason for a difference outside of the bodies of functions."""
     classes = [[part for part in ast.walk(module) if isinstance(part, ast.ClassDef)] for module in (old, new)]
     of_classes = len(classes[0]) != len(classes[1]) or not all(
         same_tree(first, second) for first, second in zip(*classes, strict=True)
@@ -140,7 +139,7 @@ def outermost(tree: SourceTree, name: str) -> FunctionName:
 
 
 def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) -> SourceTree:
-    """Return the tree with each function's body replaced by a question to `module`, by the function's place.
+    """Return the tree with each function's body replaced by a request to `module`, with its index.
 
     Decorators, parameters and docstring stay. Raises `NotConfirmableError` for a coroutine.
     """
@@ -162,7 +161,7 @@ def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) ->
 
 
 def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> SourceTree:
-    """Return the tree with functions that return None, or generators that yield nothing."""
+    """Return the tree with functions replaced by ones that return None, or generators without items."""
     for function in functions:
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)
@@ -187,7 +186,7 @@ def _functions_at(index: FileIndex, definition: Definition) -> _Function:
 
 
 def _yields(function: ast.AST) -> bool:
-    """Whether a function is a generator: it yields itself, not a function inside of it."""
+    """Return whether a function is a generator itself, apart from functions inside it."""
     for child in ast.iter_child_nodes(function):
         if isinstance(child, (ast.Yield, ast.YieldFrom)):
             return True
@@ -197,10 +196,10 @@ def _yields(function: ast.AST) -> bool:
 
 
 def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> tuple[str, ...]:
-    """Return the Python files of a tree that belong to its tests: the other process does not have them.
+    """Return the test files of a tree, which the other process does not have.
 
-    With `data` they are all files of its tests, where expected results may be, but for settings that a build
-    needs.
+    They are the Python files, or with `data` all files, where expected results may be, except for settings
+    that a build needs.
     """
     files = frozenset(collected)
     found = (path for path in tree.files() if is_protected(path, files))
@@ -208,8 +207,8 @@ def test_paths(tree: SourceTree, collected: Collection[str], *, data: bool) -> t
 
 
 def without(tree: SourceTree, paths: Collection[str]) -> SourceTree:
-    """Return a tree that lacks some files."""
-    gone = frozenset(paths)
-    members = {path: member for path, member in tree.members.items() if path not in gone}
-    overlay = {path: data for path, data in tree.overlay.items() if path not in gone}
+    """Return a tree without the given files."""
+    removed = frozenset(paths)
+    members = {path: member for path, member in tree.members.items() if path not in removed}
+    overlay = {path: data for path, data in tree.overlay.items() if path not in removed}
     return SourceTree(tree.tar, members, overlay)

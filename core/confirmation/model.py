@@ -1,4 +1,4 @@
-"""What a confirmation comes to, what a task's controls showed, and who carries both out."""
+"""The results of confirmations, the controls of tasks, and the interface for making both."""
 
 from __future__ import annotations
 
@@ -16,80 +16,80 @@ if TYPE_CHECKING:
 
 
 class Confirmed(StrEnum):
-    """What came of the confirmation of a pass."""
+    """The result of confirming a pass."""
 
     CONFIRMED = "confirmed"
-    """The tests that count pass with the submitted functions in a process that holds no test."""
+    """The tests that count pass with the submitted functions in a process without tests."""
     CONTRADICTED = "contradicted"
-    """A test that counts fails there, and a call in it was answered otherwise than the true function answers
-    it.
-    """
+    """A test that counts fails there, and a call in it got another answer than the true function's."""
     UNCONFIRMED = "unconfirmed"
-    """Neither; the reason says why."""
+    """Neither of these, for a reason."""
 
 
 class Unconfirmable(StrEnum):
-    """Why a pass, or every pass of a task, can't be confirmed: a closed set."""
+    """The reason why a pass, or every pass of a task, can't be confirmed: a closed set."""
 
     NO_CONTROL = "no_control"
-    """No test tells the true function from the corrupted one, or from one that returns None, in two
-    processes.
+    """No test distinguishes the true function, out of process, from the corrupted one or a stub.
+
+    The stub returns None.
     """
     NOT_PLAIN_DATA = "not_plain_data"
-    """What the function is given, or answers, can't travel between processes."""
+    """The function's arguments or answers can't be sent between processes."""
     ASYNCHRONOUS = "asynchronous"
     AT_IMPORT = "at_import"
-    """The function is called while modules are imported."""
+    """The function is called during imports."""
     STATE_OUTSIDE = "state_outside"
-    """Its answers depend on more than what it is given."""
+    """Its answers depend on more than its arguments."""
     NOT_DETERMINISTIC = "not_deterministic"
     RUNS_TEXT = "runs_text"
     """A library runs the function's answer as code."""
     HEADER_CHANGED = "header_changed"
-    """The submission changed the parameters or decorators of the function, or code beside functions."""
+    """The submission changed the function's parameters or decorators, or code outside of functions."""
     TOO_SLOW = "too_slow"
     TOO_MANY_CALLS = "too_many_calls"
     CLASS_TARGET = "class_target"
-    """A class was replaced, not a function."""
+    """A class was replaced rather than a function."""
     SANDBOX = "sandbox"
-    """One of the two processes did not begin, or ended early."""
+    """One of the two processes did not start, or ended early."""
 
 
 class AnsweredCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call that the true function and the submitted one answer differently, as texts to be shown."""
+    """A call with different answers of the true and the submitted function, as texts."""
 
     function: str
-    """`path::qualname`."""
+    """The function, as `path::qualname`."""
     call: str
     original: str
     submission: str
     test: str = ""
-    """The id of the test that made the call; empty for a varied input, for which no test asks."""
+    """The id of the test that made the call; empty for a varied input, which no test uses."""
 
 
 class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of the confirmation of one pass."""
+    """The confirmation of one pass."""
 
     result: Confirmed
     reason: Unconfirmable | None = None
-    """Why it is unconfirmed."""
+    """The reason, if it is unconfirmed."""
     detail: str = ""
-    """The reason in a sentence that names what it met."""
+    """The reason in a sentence, with details."""
     calls: int = 0
-    """Calls that the submission answered."""
+    """The number of calls answered by the submission."""
     tests: int = 0
-    """Tests that count and were run."""
+    """The number of tests that count and were run."""
     uncovered: int = 0
-    """Tests that fail with the corrupted function and were not run: whether they pass is only the
-    submission's word.
+    """The number of tests that fail with the corrupted function and were not run.
+
+    That they pass rests on the submission's own process alone.
     """
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None
-    """The smallest varied input on which submission and original differ; a note, which changes no result."""
+    """The smallest varied input with different answers; a note without effect on the result."""
     varied: int = 0
-    """Varied inputs on which both were compared."""
+    """The number of varied inputs compared."""
     marks: tuple[str, ...] = ()
-    """What the confirmation saw that a reviewer should read, such as `answers differ when asked again`."""
+    """Observations for a reviewer, such as `answers differ when asked again`."""
     seconds: float = 0.0
 
     @property
@@ -99,49 +99,45 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controls of a task showed when it was made: whether its passes can be confirmed, and by which
-    tests.
-    """
+    """The controls of a task, made with it: whether passes can be confirmed, and by which tests."""
 
     confirmable: bool
     reason: Unconfirmable | None = None
-    """Why not."""
+    """The reason, if passes can't be confirmed."""
     detail: str = ""
     tests: tuple[str, ...] = ()
-    """The tests that count: they pass with the true function in a process of its own."""
+    """The tests that count, because they pass with the true function in a process of its own."""
     telling: tuple[str, ...] = ()
-    """Those of them that fail with the corrupted function or with one that returns None."""
+    """The tests among them that fail with the corrupted function or with one that returns None."""
     entering: int = 0
-    """Tests that enter a function of the task."""
+    """The number of tests that enter a function of the task."""
     calls: int = 0
-    """Calls that the true function answered in the tests that count."""
+    """The number of calls answered by the true function in the tests that count."""
     answers: Mapping[str, tuple[str, ...]] = {}
-    """By function: the classes and names that the true function's answers were seen to hold."""
+    """By function, the classes and names seen in the true function's answers."""
     writes: Mapping[str, tuple[str, ...]] = {}
-    """By function: the attributes and containers that the true function was seen to change."""
+    """By function, the attributes and containers that the true function was seen to change."""
     runs: tuple[str, ...] | None = None
-    """What was compiled, unpickled and started while the true function answered, as hashes; None if nobody
-    looked.
-    """
+    """Hashes of what was compiled, unpickled and started during true answers; None if not observed."""
     data_hidden: bool = False
-    """Whether the submission's process also lacks the files of the tests that are no Python."""
+    """Whether the submission's process also runs without the tests' non-Python files."""
     reasons: Mapping[str, int] = {}
-    """How many tests do not count, by reason."""
+    """The number of tests that do not count, by reason."""
     seconds: float = 0.0
-    """Seconds that the true function's run took."""
+    """The duration of the true function's run."""
 
 
 NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made before passes were confirmed.")
-"""The controls of a task that has none."""
+"""The controls of a task without any."""
 
 
 class Confirmer(Protocol):
-    """Runs suite and submission in two processes, in a place where code of a repository may run."""
+    """Runs suite and submission in two processes, isolated like any code of a repository."""
 
     def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
-        """Return what the controls of a task show.
+        """Return the controls of a task.
 
-        Raises `CancelledError` when stopped; whatever else keeps the controls from being made is a reason.
+        Raises `CancelledError` when stopped; any other obstacle is recorded as the reason.
         """
         ...
 
@@ -154,7 +150,7 @@ class Confirmer(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> Confirmation:
-        """Return what came of the confirmation of `submitted`, a tree that passed the task's suite.
+        """Return the confirmation of `submitted`, a tree that passed the task's suite.
 
         Raises `CancelledError` when stopped.
         """
@@ -162,6 +158,6 @@ class Confirmer(Protocol):
 
 
 def reasons_in_words(reasons: Mapping[str, int]) -> str:
-    """Return the reasons why tests do not count, most frequent first."""
+    """Return the reasons why tests do not count, with numbers, the most frequent first."""
     ordered: Sequence[tuple[str, int]] = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} {count}" for name, count in ordered)

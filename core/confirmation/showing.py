@@ -1,4 +1,4 @@
-"""A call and its answer as texts, from the plain data in which they travelled (decision 113)."""
+"""Texts of a call and its answer, from the plain data exchanged between processes (decision 113)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Message = Mapping[str, Any]
 
 
 class Shower:
-    """Shows the values of messages; a later message changes what an earlier one held."""
+    """Converts the values of messages to text; later messages update objects of earlier ones."""
 
     def __init__(self) -> None:
         self.heap: dict[str, list[Any]] = {}
 
     def take(self, message: Message) -> None:
-        """Know the objects of a message."""
+        """Record the objects in a message."""
         self.heap.update(message.get("heap", {}))
 
     def text(self, value: Any, depth: int = 0) -> str:
-        """Return a value as Python writes it, as far as it is plain."""
+        """Return a value in Python's notation, as far as it is plain data."""
         if type(value) is not list:
             return repr(value)
         if depth > _DEPTH:
@@ -34,7 +34,7 @@ class Shower:
         return show(self, value, depth + 1) if show else f"<{value[0]}>"
 
     def parts(self, values: Sequence[Any], depth: int) -> str:
-        """Return values with commas between them."""
+        """Return values separated by commas."""
         return ", ".join(self.text(part, depth) for part in values)
 
     def pairs(self, values: Sequence[Sequence[Any]], depth: int) -> str:
@@ -42,7 +42,7 @@ class Shower:
         return ", ".join(f"{self.text(key, depth)}: {self.text(part, depth)}" for key, part in values)
 
     def node(self, value: list[Any], depth: int) -> str:
-        """Return the object that a number stands for."""
+        """Return the object that a number refers to."""
         node = self.heap.get(str(value[1]))
         if node is None:
             return "<given>"
@@ -102,18 +102,18 @@ _VALUES: dict[str, Callable[[Shower, list[Any], int], str]] = {
 
 
 def bounded(text: str) -> str:
-    """Return a text that is short enough to be shown."""
+    """Return a text, cut to a length for display."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def call_text(qualname: str, request: Message, shower: Shower) -> str:
-    """Return a call as Python writes it, with its arguments by position."""
+    """Return a call in Python's notation, with its arguments by position."""
     shower.take(request)
     return bounded(f"{qualname}({shower.parts(request['roots'], 1)})")
 
 
 def answer_text(reply: Message, shower: Shower) -> str:
-    """Return an answer: the value, the exception that was raised, or why there was no answer."""
+    """Return an answer: the value, the exception raised, or why there was no answer."""
     if reply.get("re") not in ("value", "raised", "stop"):
         return bounded(str(reply.get("words") or reply.get("re")))
     shower.take(reply)
@@ -122,9 +122,7 @@ def answer_text(reply: Message, shower: Shower) -> str:
 
 
 def effects_text(request: Message, reply: Message, shower: Shower) -> str:
-    """Return what a call leaves behind besides its value: its arguments, and what it wrote, warned and
-    logged.
-    """
+    """Return the effects of a call besides its value: its arguments, output, warnings and logs."""
     arguments = _shown(lambda: shower.parts(request["roots"], 1))
     texts = [f"its arguments are then ({arguments})"]
     texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]
@@ -132,7 +130,7 @@ def effects_text(request: Message, reply: Message, shower: Shower) -> str:
 
 
 _EFFECTS = {"out": "it prints", "err": "it prints to stderr", "warnings": "it warns", "logs": "it logs"}
-"""What travels with an answer (`sandbox/payload/submission_server.py`), in words."""
+"""The effects sent with an answer (`sandbox/payload/submission_server.py`), in words."""
 
 
 def _shown(show: Callable[[], str]) -> str:
@@ -143,17 +141,17 @@ def _shown(show: Callable[[], str]) -> str:
 
 
 def same_answer(first: Message, second: Message) -> bool:
-    """Whether two answers to the same request hold the same data."""
+    """Return whether two answers to one request hold the same data."""
     return _comparable(first) == _comparable(second)
 
 
 def same_effects(first: Message, second: Message) -> bool:
-    """Whether two answers wrote, warned and logged the same."""
+    """Return whether two answers have the same output, warnings and logs."""
     return all(first.get(name) == second.get(name) for name in _EFFECTS)
 
 
 _KEPT = re.compile(r'(?<=\["[#a]", )-\d{10,}(?=[],])|(?<=")-\d{10,}(?=": )')
-"""The numbers of what stays with the submission, in a message as JSON: each process counts them by itself."""
+"""The numbers of objects kept by the submission, in a JSON message; each process counts its own."""
 
 
 def _comparable(reply: Message) -> str:
@@ -164,7 +162,7 @@ def _comparable(reply: Message) -> str:
 
 
 def same_without_order(first: Message, second: Message) -> bool:
-    """Whether two answers hold the same data if the order within dictionaries is left out."""
+    """Return whether two answers hold the same data, ignoring the order within dictionaries."""
     return _unordered(first) == _unordered(second)
 
 

@@ -295,7 +295,9 @@ class _Folder:
         Metrics that an earlier version did not have are measured on `files`.
         """
         known = self._read("calls", _Calls)
-        if known is not None and not any(row.complexity and row.complexity.lacking for row in known.rows):
+        if known is not None and not any(
+            row.complexity and row.complexity.is_incomplete for row in known.rows
+        ):
             return known
         if known is None:
             known = make()

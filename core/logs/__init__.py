@@ -1,4 +1,4 @@
-"""Files of records: lines are appended under one lock, whole or not at all, and survive a power cut.
+"""Files of records: lines are appended under one lock, all or nothing, and survive a power cut.
 
 The public names are in this module; the modules inside are private. Decision 109 lists the guarantees.
 """

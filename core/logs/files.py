@@ -1,4 +1,4 @@
-"""Durable files: logs with one record a line, and files that are replaced as a whole."""
+"""Durable files: logs with one record per line, and files that are replaced as a whole."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
 
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
-"""Writes the content of an open file to the disk."""
+"""Syncs the content of an open file to the disk."""
 _STEP = 65_536
-"""Bytes read at once: of the first line, which identifies the file, and of a torn last line."""
+"""The bytes read at once, of the first line, which identifies the file, and of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:
-    """Write the names in a folder to the disk."""
+    """Sync the names in a folder to the disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -31,8 +31,7 @@ def sync_folder(place: Path) -> None:
 
 
 def append_whole(file: int, data: bytes, size: int) -> None:
-    """Append all of `data` to an open file of `size` bytes, or nothing: a full disk must not leave half a
-    line.
+    """Append `data` to an open file of `size` bytes, all or nothing, so that no half line is left.
 
     Raises OSError, after removing what was written.
     """
@@ -46,7 +45,7 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Replace a file, whole or not at all; if `durable`, the new one is on the disk on return.
+    """Replace a file atomically; if `durable`, the new one is synced to the disk on return.
 
     Concurrent readers see either the old file or the new one. Raises OSError.
     """
@@ -57,9 +56,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Write a file, which is on the disk on return, unless it already exists: the first of two processes
-    wins.
-    """
+    """Write a file unless it exists, synced to the disk on return: the first of two processes wins."""
     part = _hidden_copy(path, data, 0o600, durable=True)
     try:
         path.hardlink_to(part)
@@ -71,7 +68,7 @@ def create_file(path: Path, data: bytes) -> None:
 
 
 def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
-    """Write a hidden file next to `path`, under a name that no other process or thread uses."""
+    """Write a hidden file next to `path`, under a name unique to this process and thread."""
     part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
     part.unlink(missing_ok=True)
     try:
@@ -87,13 +84,13 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
 
 
 def line_hash(line: bytes) -> str:
-    """Return the sha256 of a line without its newline: the link of a chained log."""
+    """Return the sha256 of a line without its newline, the link of a chained log."""
     return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class LogKind:
-    """The kind of a log's records, and the version that this program writes."""
+    """The kind of a log's records, with the version that this program writes."""
 
     name: str
     version: int = 1
@@ -121,9 +118,9 @@ class LogKind:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The lines of a log without their newlines, including the header, and what follows the last newline.
+    """The lines of a log without newlines, including the header, and the text after the last newline.
 
-    A record exists only with its newline: the rest was never acknowledged and does not count.
+    A record without its newline was never acknowledged and does not count.
     """
 
     lines: tuple[bytes, ...]
@@ -131,14 +128,15 @@ class LogContent:
 
     @classmethod
     def of(cls, data: bytes) -> LogContent:
-        """Return the content of a log's bytes."""
+        """Return the content of a log from its bytes."""
         *lines, torn = data.split(b"\n")
         return cls(tuple(lines), torn)
 
 
 def read_log(path: Path, kind: LogKind) -> LogContent:
-    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError, also for
-    a link.
+    """Return the content of a log.
+
+    Raises the kind's error for a newer version, and OSError, also for a link.
     """
     content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
@@ -146,18 +144,17 @@ def read_log(path: Path, kind: LogKind) -> LogContent:
 
 
 def torn_path(path: Path) -> Path:
-    """Return the file that keeps lines torn off the end of a log."""
+    """Return the path of the file for lines torn off a log."""
     return path.with_name(f"{path.name.removesuffix('.jsonl')}.torn")
 
 
 class AppendLog(AbstractContextManager["AppendLog"]):
-    """A log that is open for appending; nobody else writes to it until it is closed."""
+    """A log open for appending; nobody else writes to it until it is closed."""
 
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
-        """Open or create it; `lock` is on the log itself or on a file in its place, and is released by
-        `close`.
+        """Open or create a log; `lock` is on the log or on a file in its place, until `close`.
 
-        Raises the kind's error for a log of a newer version, to which nothing is written, and OSError.
+        Raises OSError, and the kind's error for a log of a newer version, which is not written to.
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
@@ -171,14 +168,13 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         self.close()
 
     def read(self) -> LogContent:
-        """Return its present content."""
+        """Return the current content."""
         with os.fdopen(self._file, "rb", closefd=False) as file:
             file.seek(0)
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Write whole lines or nothing; if `durable`, they and the name of a new file are on the disk on
-        return.
+        """Append lines, all or nothing; if `durable`, they and a new file's name are synced on return.
 
         Raises OSError.
         """
@@ -190,11 +186,11 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_folder(self.path.parent)
 
     def sync(self) -> None:
-        """Write what was appended to the disk."""
+        """Sync appended lines to the disk."""
         sync_file(self._file)
 
     def set_torn_aside(self) -> int:
-        """Move what follows the last newline to the file of torn lines; return the bytes of the whole ones."""
+        """Move text after the last newline to the file of torn lines; return the remaining size in bytes."""
         size = os.fstat(self._file).st_size
         if not size or os.pread(self._file, 1, size - 1) == b"\n":
             return size
@@ -210,12 +206,12 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_file(aside)
         finally:
             os.close(aside)
-        sync_folder(self.path.parent)  # the copy must be on the disk before it is cut off here
+        sync_folder(self.path.parent)  # the copy must be synced before the original is cut
         os.ftruncate(self._file, whole)
         return whole
 
     def close(self) -> None:
-        """Close it and release the lock; the second time does nothing."""
+        """Close the log and release the lock; further calls do nothing."""
         if self._file not in (-1, self._lock.file):
             os.close(self._file)
         self._file = -1

@@ -1,4 +1,4 @@
-"""The only kind of lock: between processes, on an open file or folder, and released when its process ends."""
+"""Locks between processes, on an open file or folder, released when the process ends."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gistpoint.core.locations import open_regular
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _LOOKS_S = (0.01, 0.03, 0.1)
-"""Pauses before a file counts as held: `is_held` itself holds it for a moment."""
+"""The pauses before a file counts as held, in seconds: `is_held` itself holds it for a moment."""
 
 
 class NoLocksError(UserError):
-    """The file system does not lock files."""
+    """The file system does not support locks."""
 
 
 class FileLock(AbstractContextManager["FileLock"]):
-    """A lock on a file or folder, until it is released or this object is no longer referenced."""
+    """A lock on a file or folder, until it is released or garbage-collected."""
 
     def __init__(self, place: Path | int) -> None:
-        """Open a file, creating it if it is missing, or take over the descriptor of an open file or folder.
+        """Open a file, creating it if missing, or take over an open descriptor.
 
         A link is not followed: in a shared folder it could lead to any file of the user.
         """
@@ -38,18 +38,16 @@ class FileLock(AbstractContextManager["FileLock"]):
         self.release()
 
     def release(self) -> None:
-        """Close the file; the second time does nothing."""
+        """Close the file; further calls do nothing."""
         if self.file >= 0:
             os.close(self.file)
             self.file = -1
 
 
 def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
-    """Return the lock on a file, or on an open file or folder, as soon as no other process or thread holds
-    it.
+    """Return the lock on a file, or on an open descriptor, after waiting for other holders.
 
-    A `shared` lock is shared with others that ask for one. Raises `NoLocksError`, and OSError if it can't be
-    opened.
+    A `shared` lock can have several holders. Raises `NoLocksError`, and OSError if the file can't be opened.
     """
     lock = FileLock(place)
     _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -57,9 +55,9 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
 
 
 def take(place: Path | int) -> FileLock | None:
-    """Return the lock on a file, or on an open file or folder; None while somebody else holds it.
+    """Return the lock on a file, or on an open descriptor; None while it is held.
 
-    Raises `NoLocksError`, and OSError if it can't be opened.
+    Raises `NoLocksError`, and OSError if the file can't be opened.
     """
     lock = FileLock(place)
     for pause in (*_LOOKS_S, 0.0):
@@ -71,20 +69,20 @@ def take(place: Path | int) -> FileLock | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process, including this one, holds the lock on a file; False if the file can't be opened."""
+    """Return whether a process, including this one, holds a file's lock; False if it can't be opened."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not be waited for
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not block
     except OSError:
         return False
     with FileLock(file) as lock:
         try:
             return not _lock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except NoLocksError:
-            return True  # it is not known to be free
+            return True  # unknown, so not free
 
 
 def _lock(lock: FileLock, how: int) -> bool:
-    """Lock an open file; return False if somebody else holds it and `how` does not wait."""
+    """Lock an open file; return False if it is held and `how` does not wait."""
     try:
         fcntl.flock(lock.file, how)
     except BlockingIOError:

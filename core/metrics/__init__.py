@@ -1,1 +1,1 @@
-"""How complex each function is, how central it is on the call graph, and which functions are hard."""
+"""Metrics of functions: complexity, centrality on the call graph, and the sets they select."""

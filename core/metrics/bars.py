@@ -1,4 +1,4 @@
-"""The functions at one end of several metrics: the hard set, and whatever else bars on metrics select."""
+"""The functions beyond bars on several metrics, such as the hard set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gistpoint.core.metrics.table import FunctionMetrics, percentile
 
 
 class MetricEnd(StrEnum):
-    """Which end of a metric is wanted."""
+    """The end of a metric's range to select."""
 
     HIGH = "high"
     LOW = "low"
@@ -18,7 +18,7 @@ class MetricEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricBar:
-    """A metric of which functions at one end are wanted."""
+    """A bar on one metric, at one end of its range."""
 
     metric: str
     end: MetricEnd = MetricEnd.HIGH
@@ -27,13 +27,11 @@ class MetricBar:
         return f"{self.metric}:{self.end}"
 
     def percent_of(self, percent: float) -> float:
-        """Return the percentile at which the bar lies: `percent` at the high end, as far from 0 at the low
-        one.
-        """
+        """Return the percentile of the bar: `percent` at the high end, 100 - `percent` at the low end."""
         return percent if self.end is MetricEnd.HIGH else 100 - percent
 
     def is_met(self, value: float, limit: float) -> bool:
-        """Whether a value is at or beyond a limit."""
+        """Return whether a value is at or beyond a limit."""
         return value >= limit if self.end is MetricEnd.HIGH else value <= limit
 
 
@@ -46,18 +44,18 @@ def at_bars(
 ) -> list[FunctionMetrics]:
     """Return the candidates at or beyond every bar, in their order.
 
-    A bar at the high end is the percentile `percent`, one at the low end the percentile 100 - `percent`,
-    among the candidates alone, interpolated (the paper's hard set: the 90th of two metrics). Candidates
-    without a value are beyond no bar.
+    A bar at the high end is the percentile `percent`, one at the low end the percentile 100 - `percent`, over
+    the candidates with a value of every metric, interpolated. The paper's hard set has the 90th of two
+    metrics. Candidates without a value meet no bar.
     """
     values = {bar.metric: _known(candidates, bar.metric) for bar in bars}
-    # The percentiles are of those that have a value of every metric: else each bar would have another
+    # Percentiles are over candidates with a value of every metric: otherwise each bar would have its own
     # population.
     left = [row.function for row in candidates if _is_in_all(row.function, values.values())]
     for bar in bars if left else ():
-        known = values[bar.metric]
-        limit = percentile(map(known.__getitem__, left), bar.percent_of(percent))
-        values[bar.metric] = {name: value for name, value in known.items() if bar.is_met(value, limit)}
+        measured = values[bar.metric]
+        limit = percentile(map(measured.__getitem__, left), bar.percent_of(percent))
+        values[bar.metric] = {name: value for name, value in measured.items() if bar.is_met(value, limit)}
     met = set(filter(lambda name: _is_in_all(name, values.values()), left))
     return [row for row in candidates if row.function in met]
 
@@ -72,13 +70,13 @@ def _is_in_all(name: str, found: Iterable[Mapping[str, float]]) -> bool:
 
 
 TOP = 30
-"""As many tasks of each axis are in the hard subset."""
+"""The number of tasks by each criterion in the hard subset."""
 
 
 def hard_subset(
     calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP
 ) -> tuple[set[str], set[str]]:
-    """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
+    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by name."""
 
     def most(values: Mapping[str, float]) -> set[str]:
         return set(sorted(values, key=lambda task: (-values[task], task))[:top])

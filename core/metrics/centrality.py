@@ -1,9 +1,9 @@
-"""How central each function is on the call graph.
+"""Centralities of functions on the call graph.
 
-Distances run along calls, caller to callee. igraph counts shortest paths and ranks pages (in C, 75 times as
-fast as networkx on 5,000 functions); sums over distances come from a search over all functions at once, on
-integers as sets of bits, which is faster than igraph's and gives all three sums in two passes. Tests check
-each against networkx.
+Distances run along calls, from caller to callee. igraph computes betweenness and PageRank (in C, 75 times as
+fast as networkx on 5,000 functions). Sums over distances come from one search over all functions, with
+integers as bit sets, which is faster than igraph and yields all three sums in two passes. Tests compare each
+measure with networkx.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ _MOST_ROUNDS = 500
 
 @dataclass(frozen=True, slots=True)
 class Centrality:
-    """Centrality of one function f among n, with d(u, v) the length of the shortest path of calls from u to
-    v.
+    """The centralities of one function f among n, with d(u, v) the length of the shortest path of calls.
 
-    `harmonic_out`: 1/(n-1) * sum of 1/d(f, g), over functions g that f leads to (the Breakpoint paper's
-    appendix C, the default). `harmonic_in_raw`: sum of 1/d(g, f), over those that lead to f (its section
-    3.5); `harmonic_in` over n-1. `distance_discount`: sum of 0.5 ** d(f, g). `pagerank`: damping 0.85,
-    callers vote for callees, those that call nothing for all alike. `betweenness`: shares of shortest paths
-    through f, not normalised. Degrees count distinct others. `eigenvector`: by callers; None if the graph has
-    no cycle, or if the iteration does not settle.
+    - `harmonic_out`: 1/(n-1) * sum of 1/d(f, g) over functions g reachable from f (the Breakpoint paper's
+      appendix C, the default);
+    - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (its section 3.5); `harmonic_in`: the
+      same over n-1;
+    - `distance_discount`: sum of 0.5 ** d(f, g);
+    - `pagerank`: damping 0.85, callers vote for callees, functions without calls for all alike;
+    - `betweenness`: shares of shortest paths through f, not normalised;
+    - degrees: the numbers of distinct other functions;
+    - `eigenvector`: by callers; None if the graph has no cycle, or if the iteration does not converge.
     """
 
     harmonic_out: float
@@ -48,7 +50,7 @@ class Centrality:
 
 
 def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
-    """Return the centrality of every node of `graph`; recursive calls do not count."""
+    """Return the centralities of every node of `graph`; recursive calls do not count."""
     names = list(graph)
     number = {name: place for place, name in enumerate(names)}
     pairs = sorted((number[caller], number[callee]) for caller, callee in graph.edges if caller != callee)
@@ -80,7 +82,7 @@ def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
 
 
 def sums_of_distances(callees: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
-    """Return, for each node, the sum of 1/d and of 0.5 ** d over the nodes that it reaches.
+    """Return, for each node, the sums of 1/d and of 0.5 ** d over the nodes that it reaches.
 
     The nodes at distance k + 1 from u are those at distance k from its callees that are not nearer. Bits
     represent the nodes reached, one block at a time.
@@ -98,7 +100,7 @@ def sums_of_distances(callees: Sequence[Sequence[int]]) -> tuple[list[float], li
 
 
 def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[dict[int, int]]) -> None:
-    """Add to `counts`, per node and distance, the number of nodes from `start` to `end` at that distance."""
+    """Add to `counts`, by node and distance, the number of nodes from `start` to `end` at that distance."""
     frontier: dict[int, int] = {node: 1 << (node - start) for node in range(start, end)}
     seen = dict(frontier)
     callers: dict[int, list[int]] = {}
@@ -119,23 +121,23 @@ def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[
             if new:
                 seen[node] = known | new
                 frontier[node] = new
-                # A distance may have nodes of earlier blocks.
+                # The count may already include nodes of earlier blocks.
                 counts[node][distance] = counts[node].get(distance, 0) + new.bit_count()
 
 
 def _ranked(size: int, pairs: list[tuple[int, int]]) -> tuple[list[float], list[float]]:
     if not size:
         return [], []
-    import igraph  # in C, and slow to load: only those who rank need it
+    import igraph  # slow to load, and needed only here
 
     graph = igraph.Graph(n=size, edges=pairs, directed=True)
     return list(graph.pagerank(damping=DAMPING)), list(graph.betweenness(directed=True))
 
 
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
-    """Return the left eigenvector by power iteration on A + 1, as networkx does it, from equal values."""
+    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does."""
     size = len(callees)
-    # Without a cycle all values fall to 0.
+    # Without a cycle, all values converge to 0.
     if not _has_cycle(callees):
         return None
     current = [1.0 / size**0.5] * size

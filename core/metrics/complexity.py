@@ -1,4 +1,4 @@
-"""Complexity of single functions, from their syntax trees."""
+"""Complexity measures of single functions, from their syntax trees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCKS = (
 
 @dataclass(frozen=True, slots=True)
 class Complexity:
-    """Complexity of one function.
+    """The complexity measures of one function.
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of
@@ -36,7 +36,7 @@ class Complexity:
     measures are radon's, which counts only operators of arithmetic, comparison and logic: difficulty n1/2 *
     N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands (see
     `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested
-    functions count only for `code_lines`, `nesting` and Halstead's.
+    functions count only for `code_lines`, `nesting` and Halstead's measures.
     """
 
     code_lines: int
@@ -46,24 +46,23 @@ class Complexity:
     halstead_volume: float
     nesting: int
     halstead_difficulty_paper: float | None = None
-    """None where it was measured before this was counted, as is the volume."""
+    """None if measured before this was counted, like the volume."""
     halstead_volume_paper: float | None = None
 
     @property
-    def lacking(self) -> bool:
-        """Whether a measure is missing that is counted today."""
+    def is_incomplete(self) -> bool:
+        """Whether a measure of this version is missing."""
         return self.halstead_volume_paper is None
 
 
 def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Complexity]:
-    """Return the complexity of every function of `files` (path to source bytes), by path and line of its
-    `def`.
+    """Return the complexity of every function of `files` (bytes by path), by path and line of its `def`.
 
     Files that do not parse are left out.
     """
     from gistpoint.core.callgraph import (
         run_deep,
-    )  # loads the analysis, which the names of metrics do not need
+    )  # imported here, since the names of metrics need no analysis
 
     return run_deep(lambda: dict(_measure_all(files)))
 
@@ -74,7 +73,7 @@ def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], 
             tree = parse(files[path])
             measured = list(_measure_file(tree, files[path]))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # a library may hold files for another Python
+            continue  # a library may contain files for another Python
         for line, complexity in measured:
             yield (path, line), complexity
 
@@ -88,7 +87,7 @@ def _measure_file(tree: ast.Module, source: bytes) -> Iterator[tuple[int, Comple
 
 
 def _measure(node: Definition, code: list[int]) -> Complexity:
-    """Measure one function; `code[n]` counts the code lines of the file up to line n."""
+    """Return the measures of one function; `code[n]` is the number of code lines up to line n."""
     from radon.complexity import ComplexityVisitor
     from radon.metrics import HalsteadVisitor, halstead_visitor_report
 
@@ -112,7 +111,7 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
 def _decides(node: ast.AST) -> bool:
     match node:
         case ast.match_case(pattern=ast.MatchAs(pattern=None)):
-            return False  # the wildcard, or a name for anything
+            return False  # the wildcard, or a bare name, which matches everything
     return isinstance(node, (*_CONDITIONALS, ast.match_case))
 
 
@@ -148,23 +147,26 @@ def _is_elif(node: ast.AST, child: ast.AST) -> bool:
 
 
 def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
-    """Return the number of code lines up to each line of the file."""
+    """Return the cumulative number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
-    # Texts first: their lines are code even if one begins with `#`. Then docstrings, which are texts but no
-    # code.
+    # Strings come first, since their lines are code even if one begins with `#`; then docstrings, which are
+    # strings but not code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
             for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
                 kinds[number] = bool(lines[number].strip())
     for node in nodes:
-        if isinstance(node, Definition | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
-            first = node.body[0]
-            for number in range(first.lineno - 1, first.end_lineno or first.lineno):
-                kinds[number] = number == node.lineno - 1 or _shares(node, number + 1)
+        for line in _docstring_lines(node):
+            kinds[line - 1] = False
     return list(accumulate(kinds, initial=0))
 
 
-def _shares(node: Definition | ast.ClassDef, line: int) -> bool:
-    """Whether a docstring's line also has another statement of the body."""
-    return len(node.body) > 1 and node.body[1].lineno == line
+def _docstring_lines(node: ast.AST) -> Iterator[int]:
+    """Yield the lines of a docstring, without those that also hold the header or another statement."""
+    if not isinstance(node, Definition | ast.ClassDef) or ast.get_docstring(node, clean=False) is None:
+        return
+    docstring, following = node.body[0], node.body[1:2]
+    shared = {node.lineno, *(statement.lineno for statement in following)}
+    lines = range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1)
+    yield from (line for line in lines if line not in shared)

@@ -1,6 +1,4 @@
-"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, read from text and never
-evaluated.
-"""
+"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, parsed without `eval`."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any, NoReturn
 from gistpoint.core.metrics.table import COLUMNS, ColumnError, FunctionMetrics, percentile
 
 TEXTS = ("function", "kind")
-"""Columns that hold text; all others hold numbers."""
+"""The columns that hold text; all others hold numbers."""
 _DEEPEST = 50
 _LONGEST = 4000
 
@@ -38,30 +36,30 @@ Maker = Callable[["_Population"], Test]
 
 
 class ConditionError(ColumnError):
-    """A condition can't be understood; the message names the place, counted from 1."""
+    """A condition can't be parsed; the message names the place, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCondition:
     """A condition on functions.
 
-    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and
+    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`) are joined by `and`, `or`, `not` and
     parentheses. A value is a number, `pNN` for a percentile of the column among all functions, another
-    column, or text where the column holds text. A word alone is a part of the function's name; what has
-    spaces, or is a keyword, is put in quotes. A function for which a column has no value meets no comparison
-    on it.
+    column, or text where the column holds text. A word alone is a part of the function's name; text with
+    spaces, or equal to a keyword, is quoted. A function without a value in a column meets no comparison on
+    it.
     """
 
     text: str
     _make: Maker
 
     def over(self, population: Sequence[FunctionMetrics]) -> Test:
-        """Return the test of one function; percentiles are those of `population`, interpolated."""
+        """Return the test of one function; percentiles are over `population`, interpolated."""
         return self._make(_Population(population))
 
 
 def read_condition(text: str) -> FunctionCondition:
-    """Return the condition that a text says; raises `ConditionError`, or `ColumnError` for an unknown column."""
+    """Return the condition in a text. Raises `ConditionError`, or `ColumnError` for an unknown column."""
     return FunctionCondition(text, _Reader(text).all())
 
 
@@ -70,17 +68,15 @@ def filter_rows(
     conditions: Iterable[str],
     population: Sequence[FunctionMetrics] | None = None,
 ) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition; percentiles are those of `population`, by default of the
-    rows.
-    """
+    """Return the rows that meet every condition; percentiles are over `population`, by default the rows."""
     rows = list(rows)
-    known = rows if population is None else population
-    tests = [read_condition(text).over(known) for text in conditions]
+    reference = rows if population is None else population
+    tests = [read_condition(text).over(reference) for text in conditions]
     return [row for row in rows if all(test(row) for test in tests)]
 
 
 class _Population:
-    """Percentiles of columns, each sorted once."""
+    """The percentiles of columns, each sorted once."""
 
     def __init__(self, rows: Sequence[FunctionMetrics]) -> None:
         self._rows = rows
@@ -103,7 +99,7 @@ class _Token:
 
 
 class _Reader:
-    """Reads a condition by recursive descent: `or` below `and` below `not` below comparisons."""
+    """Parses a condition by recursive descent; `or` binds least, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -114,13 +110,13 @@ class _Reader:
         self._depth = 0
 
     def all(self) -> Maker:
-        """Return what makes the test of the whole text."""
+        """Return the maker of the whole text's test."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
-        made = self._any()
+        maker = self._any()
         if (token := self._peek()) is not None:
             self._refuse(token, "'and' or 'or' is missing before it")
-        return made
+        return maker
 
     def _split(self) -> list[_Token]:
         tokens: list[_Token] = []
@@ -148,7 +144,7 @@ class _Reader:
         return _joined(parts, all)
 
     def _one(self) -> Maker:
-        # Conditions come from people: a deep one must not end in Python's own limit of recursion.
+        # Conditions are typed by people: a deep one must not hit Python's recursion limit.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
@@ -158,10 +154,10 @@ class _Reader:
             self._depth -= 1
 
     def _negated(self) -> Maker:
-        made = self._one()
+        maker = self._one()
 
         def negated(population: _Population) -> Test:
-            test = made(population)
+            test = maker(population)
             return lambda row: not test(row)
 
         return negated
@@ -169,11 +165,11 @@ class _Reader:
     def _atom(self) -> Maker:
         token = self._taken()
         if token.text == "(" and token.kind == "bracket":
-            made = self._any()
+            maker = self._any()
             if (closing := self._peek()) is None or closing.text != ")":
                 self._refuse(token, "it is never closed")
             self._next += 1
-            return made
+            return maker
         if token.kind not in ("word", "quoted") or self._is_keyword(token):
             self._refuse(token, "a column or a word of a name is missing before it")
         following = self._peek()
@@ -197,7 +193,8 @@ class _Reader:
             if compare not in (operator.eq, operator.ne):
                 self._refuse(sign, f"{column} holds text, which is compared by = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
-        if value.kind == "word" and text in COLUMNS and text not in TEXTS:
+        is_column = text in COLUMNS and text not in TEXTS
+        if value.kind == "word" and is_column:
             return lambda population: lambda row: _compared(compare, row.cell(column), row.cell(text))
         if (found := _PERCENTILE.fullmatch(text)) is not None:
             percent = float(found[1])
@@ -213,7 +210,7 @@ class _Reader:
             wanted = float(text)
         except ValueError:
             wanted = math.nan
-        # `nan` and `inf` are numbers to `float`, and no comparison with them says anything.
+        # `float` accepts `nan` and `inf`, but comparisons with them are meaningless.
         if not math.isfinite(wanted):
             self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
         return lambda population: lambda row: _compared(compare, row.cell(column), wanted)
@@ -229,11 +226,11 @@ class _Reader:
         return token
 
     def _took(self, word: str) -> bool:
-        token = self._peek()
-        if token is None or token.kind != "word" or token.text != word:
-            return False
-        self._next += 1
-        return True
+        match self._peek():
+            case _Token(kind="word", text=text) if text == word:
+                self._next += 1
+                return True
+        return False
 
     def _is_keyword(self, token: _Token) -> bool:
         return token.kind == "word" and token.text in ("and", "or", "not")
@@ -260,7 +257,9 @@ def _joined(parts: Sequence[Maker], join: Callable[[Iterable[bool]], bool]) -> M
 
 
 def _compared(compare: Callable[[Any, Any], object], one: object, other: object) -> bool:
-    return one is not None and other is not None and bool(compare(one, other))
+    if one is None or other is None:
+        return False
+    return bool(compare(one, other))
 
 
 def _unquoted(token: _Token) -> str:

@@ -1,7 +1,7 @@
-"""Halstead's measures with every operator and operand of a function counted, as the Breakpoint paper says.
+"""Halstead's measures over every operator and operand of a function, as in the Breakpoint paper.
 
-Its appendix C treats programs "as collections of operators and operands". radon's measures, which are kept as
-well, count operators of arithmetic, comparison and logic alone.
+Its appendix C treats programs "as collections of operators and operands". radon's measures, which are
+recorded too, count only operators of arithmetic, comparison and logic.
 """
 
 from __future__ import annotations
@@ -58,14 +58,15 @@ _SIGNS: Mapping[type[ast.AST], str] = {
     ast.ClassDef: "class",
 }
 _NOT_CODE = {"annotation", "returns", "decorator_list", "type_comment", "type_params"}
-"""Fields whose content is no part of what the function does."""
+"""The fields that do not contribute to a function's behaviour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Halstead:
-    """`difficulty` is n1/2 * N2/n2, `volume` is N * log2(n).
+    """Halstead's difficulty, n1/2 * N2/n2, and volume, N * log2(n).
 
-    n1 and n2 are distinct operators and operands, N2 all operands, n and N operators and operands together.
+    n1 and n2 are the numbers of distinct operators and operands, N2 that of all operands, n and N those of
+    distinct and of all operators and operands together.
     """
 
     difficulty: float
@@ -73,11 +74,11 @@ class Halstead:
 
 
 def measure_halstead(function: Definition) -> Halstead:
-    """Return the measures of a function.
+    """Return Halstead's measures of a function.
 
-    Operators are signs (those of assignment, attribute, call, subscript and display too) and the keywords of
-    statements; operands are names (of attributes and arguments too) and constants. Nested functions count;
-    decorators, annotations, docstrings and the function's own `def` and name do not.
+    Operators are signs (including those of assignment, attribute, call, subscript and display) and the
+    keywords of statements; operands are names (including those of attributes and arguments) and constants.
+    Nested functions count; decorators, annotations, docstrings and the function's own `def` and name do not.
     """
     operators: Counter[str] = Counter()
     operands: Counter[object] = Counter()
@@ -150,13 +151,13 @@ _NAMED: Mapping[type[ast.AST], str] = {
     ast.AsyncFunctionDef: "name",
     ast.ClassDef: "name",
 }
-"""The fields that hold names, which are operands."""
+"""The field of each node type that holds names, which are operands."""
 
 
 def _operands(node: ast.AST) -> Iterator[object]:
     match node:
         case ast.Constant(value=value) | ast.MatchSingleton(value=value):
-            # With the type, since 1 and True are equal.
+            # The type is included, since 1 and True are equal.
             yield type(value).__name__, repr(value)
         case ast.alias(name=name, asname=new):
             yield new or name

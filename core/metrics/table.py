@@ -1,4 +1,4 @@
-"""Every function with its metrics, as rows, sorted and written as CSV; and as they were before a corruption."""
+"""Functions with their metrics as rows, sorted, written as CSV, and measured before a corruption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class MetricRank:
-    """A function's value of one metric, and its percentile rank among the functions of the library, 0 to 100.
+    """A function's value of one metric, with its percentile rank in the library, from 0 to 100.
 
     The percentile is None if only the value is known.
     """
@@ -35,18 +35,18 @@ class MetricRank:
 
 
 def percentile_rank(values: Sequence[Number], value: Number) -> float:
-    """Return the share of values at or below `value`, times 100; raises ValueError if there are no values."""
+    """Return the percentage of values at or below `value`. Raises `ValueError` if there are no values."""
     if not values:
         raise ValueError("no values")
     return 100 * sum(other <= value for other in values) / len(values)
 
 
 def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[MetricRank, ...]]:
-    """Return each function's metrics with its rank among all rows; functions that have no row are left out."""
-    known = list(rows)
-    by_name = {row.function: row for row in known}
+    """Return the ranks of each function's metrics among all rows; functions without a row are left out."""
+    all_rows = list(rows)
+    by_name = {row.function: row for row in all_rows}
     columns = {
-        column: [cell for row in known if isinstance(cell := row.cell(column), int | float)]
+        column: [cell for row in all_rows if isinstance(cell := row.cell(column), int | float)]
         for column in (*COMPLEXITY, *CENTRALITY)
     }
     return {name: tuple(_ranks(by_name[name], columns)) for name in functions if name in by_name}
@@ -96,7 +96,7 @@ class ColumnError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class FunctionMetrics:
-    """One function with its metrics; `complexity` is None if its file could not be measured."""
+    """One function with its metrics; `complexity` is None if its file can't be measured."""
 
     function: str
     kind: str
@@ -105,10 +105,10 @@ class FunctionMetrics:
     centrality: Centrality
 
     def cell(self, column: str) -> Cell:
-        """Return the value of a column; raises `ColumnError` if it is not in `COLUMNS`."""
+        """Return the value of a column. Raises `ColumnError` if it is not in `COLUMNS`."""
         if column not in COLUMNS:
             raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
-        # Each column is a field of the row, of its complexity or of its centrality; the first may be missing.
+        # A column is a field of the row, of its complexity or of its centrality; complexity may be missing.
         holder: object = self
         if column in COMPLEXITY:
             holder = self.complexity
@@ -121,7 +121,7 @@ class FunctionMetrics:
 def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[FunctionMetrics]:
     """Return a row for every function of `graph`, in its order.
 
-    Module code is left out of the graph on which centrality is measured: no task could be about it.
+    Centrality is measured on the graph without module code, because no task could be about that.
     """
     complexity = measure_complexity(files)
     centrality = measure_centrality(graph.to_networkx(modules=False))
@@ -146,29 +146,27 @@ def with_complexity(
 def sort_rows(
     rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True
 ) -> list[FunctionMetrics]:
-    """Return the rows by a column, those without a value last, ties by name."""
+    """Return the rows sorted by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
-    # Sorting is stable: rows of one value stay in the order of their names, in both directions.
-    known = [row for row in named if row.cell(column) is not None]
-    unknown = [row for row in named if row.cell(column) is None]
-    return sorted(known, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unknown
+    # Sorting is stable, so equal values stay ordered by name in both directions.
+    measured = [row for row in named if row.cell(column) is not None]
+    unmeasured = [row for row in named if row.cell(column) is None]
+    return sorted(measured, key=lambda row: _sortable(row.cell(column)), reverse=descending) + unmeasured
 
 
 def _sortable(cell: Cell) -> tuple[float, str]:
-    """Return a key that orders numbers among numbers, and texts among texts."""
+    """Return a key that sorts numbers among numbers, and texts among texts."""
     return (0.0, cell) if isinstance(cell, str) else (float(cell or 0), "")
 
 
 def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
-    """Return the rows as CSV text with a header; unknown values are empty, floats are in full precision."""
+    """Return the rows as CSV with a header; unknown values are empty, floats have full precision."""
     lines = ([row.cell(column) for column in columns] for row in rows)
     return csv_line(columns) + "".join(map(csv_line, lines))
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError if
-    empty.
-    """
+    """Return a percentile with linear interpolation, as numpy's default. Raises `ValueError` if empty."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")
@@ -178,7 +176,7 @@ def percentile(values: Iterable[float], percent: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-# Metrics of a library as it was before a task corrupted it: the answer's functions put back, and measured
+# Metrics of a library before a task corrupted it: the answer's functions are restored, then measured
 
 
 FunctionValues = Mapping[str, float]
@@ -188,9 +186,9 @@ FunctionValues = Mapping[str, float]
 def original_metrics(
     corrupted: SourceTree, targets: tuple[Target, ...], test_files: Collection[str]
 ) -> dict[str, FunctionValues]:
-    """Return the metrics of every function of a library, tests left out, by `path::qualname`.
+    """Return the metrics of every function of a library without its tests, by `path::qualname`.
 
-    Calls are those that the source shows. Raises `CodeError` if a target does not fit into the tree.
+    Calls are those of the static call graph. Raises `CodeError` if a target does not fit into the tree.
     """
     tree, tests = repaired_tree(corrupted, targets), frozenset(test_files)
     own = {path: data for path, data in tree.read_all(".py") if not is_protected(path, tests)}
@@ -206,7 +204,7 @@ def _numbers(row: FunctionMetrics) -> Iterator[tuple[str, float]]:
 
 
 def mean_metrics(of_library: Mapping[str, FunctionValues], targets: Collection[str]) -> dict[str, float]:
-    """Return the metrics of a task's targets: the mean of each over those that have it."""
+    """Return the mean of each metric over those of a task's targets that have it."""
     found: dict[str, list[float]] = {}
     for target in targets:
         for name, value in of_library.get(target, {}).items():

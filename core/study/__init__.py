@@ -1,3 +1,1 @@
-"""The study: its declaration, its log, who attempts which task,
-and the rows that its numbers are computed from.
-"""
+"""The study: declaration, log, assignments, and the rows from which its numbers are computed."""

@@ -1,8 +1,7 @@
-"""Acts what a simulation has decided:
-simulated people and models work on real tasks, through the real engine.
+"""Carries out simulated courses: people and models work on real tasks through the real engine.
 
-Calls that look are answered from the task's own tree, and texts are typed and submitted. Two things alone are
-made up: the clock, and the runs of tests and commands, whose results are as decided.
+Information calls are answered from the task's own tree, and texts are typed and submitted. Only the clock and
+the runs of tests and commands are simulated; their results are as the course decides.
 """
 
 from __future__ import annotations
@@ -12,14 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import (
-    EndReason,
-    GiveUpCode,
-    ModelTurn,
-    Pane,
-    PauseReason,
-    RequestedCall,
-)
+from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import Usage
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
@@ -32,7 +25,10 @@ _IDLE_ASKED_MS = 120_000
 
 
 def scene_of(task: Task) -> Scene:
-    """Return the scene of a task with its answer. Raises `StudyError` for a kind that can't be simulated."""
+    """Return the scene of a task with its answer.
+
+    Raises `StudyError` for a task that can't be simulated.
+    """
     scene = kind_of(task).simulated(task, read_answer(task))
     if not scene.right:
         raise StudyError(
@@ -44,18 +40,18 @@ def scene_of(task: Task) -> Scene:
 
 @dataclass
 class Performance:
-    """One simulated solver at work on one attempt, which has begun."""
+    """One simulated solver at work on one attempt that has begun."""
 
     attempt: Attempt
     scene: Scene
     course: AttemptCourse
     clock: SimulatedTime
     about: tuple[object, ...]
-    """What its draws are for."""
+    """The parts of the key of its draws."""
     turns: int = field(default=0, init=False)
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
-        """Work as a person does; `after_brief` is called when the brief has been read."""
+        """Work as a person; `after_brief` is called after the brief has been read."""
         attempt = self.attempt
         course = self.course
         attempt.view(Pane.BRIEF)
@@ -85,7 +81,7 @@ class Performance:
         self._end()
 
     def model(self, model: ModelBehaviour) -> None:
-        """Work as a model does: one call a turn."""
+        """Work as a model: one call per turn."""
         course = self.course
         self.attempt.view(Pane.MODEL)
         submissions = list(self._submissions())
@@ -106,7 +102,7 @@ class Performance:
         return self.scene.look(number, self.course.looks, *self.about, finds=self.course.finds)
 
     def _submissions(self) -> Iterator[tuple[float, bool, str, str, float]]:
-        """Yield the time of each submission, whether it is right, its name, its text, and what it repairs."""
+        """Yield each submission: time in seconds, whether it is right, name, text, share of tests passing."""
         course = self.course
         for number, (at, near) in enumerate(zip(course.wrong_at, course.near, strict=True), start=1):
             yield at, False, *self.scene.wrong(number, finds=course.finds), near
@@ -142,7 +138,7 @@ class Performance:
         self.attempt.call(tool, None, raw=raw, turn=self.turns)
 
     def _rest(self) -> None:
-        """Take the break, and be away without one."""
+        """Take the break, then be idle without a pause."""
         if self.course.pause_s:
             self.attempt.pause(PauseReason.BREAK)
             self.clock.advance(round(1000 * self.course.pause_s))
@@ -156,7 +152,7 @@ class Performance:
             self.attempt.answer_idle(away=True)
 
     def _until(self, seconds: float) -> None:
-        """Let active time pass up to this moment of the attempt, but never up to its limit."""
+        """Advance the clock to a moment of active time, in seconds, but not up to the time limit."""
         limit = self.attempt.state.budgets.time_limit_s
         wanted = round(1000 * seconds)
         if limit is not None:

@@ -1,9 +1,8 @@
-"""Which tasks a person attempts, in which condition and order:
-a pure function of the declaration and the log.
+"""Assigns tasks, conditions and order to a person: a pure function of the declaration and the log.
 
-Minimisation after Pocock & Simon (1975), with ties broken by hashes: no random generator and no floating
-point, so that each plan can be derived again from the log that its planner had read. What is returned, or
-left by who withdraws, is free for the next person.
+Minimisation after Pocock & Simon (1975, Biometrics 31), with ties broken by hashes. It uses no random
+generator and no floating point, so that each plan can be derived again from the log that its planner had
+read. Assignments that are returned, or left by a person who withdraws, are free for the next person.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from gistpoint.core.study.operations import Planned
 from gistpoint.core.study.soundness import keys_of, task_named
 
 TRAINING = "training"
-"""The name that training has in the place of a condition, in the ids of assignments."""
+"""The condition's name in the ids of training assignments."""
 ID_CHARACTERS = 12
 _SEPARATOR = "\x1f"
 _ORDERS = 200
-"""How many orders of a plan's tasks are compared."""
+"""The number of orders of a plan's tasks that are compared."""
 _ALL_ORDERS_UP_TO = 8
-"""Up to so many tasks, all distributions of conditions are compared; of more, `_ORDERS` of them."""
+"""Up to this many tasks, all distributions of conditions are compared; beyond it, `_ORDERS` of them."""
 
 
 def key(*parts: object) -> int:
-    """Return the first 8 bytes of the sha256 of the parts, joined by U+001F, as a whole number."""
+    """Return the first 8 bytes of the sha256 of the parts, joined by U+001F, as an integer."""
     text = _SEPARATOR.join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
 def assignment_id(study: str, code: str, task: str, condition: str, position: int) -> str:
-    """Return the id of an assignment."""
+    """Return the id of an assignment: the first 12 hex digits of a sha256 over the arguments."""
     text = _SEPARATOR.join((study, code, task, condition, str(position)))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:ID_CHARACTERS]
 
@@ -44,8 +43,8 @@ def assignment_id(study: str, code: str, task: str, condition: str, position: in
 def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
     """Yield the assignments that count in the balance.
 
-    Not those that were returned, those of a person whose data are erased,
-    and those that a person who has withdrawn had not begun.
+    Left out are those that were returned, those of people whose data are erased, and those that a person had
+    not begun before withdrawing.
     """
     for person in ledger.people.values():
         for assignment in person.assignments:
@@ -54,16 +53,14 @@ def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
 
 
 def _is_left(person: Person, assignment: Assignment) -> bool:
-    """Whether a person has withdrawn and left an assignment: not begun, or with all data erased."""
+    """Return whether a person has withdrawn and left an assignment: not begun, or with all data erased."""
     if person.withdrawn is None:
         return False
     return person.withdrawn.data == "erase" or assignment.id not in person.begun
 
 
 def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the tasks of a study that a person has seen:
-    begun here, whatever their end, or exposed elsewhere.
-    """
+    """Return the ids of the study's tasks that a person has seen: begun here, or exposed elsewhere."""
     sources = {fact.source for fact in person.exposures} - {""}
     seen = {task_named(fact.task, tasks) for fact in person.exposures if fact.task}
     seen |= {assignment.task for assignment in person.assignments if assignment.id in person.begun}
@@ -74,8 +71,9 @@ def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[s
 def plan_tasks(
     study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str
 ) -> tuple[Assignment, ...]:
-    """Return what a person is to attempt, by position;
-    fewer than asked for if fewer are eligible, empty if none is.
+    """Return a person's assignments, ordered by position.
+
+    They are fewer than the design demands if fewer tasks are eligible, and none if none is.
     """
     return _Planning(study, tasks, ledger, ledger.person(code)).plan()
 
@@ -83,13 +81,14 @@ def plan_tasks(
 def planned_data(
     assignments: Iterable[Assignment], *, basis: Mapping[str, int], protocol: str, slot: int = 1
 ) -> Planned:
-    """Return the data of the operation `planned`;
-    `basis` is how many lines of each log file the planner had read.
+    """Return the data of the operation `planned`.
+
+    `basis` is the number of lines of each log file that the planner had read.
     """
     return Planned(
         slot=slot,
         basis=dict(basis),
-        assignments=tuple((given.id, given.task, given.condition, given.position) for given in assignments),
+        assignments=tuple((one.id, one.task, one.condition, one.position) for one in assignments),
         protocol=protocol,
     )
 
@@ -124,20 +123,23 @@ class _Planning:
     @cached_property
     def _in_stratum(self) -> tuple[Assignment, ...]:
         stratum = self.person.stratum
-        return tuple(given for given in self._live if self.ledger.person(given.person).stratum == stratum)
+        return tuple(
+            assignment
+            for assignment in self._live
+            if self.ledger.person(assignment.person).stratum == stratum
+        )
 
     # Which tasks
 
     def _chosen(self) -> list[str]:
-        """Return the tasks: each time the eligible one with the fewest live attempts,
-        in all and in the stratum.
+        """Return the tasks, chosen one by one: each time the eligible one with the fewest live attempts.
 
-        Of several, one of the library in which most tasks are behind, of which `per_source` alone can be
-        given at once. One after which the quotas could not be kept is passed over, as long as there is
-        another.
+        Ties are broken by live attempts in the stratum, then by the library with the most tasks behind,
+        because `per_source` limits how many of it can be assigned at once. A task after which the quotas
+        could not be met is passed over if another one fits.
         """
-        attempts = Counter(given.task for given in self._live)
-        in_stratum = Counter(given.task for given in self._in_stratum)
+        attempts = Counter(assignment.task for assignment in self._live)
+        in_stratum = Counter(assignment.task for assignment in self._in_stratum)
         fewest = min((attempts[task] for task in self._free), default=0)
         behind = Counter(self.tasks[task].source for task in self._free if attempts[task] == fewest)
 
@@ -156,7 +158,7 @@ class _Planning:
 
     @cached_property
     def _free(self) -> list[str]:
-        """The tasks that this person may be given, apart from what depends on the others of the plan."""
+        """The tasks eligible for this person, before constraints between the tasks of the plan."""
         training = {task_named(name, self.tasks) for name in self.study.training.tasks} - {None}
         taken = training | exposed_tasks(self.person, self.tasks)
         known = set[tuple[str, str]]()
@@ -171,13 +173,13 @@ class _Planning:
 
     @cached_property
     def quota_keys(self) -> dict[str, frozenset[str]]:
-        """The names under which the quotas count each task."""
+        """The names under which quotas count each task."""
         names = self.study.design.quota.keys()
         return {one: keys_of(self.study, task, self.tasks) & names for one, task in self.tasks.items()}
 
     @cached_property
     def _familiar(self) -> frozenset[str]:
-        """The libraries that the person rated at or above `familiar_from`."""
+        """The libraries that the person rated at `familiar_from` or above."""
         least = self.study.participants.familiar_from
         if not least:
             return frozenset()
@@ -185,21 +187,21 @@ class _Planning:
         return frozenset(source for source in sources if self._rated(source) >= least)
 
     def targets(self, task: str) -> frozenset[tuple[str, str]]:
-        """Return the functions that a task corrupts, with their library."""
+        """Return the functions that a task corrupts, each as (library, function)."""
         found = self.tasks[task]
         return frozenset((found.source, target) for target in found.targets)
 
     # In which conditions
 
     def _rated(self, source: str) -> int:
-        """Return the highest rating that the person gave to a library; 0 without one."""
+        """Return the person's highest rating of a library; 0 without one."""
         highest = 0
         for form in self.study.questionnaire:
-            given = self.person.answers(form.id)
-            if given is None:
+            answers = self.person.answers(form.id)
+            if answers is None:
                 continue
             for question in form.item:
-                rating = given.values.get(f"{question.id}.{source}") if question.each_source else None
+                rating = answers.values.get(f"{question.id}.{source}") if question.each_source else None
                 if isinstance(rating, int):
                     highest = max(highest, rating)
         return highest
@@ -220,18 +222,16 @@ class _Planning:
         return given
 
     def _own_condition(self, conditions: Sequence[str]) -> str:
-        people = {(given.person, given.condition) for given in self._in_stratum}
+        people = {(assignment.person, assignment.condition) for assignment in self._in_stratum}
         used = Counter(condition for _, condition in people)
         return min(conditions, key=lambda name: (used[name], self._key("between", name), name))
 
     def _shares(
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
-        """Return the conditions of the tasks of a mode:
-        as many of each, the left-over ones to those least used.
-        """
-        live = Counter((self._mode(given.task), given.condition) for given in self._live)
-        in_all = Counter(given.condition for given in self._live)
+        """Return the conditions for a mode's tasks: equally many of each, the surplus to those least used."""
+        live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
+        in_all = Counter(assignment.condition for assignment in self._live)
 
         def least_used(name: str) -> tuple[int, int, int, int, str]:
             return used.get(name, 0), live[mode, name], in_all[name], self._key("share", mode, name), name
@@ -245,7 +245,7 @@ class _Planning:
         return self.tasks[task].mode
 
     def _distribution(self, mode: str, tasks: Sequence[str], shares: Sequence[str]) -> tuple[str, ...]:
-        count = Counter((given.task, given.condition) for given in self._live)
+        count = Counter((assignment.task, assignment.condition) for assignment in self._live)
         candidates: Iterable[tuple[str, ...]]
         if len(tasks) <= _ALL_ORDERS_UP_TO:
             candidates = distinct_orders(shares)
@@ -285,7 +285,7 @@ class _Planning:
 
 @dataclass
 class _Choice:
-    """The tasks that are chosen so far, and which others still fit to them."""
+    """The tasks chosen so far, and the test whether another one fits."""
 
     planning: _Planning
     tasks: list[str] = field(default_factory=list)
@@ -294,7 +294,7 @@ class _Choice:
     of_key: Counter[str] = field(default_factory=Counter)
 
     def admits(self, task: str) -> bool:
-        """Whether a task fits: of no chosen function, within the library's share, and with quota left."""
+        """Return whether a task fits: no function chosen before, and both library and quota have room."""
         design = self.planning.study.design
         source = self.planning.tasks[task].source
         if task in self.tasks or not self.targets.isdisjoint(self.planning.targets(task)):
@@ -304,12 +304,12 @@ class _Choice:
         counted = self._keys(task)
         if counted:
             return all(self.of_key[name] < design.quota[name] for name in counted)
-        # A task that no quota counts may only take a place that the quotas leave.
+        # A task outside all quotas may only take a place that the quotas leave.
         asked = sum(max(0, wanted - self.of_key[name]) for name, wanted in design.quota.items())
         return design.tasks_per_person - len(self.tasks) > asked
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
-        """Whether the quotas can still be kept after a task, as far as the libraries' shares decide it."""
+        """Return whether the quotas can still be met after a task, as far as the libraries' shares decide."""
         planning = self.planning
         design = self.planning.study.design
         most_keys = max((len(self._keys(other)) for other in others), default=0)
@@ -339,16 +339,17 @@ class _Choice:
 
 @dataclass
 class _Supply:
-    """How many tasks under each name of a quota each library has, and how many it may still give."""
+    """The tasks that each library has under each quota name, and how many it may still supply."""
 
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     room: dict[str, int] = field(default_factory=dict)
     given: dict[str, list[str]] = field(default_factory=dict)
-    """By library, under which names it gives tasks."""
+    """By library, the quota names of the tasks it supplies."""
 
     def give(self, name: str, tried: set[str]) -> bool:
-        """Give one more task under a name,
-        letting libraries change what they give (Ford & Fulkerson 1956).
+        """Supply one more task under a name, reassigning what libraries supply (Ford & Fulkerson 1956).
+
+        Returns whether that is possible. `tried` holds the libraries already visited on this augmenting path.
         """
         untried = {source for of, source in self.tasks if of == name} - tried
         for source in sorted(untried):
@@ -368,7 +369,7 @@ class _Supply:
 
 
 def distinct_orders(items: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield every order of a multiset once."""
+    """Yield every distinct order of a multiset once, in lexicographic order."""
     if not items:
         yield ()
     for first in sorted(set(items)):

@@ -1,4 +1,4 @@
-"""The bank: blocks of questions, worded once for all studies, so that their answers can be pooled."""
+"""The question bank: blocks with fixed wording, so that answers can be pooled across studies."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gistpoint.core.tasks.fields import Fields
 BLOCKS = ("experience-1", "sources-1", "forecast-1", "after-task-1", "tlx-1", "aids-1", "end-1")
 ATTESTATION = "aids-1"
 AIDS = ("aids_ai", "aids_internet", "aids_repository", "aids_person")
-"""The items of the attestation; `yes` to one admits an aid."""
+"""The items of the attestation; `yes` to one admits the use of an aid."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """A block of the bank. Its wording never changes: another wording is another block."""
+    """A block of the bank. Its wording never changes: a new wording is a new block."""
 
     title: str
     source: str
-    """Where its items are from."""
+    """The source of its items."""
     item: tuple[Question, ...]
 
 
 @cache
 def block(name: str) -> Block:
-    """Return a block; raises `StudyError` for a name that is not in the bank."""
+    """Return a block. Raises `StudyError` for a name that is not in the bank."""
     if name not in BLOCKS:
         raise StudyError(
             f"There is no block {name[:60]!r} in the bank of questions.{did_you_mean(name, BLOCKS)}",

@@ -1,8 +1,7 @@
-"""The reporting checklist for human baselines of Wei and others (2025):
-what the data answer, and what a person must.
+"""The reporting checklist for human baselines of Wei and others (2025), answered from the data.
 
-An answer by program names its evidence and is never better than that: where nothing recorded shows a thing,
-the item is open and reads Unknown/Unreported, until somebody answers it in `study.toml`.
+An answer by the program names its evidence and claims no more than that: where no record shows a fact, the
+item is open and reads Unknown/Unreported until somebody answers it in `study.toml`.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ UNREPORTED = "Unknown/Unreported"
 
 
 class ChecklistItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A numbered item of the checklist, under a short name of our own."""
+    """A numbered item of the checklist, with a short title of this program."""
 
     number: str
     title: str
     source: Literal["log", "declared"]
-    """Where its answer comes from: the log and the journals, or study.toml."""
+    """The source of the answer: the log and the journals, or `study.toml`."""
     rule: str = ""
-    """The rule that answers it; empty if only a person can."""
+    """The name of the rule that answers it; empty if only a person can."""
     ask: str = ""
-    """What would answer it."""
+    """A description of a suitable answer."""
 
 
 class _Checklist(msgspec.Struct, frozen=True):
@@ -43,7 +42,10 @@ class _Checklist(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ChecklistAnswer:
-    """An item with its answer and the evidence; an open one has no answer, and says what would be one."""
+    """An item with its answer and the evidence.
+
+    An open item has an empty answer, and its evidence describes what would be one.
+    """
 
     item: ChecklistItem
     answer: str
@@ -51,7 +53,7 @@ class ChecklistAnswer:
 
     @property
     def open(self) -> bool:
-        """Whether somebody still has to answer it."""
+        """Whether the item still needs an answer."""
         return not self.answer
 
 
@@ -63,23 +65,23 @@ def checklist() -> tuple[ChecklistItem, ...]:
 
 
 def answers(data: StudyData, facts: Facts, estimated: Estimated) -> tuple[ChecklistAnswer, ...]:
-    """Answer every item for a study; `estimated` says which analyses came to an estimate."""
+    """Return the answer to every item; `estimated` names the analyses that have estimates."""
     evidence = ChecklistEvidence(data, facts, estimated)
     return tuple(
         _answer(item, evidence, data.study.checklist.get(item.number, "").strip()) for item in checklist()
     )
 
 
-def _answer(item: ChecklistItem, evidence: ChecklistEvidence, said: str) -> ChecklistAnswer:
+def _answer(item: ChecklistItem, evidence: ChecklistEvidence, stated: str) -> ChecklistAnswer:
     found: EvidencedAnswer | None = RULES[item.rule](evidence) if item.rule else None
-    stated = f"study.toml: checklist, {item.number}"
+    source = f"study.toml: checklist, {item.number}"
     if item.source == "declared":
-        if said:
-            return ChecklistAnswer(item, said, stated)
-    elif said and found is None:
-        return ChecklistAnswer(item, said, f"{stated}; nothing that was recorded shows it")
-    elif said and found is not None:
-        return ChecklistAnswer(item, found.answer, f"{found.evidence}. The authors add: {said}")
+        if stated:
+            return ChecklistAnswer(item, stated, source)
+    elif stated and found is None:
+        return ChecklistAnswer(item, stated, f"{source}; nothing that was recorded shows it")
+    elif stated and found is not None:
+        return ChecklistAnswer(item, found.answer, f"{found.evidence}. The authors add: {stated}")
     if found is None:
         return ChecklistAnswer(
             item, "", item.ask or "Nothing that was recorded shows it; answer it in study.toml"

@@ -1,4 +1,4 @@
-"""What a study can show for its answers to a checklist: counted attempts, operations, hashes that agree."""
+"""A study's evidence for its checklist answers: counted attempts, operations, matching hashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_APPLICABLE = "N/A"
 
 @dataclass(frozen=True, slots=True)
 class EvidencedAnswer:
-    """An answer with what shows it."""
+    """An answer with its evidence."""
 
     answer: str
     evidence: str
@@ -27,7 +27,7 @@ class EvidencedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """Ids of the analyses of a report that came to numbers, and of those whose numbers have intervals."""
+    """The ids of a report's analyses that have numbers, and of those whose numbers have intervals."""
 
     numbers: frozenset[str] = frozenset()
     intervals: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class ComparedHashes:
-    """Tasks that people and models attempted in the same condition, by whether a hash is equal."""
+    """The numbers of tasks attempted by people and models in one condition, by equality of a hash."""
 
     equal: int
     unequal: int
@@ -45,18 +45,18 @@ class ComparedHashes:
 
     @property
     def all_equal(self) -> bool:
-        """Whether it is known for every such task that they are equal."""
+        """Whether the hash is known and equal for every such task, and there is one."""
         return self.equal > 0 and not self.unequal and not self.unknown
 
     @property
     def words(self) -> str:
-        """The three counts."""
+        """The three counts, in words."""
         return f"equal for {self.equal} tasks, unequal for {self.unequal}, not recorded for {self.unknown}"
 
 
 @dataclass(frozen=True)
 class ChecklistEvidence:
-    """What the rules look at."""
+    """The data that the checklist's rules read."""
 
     data: StudyData
     facts: Facts
@@ -64,35 +64,35 @@ class ChecklistEvidence:
 
     @cached_property
     def people(self) -> tuple[AttemptRow, ...]:
-        """Counted attempts of people."""
+        """The counted attempts of people."""
         return tuple(row for row in self.data.counted if not row.solver)
 
     @cached_property
     def models(self) -> tuple[AttemptRow, ...]:
-        """Counted attempts of models."""
+        """The counted attempts of models."""
         return tuple(row for row in self.data.counted if row.solver)
 
     @cached_property
     def persons(self) -> int:
-        """How many people have counted attempts."""
+        """The number of people with counted attempts."""
         return len({row.participant for row in self.people})
 
     def number(self, key: str) -> float:
-        """Return a fact that is a number; 0 if there is none."""
+        """Return a numeric fact; 0 if there is none."""
         value = self.facts.get(key, 0)
         if isinstance(value, int | float):
             return value
         return 0
 
     def operation(self, kind: StudyOperationKind) -> StudyOperation | None:
-        """Return the first operation of a kind."""
-        return next((known for known in self.data.ledger.operations if known.kind == kind), None)
+        """Return the first operation of a kind; None if there is none."""
+        return next((operation for operation in self.data.ledger.operations if operation.kind == kind), None)
 
     def answered(self, questionnaire: str) -> int:
         """Return how many times a questionnaire was filled in."""
         count = 0
         for person in self.data.ledger.people.values():
-            count += sum(given.questionnaire == questionnaire for given in person.facts.all(Answers))
+            count += sum(answers.questionnaire == questionnaire for answers in person.facts.all(Answers))
         return count
 
     def compared(self, name: str) -> ComparedHashes:
@@ -100,16 +100,16 @@ class ChecklistEvidence:
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))
-        pairs = [(mine, theirs) for mine, theirs in values.values() if mine and theirs]
-        together = [mine | theirs for mine, theirs in pairs]
+        pairs = [(first, second) for first, second in values.values() if first and second]
+        together = [first | second for first, second in pairs]
         unknown = sum("" in hashes for hashes in together)
-        # One hash on both sides: people may also differ among themselves.
+        # Equal means a single hash over both sides, since people may also differ among themselves.
         equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)
         return ComparedHashes(equal, len(pairs) - equal - unknown, unknown)
 
 
 def span(numbers: list[int]) -> str:
-    """Return the least and the greatest of sorted numbers in words."""
+    """Return the range of sorted numbers in words."""
     if not numbers:
         return "0"
     if numbers[0] == numbers[-1]:
@@ -118,5 +118,5 @@ def span(numbers: list[int]) -> str:
 
 
 def operation_words(operation: StudyOperation) -> str:
-    """Return the id and the kind of an operation, by which a reader finds it in the log."""
+    """Return the id and the kind of an operation, for finding it in the log."""
     return f"operation {operation.op[:8]} ({operation.kind})"

@@ -1,7 +1,7 @@
-"""What a study's log, journals and declaration answer of the checklist, each answer with its evidence.
+"""The rules that answer checklist items from a study's log, journals and declaration, with evidence.
 
-The rules are rows of data: the first case whose figure there is gives the answer, and none of them means that
-nothing shows it. "Yes" needs an operation, a hash or a count that shows it; where the program can only show a
+The rules are rows of data: the first case whose condition holds gives the answer, and an item without such a
+case stays open. "Yes" needs an operation, a hash or a count as evidence; where the program can show only a
 part, the answer is "Partial".
 """
 
@@ -24,19 +24,19 @@ from gistpoint.core.study.checklist_evidence import (
     span,
 )
 from gistpoint.core.study.declaration import Assistance, QuestionKind
-from gistpoint.core.study.operations import PowerTold, StudyOperation, StudyOperationKind
+from gistpoint.core.study.operations import PowerRecorded, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
 from gistpoint.core.study.rows import AttemptRow
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer and its evidence, with names of figures in braces; it holds if the figure `when` is there."""
+    """An answer with its evidence, both templates with figures in braces, and the figure it depends on."""
 
     answer: str
     evidence: str
     when: str = ""
-    """The figure that must be neither 0 nor empty; empty for a case that always holds."""
+    """The figure that must be neither 0 nor empty for the case to apply; empty if it always applies."""
 
 
 Rule = Callable[[ChecklistEvidence], EvidencedAnswer | None]
@@ -51,7 +51,7 @@ def _answer(cases: tuple[Case, ...], evidence: ChecklistEvidence) -> EvidencedAn
 
 
 class _Figures(Mapping[str, Any]):
-    """The figures that rules name: those below, else a fact of the study, which is 0 if there is none."""
+    """The figures that rules name: those in `FIGURES`, else a fact of the study, which is 0 if missing."""
 
     def __init__(self, evidence: ChecklistEvidence) -> None:
         self._evidence = evidence
@@ -71,7 +71,7 @@ class _Figures(Mapping[str, Any]):
 
 
 def _span(values: Iterable[str]) -> str:
-    """Return the least and the greatest number of times that a value occurs."""
+    """Return the least and the greatest number of occurrences of a value, in words."""
     return span(sorted(Counter(values).values()))
 
 
@@ -84,7 +84,7 @@ def _operation(kind: StudyOperationKind, evidence: ChecklistEvidence) -> str:
 
 
 def _compared(name: str, part: str, evidence: ChecklistEvidence) -> Any:
-    """Return a count, or the words, of the comparison of a hash between people and models."""
+    """Return a count, or the words, of a hash's comparison between people and models."""
     return getattr(evidence.compared(name), part)
 
 
@@ -115,7 +115,7 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
 
 
 def _power_first(evidence: ChecklistEvidence) -> bool:
-    """Whether figures of power are in the log from before the study was opened."""
+    """Return whether the log holds figures of power from before the study was opened."""
     power, opened = (
         evidence.operation(StudyOperationKind.POWER),
         evidence.operation(StudyOperationKind.OPENED),
@@ -126,12 +126,12 @@ def _power_first(evidence: ChecklistEvidence) -> bool:
 
 
 _LONGEST = 1000
-"""Characters of an answer that a file gives."""
+"""The most characters of an answer that is assembled from figures."""
 
 
 def _effect(evidence: ChecklistEvidence) -> str:
     operation = evidence.operation(StudyOperationKind.POWER)
-    power = None if operation is None else operation.read(PowerTold)
+    power = None if operation is None else operation.read(PowerRecorded)
     if power is None or not power.figures:
         return ""
     what = f"{power.what}: " if power.what else ""
@@ -139,14 +139,14 @@ def _effect(evidence: ChecklistEvidence) -> str:
 
 
 def _figure_words(figure: Mapping[str, Any]) -> str:
-    known = [(str(name).replace("_", " "), value) for name, value in figure.items() if value is not None]
+    values = [(str(name).replace("_", " "), value) for name, value in figure.items() if value is not None]
     return ", ".join(
-        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in known
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in values
     )
 
 
 def _began_early(evidence: ChecklistEvidence) -> bool:
-    """Whether an attempt began before the study was opened."""
+    """Return whether an attempt began before the study was opened."""
     opened = evidence.operation(StudyOperationKind.OPENED)
     people = evidence.data.ledger.people.values()
     begun = (begun.utc_ms for one in people for facts in one.begun.values() for begun in facts)
@@ -170,7 +170,7 @@ def _excluding_exposure(evidence: ChecklistEvidence) -> list[str]:
 
 
 def _explaining(evidence: ChecklistEvidence) -> set[str]:
-    """Return the questionnaires after tasks that ask for words."""
+    """Return the ids of the questionnaires after tasks that ask for free text."""
     forms = (form for form in evidence.data.study.questionnaire if form.at == "after_task")
     return {
         form.id
@@ -191,14 +191,18 @@ def _estimated_kinds(evidence: ChecklistEvidence) -> str:
 
 
 def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
-    """Return the model of each condition that gives people one, empty if it is not named."""
+    """Return, for each condition with a chat, the name of its model; empty if it is not named."""
     chats = (one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT)
     return {one.id: one.chat.model for one in chats}
 
 
 def _public_export(evidence: ChecklistEvidence) -> str:
-    found = (known for known in evidence.data.ledger.operations if known.kind == StudyOperationKind.EXPORTED)
-    return _named(next((known for known in found if known.data.get("public")), None))
+    exports = (
+        operation
+        for operation in evidence.data.ledger.operations
+        if operation.kind == StudyOperationKind.EXPORTED
+    )
+    return _named(next((operation for operation in exports if operation.data.get("public")), None))
 
 
 FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
@@ -299,13 +303,13 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "chats_all_named": lambda e: all(_chats(e).values()),
     "unfinished": lambda e: e.number("people/planned") - e.number("people/done"),
 }
-"""By the name that a case gives."""
+"""The function that computes each figure, by the name in a case."""
 
 
 # Rules
 
 _OF_MODELS = Case(NOT_APPLICABLE, "no attempt of a model counts in this study", "no_models")
-"""The first case of what only a study with models can have."""
+"""The first case of items that apply only to studies with models."""
 _OWN_JOURNALS = "attempts of models with a journal of gistpoint's own: {models_own} of {models_attempts}"
 _LIMITS = "attempts with a budget of tool uses or a time limit: {limited} of {all_attempts}"
 _NO_TRAINING = "no training tasks are declared"
@@ -327,7 +331,7 @@ _BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent ar
 
 
 def _alike(hashes: str) -> tuple[Case, ...]:
-    """Return the cases of a hash that may be equal for all tasks of people and models, for some, or for none."""
+    """Return the cases for a hash that is equal for all tasks of people and models, some, or none."""
     words = f"hashes of {hashes} {{{hashes}}}"
     return (
         _OF_MODELS,
@@ -575,4 +579,4 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
 }
 
 RULES: Mapping[str, Rule] = {name: partial(_answer, cases) for name, cases in _CASES.items()}
-"""By the name that `checklist.toml` gives."""
+"""The rules by their names in `checklist.toml`."""

@@ -1,4 +1,4 @@
-"""A task as an attempt under a condition meets it: its budgets, its settings, and the enrolment."""
+"""A task under a condition: its settings, its budgets, and the enrolment of an attempt."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 
 ANY_NUMBER = 9_999
-"""Tool uses and submissions where a condition leaves them free: more than anybody makes."""
+"""The tool uses and submissions of a condition without limits: more than anybody makes."""
 OWN_EDITOR = "external_editor"
 
 
 def settings_under(condition: Condition) -> dict[str, Any]:
-    """Return the settings that a condition gives to attempts; those that it does not name are the task's."""
+    """Return the settings that a condition sets; the others remain the task's."""
     given = {
         "execution": condition.execution,
         "tools": condition.tools,
@@ -30,30 +30,30 @@ def settings_under(condition: Condition) -> dict[str, Any]:
 
 
 def under(condition: Condition, task: Task, answer: Answer) -> Task:
-    """Return a task with a condition's settings, if its kind takes any.
+    """Return a task with a condition's settings, or unchanged if its kind takes none.
 
-    Raises `UserError` for contradictions.
+    Raises `UserError` for contradictory settings.
     """
     kind = kind_of(task)
-    given = settings_under(condition)
-    if given and kind.takes_settings:
-        return kind.settled(task, answer, given)
+    settings = settings_under(condition)
+    if settings and kind.takes_settings:
+        return kind.settled(task, answer, settings)
     return task
 
 
 def budgets_under(condition: Condition, task: Task, role: Role) -> Budgets:
-    """Return the budgets of an attempt of `task`, which is as `under` returns it."""
+    """Return the budgets of an attempt at a task that `under` returned."""
     kind = kind_of(task)
-    own = kind.budgets(task, role)
-    own = replace(own, time_limit_s=condition.time_limit_s or own.time_limit_s)
+    budgets = kind.budgets(task, role)
+    budgets = replace(budgets, time_limit_s=condition.time_limit_s or budgets.time_limit_s)
     if kind.takes_settings:
-        return own
+        return budgets
     if condition.free:
-        return replace(own, tool_uses=ANY_NUMBER, submissions=ANY_NUMBER)
+        return replace(budgets, tool_uses=ANY_NUMBER, submissions=ANY_NUMBER)
     return replace(
-        own,
-        tool_uses=condition.tool_uses or own.tool_uses,
-        submissions=condition.submissions or own.submissions,
+        budgets,
+        tool_uses=condition.tool_uses or budgets.tool_uses,
+        submissions=condition.submissions or budgets.submissions,
     )
 
 
@@ -68,7 +68,7 @@ def enrolment_under(
     gist_help_sha256: str = "",
     actor: str = PERSON,
 ) -> Enrolment:
-    """Return who attempts a task under a condition, as the attempt's header says it."""
+    """Return the enrolment of an attempt under a condition, for the attempt's header."""
     off = condition.comforts_off
     return Enrolment(
         actor=actor,

@@ -1,4 +1,4 @@
-"""All that the analyses of a study read."""
+"""The data that a study's analyses read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 
 class ReviewDecision(StrEnum):
-    """What a reviewer of a study says of an attempt."""
+    """A reviewer's decision on an attempt."""
 
     ACCEPT = "accept"
     EXCLUDE = "exclude"
@@ -20,7 +20,7 @@ class ReviewDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReviewerDecision:
-    """One reviewer's last word on whether an attempt counts, blind to participant and outcome."""
+    """A reviewer's last decision on whether an attempt counts, blind to participant and outcome."""
 
     attempt: str
     reviewer: str
@@ -29,20 +29,20 @@ class ReviewerDecision:
 
 @dataclass(frozen=True, slots=True)
 class RepairEquivalence:
-    """The repair of a solved attempt compared with the original, on recorded and varied inputs."""
+    """The comparison of a solved attempt's repair with the original, on recorded and varied inputs."""
 
     attempt: str
     task: str
     verdict: str
     """`equivalent`, `differs` or `not_comparable`."""
     inputs: int = 0
-    """How many calls were compared."""
+    """The number of calls compared."""
     example: str = ""
     """The smallest call whose results differ, or why nothing could be compared."""
 
 
 class MergeDecision(StrEnum):
-    """What a reader who can't distinguish repairs from originals would do with a change."""
+    """The merge decision of a reader who can't distinguish repairs from originals."""
 
     MERGE = "merge"
     MERGE_AFTER_CHANGES = "merge_after_changes"
@@ -51,13 +51,13 @@ class MergeDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MergeReading:
-    """One blind reading of a solved repair, or of an original that was mixed in."""
+    """A blind reading of a solved repair, or of an original mixed in among the repairs."""
 
     task: str
     reader: str
     decision: MergeDecision
     attempt: str = ""
-    """Empty for an original."""
+    """The id of the attempt; empty for an original."""
     reason: str = ""
 
 
@@ -68,17 +68,17 @@ class StudyData:
     study: Study
     ledger: Ledger
     tasks: Mapping[str, StudyTask]
-    """By the whole id."""
+    """The tasks by full id."""
     rows: tuple[AttemptRow, ...] = ()
     problems: tuple[str, ...] = ()
-    """What could not be read or matched, a sentence each."""
+    """Sentences on data that could not be read or matched."""
     candidates: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=dict)
-    """Metrics of all functions of each library, against whose 90th percentiles a task is hard."""
+    """The metrics of all functions of each library, for the percentiles that define hard tasks."""
 
     decisions: tuple[ReviewerDecision, ...] = ()
-    """Of reviewers on attempts: the last of each."""
+    """The last decision of each reviewer on each attempt."""
     equivalences: tuple[RepairEquivalence, ...] = ()
-    """At most one for each attempt."""
+    """The comparisons of repairs, at most one per attempt."""
     readings: tuple[MergeReading, ...] = ()
 
     @property

@@ -1,6 +1,4 @@
-"""The declaration of a study, as `study.toml` spells it;
-`reading` makes it from a file and says what is wrong.
-"""
+"""The declaration of a study as records, as spelled in `study.toml` and read by `reading`."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class PrimaryOutcome(StrEnum):
-    """The one confirmatory analysis."""
+    """The outcome of the single confirmatory analysis."""
 
     SOLVE_RATE = "solve_rate"
     TIME_TO_SOLVE = "time_to_solve"
@@ -28,7 +26,7 @@ class PrimaryOutcome(StrEnum):
 
 
 class PrimaryTime(StrEnum):
-    """The clock that is the primary time; both are always exported."""
+    """The clock of the primary time; the times on both clocks are always exported."""
 
     ACTIVE = "active"
     ACTIVE_AND_WAITING = "active_and_waiting"
@@ -41,10 +39,10 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     hypotheses: tuple[str, ...] = ()
     primary: PrimaryOutcome = PrimaryOutcome.SOLVE_RATE
     primary_contrast: tuple[str, ...] = ()
-    """Two names of conditions or solvers, where the primary analysis compares; else empty."""
+    """The two conditions or solvers that the primary analysis compares; else empty."""
     primary_time: PrimaryTime = PrimaryTime.ACTIVE
     preregistration: str = ""
-    """Its address."""
+    """The address of the pre-registration."""
     power: str = ""
 
 
@@ -56,26 +54,26 @@ class ConditionsPer(StrEnum):
 
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks each person gets, and how they are chosen."""
+    """The number of tasks per person, and how they are chosen."""
 
     tasks_per_person: Positive
     target_per_task: Positive = 5
-    """Attempts per task and condition at which it is covered."""
+    """The attempts per task and condition at which the task counts as covered."""
     conditions: ConditionsPer = ConditionsPer.WITHIN
     quota: dict[str, Count] = {}
-    """Tasks of a person by mode, or by a tag."""
+    """The number of a person's tasks per mode or tag."""
     per_source: Count = 2
-    """Most tasks of one library that a person gets; 0 for any number."""
+    """The most tasks of one library per person; 0 for any number."""
     per_sitting: Positive = 4
     sitting_minutes: Count = 0
-    """0 for no limit; no new task begins after it."""
+    """The minutes after which no new task begins; 0 for no limit."""
     break_offered_every: Positive = 1
     exposed_elsewhere: tuple[str, ...] = ()
     """Folders of other studies whose participants count as exposed."""
 
 
 class Assistance(StrEnum):
-    """Help by a model."""
+    """The assistance by a model that a condition offers."""
 
     NONE = "none"
     CHAT = "chat"
@@ -98,11 +96,11 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition; 0 and unset leave what the task says."""
+    """A condition; settings that are 0 or unset are those of the task."""
 
     id: str
     words: str = ""
-    """What the participant learns of it."""
+    """The description that participants see."""
     people: bool = True
     """False for a condition of models only."""
     tool_uses: Count = 0
@@ -111,7 +109,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: Count = 0
     score_budget: Count = 0
     free: bool = False
-    """The person's own editor and any number of runs; never pooled with other conditions."""
+    """Whether people use their own editor and any number of runs; never pooled with other conditions."""
     strategy: str = ""
     give_test: bool | None = None
     execution: bool | None = None
@@ -123,7 +121,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):
-    """A name for some of the tasks, by which a quota can count them."""
+    """A named set of tasks that a quota can count."""
 
     id: str
     tasks: tuple[str, ...]
@@ -138,7 +136,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pay(msgspec.Struct, frozen=True, kw_only=True):
-    """What participants are paid, in words."""
+    """The participants' pay, in words."""
 
     base: str = ""
     bonus: str = ""
@@ -147,7 +145,7 @@ class Pay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Participants(msgspec.Struct, frozen=True, kw_only=True):
-    """Who takes part."""
+    """The participants: recruitment, strata, screening and pay."""
 
     strata: tuple[str, ...] = ()
     population: str = ""
@@ -159,11 +157,11 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
     """The id of the questionnaire whose `screen_out` answers end the session."""
     pay: Pay = Pay()
     familiar_from: Count = 4
-    """Libraries that a person rates at or above it are not assigned."""
+    """The familiarity rating from which a library's tasks are not assigned to a person."""
 
 
 class Feedback(StrEnum):
-    """What a participant learns after a counted task."""
+    """The feedback to a participant after a counted task."""
 
     NONE = "none"
     OUTCOME = "outcome"
@@ -171,12 +169,12 @@ class Feedback(StrEnum):
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
-    """Texts for participants; `reading` puts the content of a file in the place of `file:NAME`."""
+    """Texts for participants; `reading` replaces `file:NAME` with the content of the file."""
 
     welcome: str = ""
     consent: str
     consent_items: tuple[str, ...]
-    """Each is ticked by itself; one that begins with `[required]` is a condition of taking part."""
+    """The items to tick one by one; one that begins with `[required]` is a condition of taking part."""
     rules: str
     debrief: str = ""
     feedback: Feedback = Feedback.NONE
@@ -186,7 +184,7 @@ REQUIRED_ITEM = "[required]"
 
 
 class Privacy(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of personal data."""
+    """The handling of personal data."""
 
     contact: str
     retention_days: Count = 0
@@ -194,20 +192,20 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SandboxDemand(msgspec.Struct, frozen=True, kw_only=True):
-    """The isolation that every attempt needs."""
+    """The isolation that every attempt requires."""
 
     demand: str = "bwrap"
-    """A backend; empty for any that isolates."""
+    """The name of a backend; empty for any that isolates."""
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
-    """When the program asks whether somebody is still there."""
+    """The idle time after which the program asks whether the solver is still there."""
 
     idle_after_s: Positive = 120
 
 
 class DisputeRule(StrEnum):
-    """Who decides if two reviewers disagree."""
+    """The rule for reviewers who disagree."""
 
     ORGANISER = "organiser"
     ANY_EXCLUDE = "any_exclude"
@@ -215,7 +213,7 @@ class DisputeRule(StrEnum):
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """Reviewers, and the flags that exclude."""
+    """The number of reviewers, their rule, and the flags that exclude."""
 
     reviewers: Annotated[int, Meta(ge=0, le=2)] = 1
     rule: DisputeRule = DisputeRule.ORGANISER
@@ -231,7 +229,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuestionKind(StrEnum):
-    """How a question is answered."""
+    """The kind of a question's answer."""
 
     LIKERT = "likert"
     CHOICE = "choice"
@@ -243,28 +241,28 @@ class QuestionKind(StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of a questionnaire; with the questionnaire's id it is a column, as `before.editor`."""
+    """One item of a questionnaire; both ids form the column of its answers, such as `before.editor`."""
 
     id: str
     text: str
     kind: QuestionKind
     options: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    """Of a Likert scale: of its two ends, or of each of its points. Of a number: of its two ends."""
+    """The labels of a Likert scale's two ends or of all its points, or of a number's two ends."""
     points: Annotated[int, Meta(ge=2, le=11)] = 7
     min: float | None = None
     max: float | None = None
     unit: str = ""
     required: bool = False
-    """If not, "rather not say" is offered, and stored as a null, with `declined`."""
+    """Whether an answer is required; if not, "rather not say" is offered, and stored as null."""
     screen_out: tuple[Any, ...] = ()
     """Answers that end the session."""
     each_source: bool = False
-    """Asked once for each library of the tasks, whose name replaces `{source}` in the text."""
+    """Whether it is asked once per library of the tasks, whose name replaces `{source}` in the text."""
 
 
 class Moment(StrEnum):
-    """When a questionnaire is asked."""
+    """The moment at which a questionnaire is asked."""
 
     BEFORE = "before"
     AFTER_BRIEF = "after_brief"
@@ -273,7 +271,7 @@ class Moment(StrEnum):
 
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
-    """A form; `reading` puts the items of the blocks that it uses before its own."""
+    """A form; `reading` inserts the items of the blocks in `use` before its own."""
 
     id: str
     at: Moment
@@ -290,14 +288,14 @@ class DeclaredSolver(msgspec.Struct, frozen=True, kw_only=True):
     map: str = "task_id"
     scaffold: str = ""
     cutoff: str = ""
-    """A month, as 2025-06: the report separates tasks released before it from later ones."""
+    """The training cutoff as a month, such as 2025-06: the report separates earlier tasks from later ones."""
 
 
 class ReportChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the report holds."""
+    """The analyses and metrics of the report."""
 
     analyses: tuple[str, ...] = ()
-    """Ids of analyses; empty for all that have data."""
+    """Ids of the analyses to include; empty for all that have data."""
     difficulty: tuple[str, ...] = ("code_lines", "harmonic_out")
     hard: tuple[str, ...] = ("cyclomatic", "degree")
 
@@ -328,24 +326,24 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     solver: tuple[DeclaredSolver, ...] = ()
     report: ReportChoice = ReportChoice()
     checklist: dict[str, str] = {}
-    """Answers to the checklist that only a person has, by number."""
+    """Answers that only a person can give to the checklist, by the item's number."""
 
     def condition_of(self, name: str) -> Condition | None:
-        """Return the condition with an id."""
+        """Return the condition with an id; None if there is none."""
         return next((condition for condition in self.condition if condition.id == name), None)
 
     @property
     def conditions_of_people(self) -> tuple[Condition, ...]:
-        """The conditions that people are given."""
+        """The conditions that people are assigned to."""
         return tuple(condition for condition in self.condition if condition.people)
 
     def questionnaires_at(self, moment: Moment) -> tuple[Questionnaire, ...]:
-        """Return the forms asked at a moment, in the order of the file."""
+        """Return the forms asked at a moment, in the order of the declaration."""
         return tuple(form for form in self.questionnaire if form.at is moment)
 
 
 class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What assigning and analysing need of a task."""
+    """The facts about a task that assigning and analysing use."""
 
     id: str
     mode: str
@@ -353,7 +351,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the library."""
     revision: str = ""
     targets: tuple[str, ...] = ()
-    """The corrupted functions as `path::qualname`; of a gist, its entrypoint."""
+    """The corrupted functions as `path::qualname`; for a gist, its entrypoint."""
     tool_uses: int = 0
     submissions: int = 0
     time_limit_s: int | None = None
@@ -361,7 +359,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""
     """Name and version of the brief's template."""
     metrics: dict[str, float] = {}
-    """Of the target; their mean if there are several targets."""
+    """The metrics of the target by name; the mean over several targets."""
     corruptions: int = 1
     released: str = ""
-    """The month in which its source was released, as 2025-06, if it is known."""
+    """The month of its source's release, such as 2025-06; empty if unknown."""

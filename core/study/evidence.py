@@ -1,6 +1,4 @@
-"""What is known of one attempt, from which its row and its flags are made:
-its journal, its task, and the log.
-"""
+"""The evidence from which an attempt's row and flags are made: its journal, its task, and the log."""
 
 from __future__ import annotations
 
@@ -22,42 +20,42 @@ from gistpoint.core.study.timeline import AttemptTimeline, timeline_of
 
 @dataclass(frozen=True)
 class RecordedAttempt:
-    """An attempt as it was found: its journal, and what others know of it."""
+    """An attempt as read: its journal, and facts from outside of it."""
 
     events: tuple[JournalEvent, ...]
     head: str = ""
     """The hash of the journal's last line."""
     fault: str = ""
-    """The fault of the journal, in a sentence."""
+    """The fault of the journal in a sentence; empty if it is sound."""
     accepted: bool | None = None
     """The reviewers' ruling on a suspicious pass; None without one."""
     decisions: tuple[ReviewerDecision, ...] = ()
-    """Of its reviewers on whether it counts: the last of each."""
+    """The last decision of each reviewer on whether the attempt counts."""
     brief_sha256: str = ""
-    """Of the brief that this task's template gives in this condition; empty if it is not known."""
+    """The hash of the brief that the task's template gives in this condition; empty if unknown."""
     tools_sha256: str = ""
-    """Of the tools that this task has in this condition; empty if it is not known."""
+    """The hash of the task's tools in this condition; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class AttemptEvidence:
-    """All that a row is made of."""
+    """Everything that a row is computed from."""
 
     study: Study
     task: StudyTask
     recorded: RecordedAttempt
     ledger: Ledger
     solver: DeclaredSolver | None = None
-    """Set for a run of a declared model."""
+    """The declared model of a model's run; None for people."""
 
     @cached_property
     def timeline(self) -> AttemptTimeline:
-        """The folded events."""
+        """The timeline of the journal's events."""
         return timeline_of(self.recorded.events, self.targets)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The functions to be found or repaired, if the task's kind has any."""
+        """The functions to be found or repaired; empty if the task's kind has none."""
         if self.kind is not None and self.kind.has_targets:
             return self.task.targets
         return ()
@@ -79,7 +77,7 @@ class AttemptEvidence:
 
     @property
     def by_model(self) -> bool:
-        """Whether a model made it."""
+        """Whether a model made the attempt."""
         return self.solver is not None or self.header.actor == MODEL
 
     @cached_property
@@ -90,40 +88,42 @@ class AttemptEvidence:
 
     @property
     def started_ms(self) -> int:
-        """When it began, in milliseconds of UTC."""
+        """When the attempt began, in milliseconds of UTC; 0 without events."""
         if self.recorded.events:
             return self.recorded.events[0].utc_ms
         return 0
 
     @property
     def person(self) -> Person:
-        """Who made it, as the log knows them; of no code for a model."""
+        """The participant according to the log; one without a code for a model."""
         return self.ledger.person(self.header.participant or "")
 
     @cached_property
     def assignment(self) -> Assignment | None:
-        """The assignment that the header names, if the log gives it to this person for this task."""
+        """The assignment in the header; None unless the log gives it to this person for this task."""
         wanted = self.header.assignment
-        given = (one for one in self.person.assignments if one.id == wanted)
-        return next((one for one in given if one.task == self.header.task_id), None)
+        found = (one for one in self.person.assignments if one.id == wanted)
+        return next((one for one in found if one.task == self.header.task_id), None)
 
     @property
     def notes(self) -> AttemptNotes:
-        """The decisions of organisers on it."""
+        """The decisions of organisers on the attempt."""
         return self.ledger.notes(self.header.attempt_id)
 
     @property
     def condition(self) -> str:
-        """The id of its condition."""
+        """The id of the attempt's condition."""
         if self.solver is not None:
             return self.solver.condition
         return self.header.condition or (self.assignment.condition if self.assignment else "")
 
     @cached_property
     def protocol_then(self) -> str:
-        """The hash of the protocol that was in force when it began; empty if the study was not open."""
+        """The hash of the protocol in force when the attempt began; empty if the study was not open."""
         opened = self.ledger.opened
-        amended = [made for made in self.ledger.study.all(Amended) if made.utc_ms <= self.started_ms]
+        amended = [
+            amendment for amendment in self.ledger.study.all(Amended) if amendment.utc_ms <= self.started_ms
+        ]
         if amended:
             return amended[-1].protocol
         if opened is not None:
@@ -132,8 +132,9 @@ class AttemptEvidence:
 
     @cached_property
     def is_first_exposure(self) -> bool:
-        """Whether it is the first attempt of its assignment,
-        and the person had not begun the task under another.
+        """Whether this is the person's first attempt at the task, within this study.
+
+        True for models, and for attempts without an assignment.
         """
         if self.by_model or self.assignment is None:
             return True

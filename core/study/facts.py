@@ -1,6 +1,4 @@
-"""The facts of a study other than its estimates, and the texts made of them:
-its methods, its pre-registration.
-"""
+"""The facts of a study besides its estimates, and the texts made of them: methods, pre-registration."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _CLOCKS = {
 
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
-    """Return the facts that are known before anybody takes part: the declaration and the tasks."""
+    """Return the facts known before anybody takes part: those of the declaration and the tasks."""
     design = study.design
     people = study.participants
     quality = study.quality
@@ -118,7 +116,7 @@ def _condition_facts(condition: Condition) -> dict[str, FactValue]:
 
 
 def study_facts(data: StudyData) -> Facts:
-    """Return all facts of a study, by key. Times are seconds or milliseconds as the key's end says."""
+    """Return all facts of a study by key; the suffix `_s` or `_ms` of a key is the unit of a time."""
     ledger = data.ledger
     people = [row for row in data.rows if not row.solver]
     counted = [row for row in people if row.counted]
@@ -152,7 +150,7 @@ def _protocol_facts(ledger: Ledger) -> dict[str, FactValue]:
 
 
 def _amendment_facts(ledger: Ledger) -> dict[str, FactValue]:
-    """Return what excluded attempts at the opening, and what has been amended since."""
+    """Return the excluding flags at the opening, and the reasons and flags of each amendment."""
     opened = ledger.opened
     facts: dict[str, FactValue] = {
         "quality/excluded_at_opening": "" if opened is None else _flags(opened.exclude_on),
@@ -166,7 +164,7 @@ def _amendment_facts(ledger: Ledger) -> dict[str, FactValue]:
 def _attempt_facts(
     data: StudyData, people: Sequence[AttemptRow], counted: Sequence[AttemptRow]
 ) -> dict[str, FactValue]:
-    """Return the facts of the attempts of `people`, and of those that are `counted`."""
+    """Return the facts of the attempts of `people` and of the `counted` ones among them."""
     excluded = [row for row in people if row.exclusion]
     of_models = [row for row in data.counted if row.solver]
     corrected = [row for row in people if data.ledger.notes(row.attempt).corrections]
@@ -187,7 +185,7 @@ def _attempt_facts(
 
 
 def _named_facts(people: Sequence[AttemptRow], counted: Sequence[AttemptRow]) -> dict[str, FactValue]:
-    """Return how many attempts have each exclusion, flag, standing, end, backend and version."""
+    """Return the numbers of attempts by exclusion, flag, standing, end, backend and version."""
     exclusions = [row.exclusion for row in people if row.exclusion]
     standings = [row.confirmation for row in counted if row.confirmation]
     flags = chain.from_iterable(row.flags for row in people)
@@ -225,18 +223,18 @@ def _people_facts(ledger: Ledger, counted: list[AttemptRow]) -> dict[str, FactVa
 
 
 def _is_done(person: Person) -> bool:
-    """Whether a person has ended every task that was ever given, the returned ones too."""
-    given = {assignment.id for assignment in person.assignments}
-    return given <= {finished.assignment for finished in person.finished.values()}
+    """Return whether a person has ended every assignment, including the returned ones."""
+    ids = {assignment.id for assignment in person.assignments}
+    return ids <= {finished.assignment for finished in person.finished.values()}
 
 
 def _solver_facts(data: StudyData) -> dict[str, FactValue]:
     facts: dict[str, FactValue] = {}
     for solver in data.study.solver:
-        own = [row for row in data.rows if row.solver == solver.name and row.counted]
-        times = Counter(row.task for row in own)
+        counted = [row for row in data.rows if row.solver == solver.name and row.counted]
+        times = Counter(row.task for row in counted)
         facts |= {
-            f"solvers/{_key(solver.name)}/attempts": len(own),
+            f"solvers/{_key(solver.name)}/attempts": len(counted),
             f"solvers/{_key(solver.name)}/tasks": len(times),
             f"solvers/{_key(solver.name)}/least_repeats": min(times.values(), default=0),
             f"solvers/{_key(solver.name)}/most_repeats": max(times.values(), default=0),
@@ -246,7 +244,7 @@ def _solver_facts(data: StudyData) -> dict[str, FactValue]:
     return facts
 
 
-# The text of a report's methods, from one template: all of its numbers are facts of the study
+# The methods section of a report, from a template whose numbers are all facts of the study
 
 
 _METHODS = "methods-1.md"
@@ -258,12 +256,11 @@ def methods_template() -> str:
 
 
 def methods_text(facts: Facts) -> tuple[Passage, ...]:
-    """Return the methods of a study from its facts."""
+    """Return the methods section of a study from its facts."""
     return written(methods_template(), facts)
 
 
-# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's
-# declaration
+# The sections of a pre-registration in the OSF's form (Bowman et al. 2016), from the declaration
 
 
 _PREREGISTRATION = "prereg-1.md"
@@ -275,10 +272,10 @@ def prereg_template() -> str:
 
 
 def preregistration(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[Passage, ...]:
-    """Return the sections; what the declaration leaves open begins with TO BE FILLED IN."""
+    """Return the sections of a pre-registration; open parts begin with TO BE FILLED IN."""
     return written(prereg_template(), declared_facts(study, tasks))
 
 
 def preregistration_markdown(study: Study, tasks: Mapping[str, StudyTask]) -> str:
-    """Return the sections as Markdown."""
+    """Return the pre-registration as Markdown."""
     return markdown(f"Pre-registration of {study.title or study.id}", preregistration(study, tasks))

@@ -1,7 +1,6 @@
-"""Flags of attempts: facts that somebody must know before an attempt counts,
-each with the events that show it.
+"""Flags of attempts: facts to consider before an attempt counts, each with the events that show it.
 
-A flag changes no number. Those that the study declares in `exclude_on` exclude; the others are for reviewers.
+A flag changes no number. Flags that the study declares in `exclude_on` exclude; the others inform reviewers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from gistpoint.core.attempts.events import (
     CallAnswered,
     CallMade,
     Crashed,
-    EndReason,
     EventData,
     IdlePrompted,
     JournalEvent,
@@ -26,6 +24,7 @@ from gistpoint.core.attempts.events import (
     SubmissionMade,
     SubmissionRun,
 )
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.bank import AIDS
@@ -36,11 +35,11 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 from gistpoint.core.tools.declaration import Group
 
 LARGE_PASTE = 80
-"""Characters of a paste of which no result had shown the text; larger ones are flagged."""
+"""The most characters of a paste, of text that no result had shown, that are not flagged."""
 _EVENTS = 20
-"""Most events that one flag names."""
+"""The most events that one flag lists."""
 SEEN = "seen_before"
-"""The question of the bank whether the task or its fix was known."""
+"""The id of the bank's question on whether the task or its fix was known."""
 _YES = frozenset({"yes", "true", "1", 1})
 
 Finder = Callable[[AttemptEvidence], Iterable[FlagRow]]
@@ -74,9 +73,11 @@ def _wrong_protocol(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model or not wanted:
         return
     if found != wanted:
-        told = f"begun under {found[:12]}" if found else "begun without one"
+        recorded = f"begun under {found[:12]}" if found else "begun without one"
         yield FlagRow(
-            flag="wrong_protocol", events=(1,), words=f"In force was protocol {wanted[:12]}; it was {told}."
+            flag="wrong_protocol",
+            events=(1,),
+            words=f"In force was protocol {wanted[:12]}; it was {recorded}.",
         )
 
 
@@ -101,10 +102,12 @@ def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model:
         return
-    for known in evidence.person.exposures:
-        of_library = known.source != "" and known.source == evidence.task.source
-        if of_library or known.task == evidence.task.id:
-            yield FlagRow(flag="exposed", words=f"Seen before: {known.how or known.source or 'this task'}.")
+    for exposure in evidence.person.exposures:
+        of_library = exposure.source != "" and exposure.source == evidence.task.source
+        if of_library or exposure.task == evidence.task.id:
+            yield FlagRow(
+                flag="exposed", words=f"Seen before: {exposure.how or exposure.source or 'this task'}."
+            )
             return
     if _answered_yes(evidence, (SEEN,)):
         yield FlagRow(flag="exposed", words="The participant had seen the task or its fix before.")
@@ -122,7 +125,7 @@ def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _answered_yes(evidence: AttemptEvidence, questions: Collection[str]) -> list[str]:
-    """Return the columns of those of the questions about this task that were answered with yes."""
+    """Return the columns, among the answers on this task to the given questions, answered with yes."""
     answers = task_answers(evidence)
     asked = [column for column in answers if column.rpartition(".")[2] in questions]
     return [column for column in asked if _says_yes(answers[column])]
@@ -176,7 +179,7 @@ def _slept(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, JournalEvent]]:
-    """Yield neighbouring events of one process."""
+    """Yield pairs of consecutive events of one process."""
     before: JournalEvent | None = None
     for event in events:
         if isinstance(event.data, PassConfirmed):  # after the end, and perhaps on another day
@@ -240,12 +243,12 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    """Flag who submits or gives up without having looked at anything."""
+    """Flag an attempt that submits or gives up before any information call was answered."""
     answers = [event.data for event in _of(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
-            case CallMade(call_id=call_id, tool=name) if call_id not in refused and _looks(name):
+            case CallMade(call_id=call_id, tool=name) if call_id not in refused and _is_look(name):
                 return
             case SubmissionMade():
                 yield FlagRow(flag="low_effort", events=(event.seq,), words="Submitted without a look.")
@@ -255,7 +258,7 @@ def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
                 return
 
 
-def _looks(name: str) -> bool:
+def _is_look(name: str) -> bool:
     tool = declared(name)
     if tool is None or tool.writes_gist:
         return False
@@ -284,12 +287,13 @@ FLAGS: Mapping[str, Finder] = {
     "infrastructure_retry": _infrastructure_retry,
     "low_effort": _low_effort,
 }
-"""Every flag by its name, which a study can put into `exclude_on`."""
+"""The function for each flag, by the name that a study can list in `exclude_on`."""
 
 
 def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
-    """Return the answers to the questionnaires of this task by column, as `after.ease`;
-    None for what was declined.
+    """Return the answers to this task's questionnaires by column, such as `after.ease`.
+
+    The value of a declined question is None.
     """
     found: dict[str, object] = {}
     for event in evidence.recorded.events:
@@ -303,15 +307,15 @@ def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
     if evidence.assignment is None:
         return found
     for form in evidence.study.questionnaire:
-        given = evidence.person.answers(form.id, evidence.assignment.id)
-        if given is not None:
-            found.update({f"{form.id}.{item}": value for item, value in given.values.items()})
+        answers = evidence.person.answers(form.id, evidence.assignment.id)
+        if answers is not None:
+            found.update({f"{form.id}.{item}": value for item, value in answers.values.items()})
     return found
 
 
 def _says_yes(value: object) -> bool:
-    said = value.strip().lower() if isinstance(value, str) else value
-    return isinstance(said, str | int | bool) and said in _YES
+    answer = value.strip().lower() if isinstance(value, str) else value
+    return isinstance(answer, str | int | bool) and answer in _YES
 
 
 def _of(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
@@ -319,7 +323,7 @@ def _of(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
 
 
 def _flag(name: str, events: Iterable[JournalEvent], words: str, *, least: int = 1) -> Iterator[FlagRow]:
-    """Yield a flag that events show, unless there are fewer than `least`."""
+    """Yield a flag with its events, unless there are fewer than `least`."""
     found = [event.seq for event in events]
     if len(found) >= least:
         yield FlagRow(flag=name, events=tuple(found[:_EVENTS]), words=words)

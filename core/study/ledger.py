@@ -1,7 +1,7 @@
-"""The fold of a study's log: who takes part, who does what, which attempts are corrected or left out.
+"""The fold of a study's log: people, their assignments, and organisers' decisions on attempts.
 
-The result depends on the set of operations alone, never on their order: of two that can't both hold, the one
-with the smaller (or, where the last counts, the greater) time and uuid holds.
+The result depends on the set of operations alone, not on their order: of two operations that can't both hold,
+the one with the smaller (where the last counts, the greater) time and uuid holds.
 """
 
 from __future__ import annotations
@@ -52,41 +52,41 @@ F = TypeVar("F", bound=Fact)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task that a plan gives to a person."""
+    """A task that a plan assigns to a person."""
 
     id: str
     person: str
     task: str
     condition: str
     position: int
-    """From 1."""
+    """The place in the person's order, from 1."""
     planned_ms: int = 0
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations on one subject that hold, by kind, each in the order of time and uuid."""
+    """The operations that hold on one subject, by kind, each in the order of time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
     def all(self, kind: type[F]) -> tuple[F, ...]:
-        """Return the facts of a record's kind."""
+        """Return the facts of a record type, in order."""
         facts = chain.from_iterable(self.by_kind.values())
         return tuple(fact for fact in facts if type(fact) is kind)
 
     def last(self, kind: type[F]) -> F | None:
-        """Return the last fact of a record's kind."""
+        """Return the last fact of a record type; None if there is none."""
         found = self.all(kind)
         if not found:
             return None
         return found[-1]
 
     def has(self, kind: StudyOperationKind) -> bool:
-        """Whether there is a fact of a kind."""
+        """Return whether there is a fact of a kind."""
         return bool(self.by_kind.get(kind))
 
     def when(self, kind: StudyOperationKind) -> int | None:
-        """Return the time of the last fact of a kind, in milliseconds of UTC."""
+        """Return the time of the last fact of a kind, in milliseconds of UTC; None without one."""
         found = self.by_kind.get(kind)
         if not found:
             return None
@@ -102,51 +102,51 @@ class Person:
 
     @cached_property
     def enrolled(self) -> Enrolled | None:
-        """The last enrolment."""
+        """The last enrolment; None for a person who is not enrolled."""
         return self.facts.last(Enrolled)
 
     @property
     def stratum(self) -> str:
-        """The stratum that the organiser gave."""
+        """The stratum that the organiser set; empty if not enrolled."""
         if self.enrolled is None:
             return ""
         return self.enrolled.stratum
 
     @property
     def role(self) -> str:
-        """The role of the person's counted attempts."""
+        """The role of the person's counted attempts; empty if not enrolled."""
         if self.enrolled is None:
             return ""
         return self.enrolled.role
 
     @property
     def consent(self) -> Consented | None:
-        """The last consent."""
+        """The last consent; None without one."""
         return self.facts.last(Consented)
 
     @property
     def declined(self) -> bool:
-        """Whether the last word on the consent was no."""
-        said = self.facts.when(StudyOperationKind.DECLINED)
-        if said is None:
+        """Whether the last decision on consent was to decline."""
+        declined_ms = self.facts.when(StudyOperationKind.DECLINED)
+        if declined_ms is None:
             return False
-        return self.consent is None or said > self.consent.utc_ms
+        return self.consent is None or declined_ms > self.consent.utc_ms
 
     @property
     def screened_out(self) -> ScreenedOut | None:
-        """The answer that ended the session."""
+        """The answer that ended the session; None if there is none."""
         return self.facts.last(ScreenedOut)
 
     @property
     def withdrawn(self) -> Withdrawn | None:
-        """The withdrawal; one that erases wins over one that keeps."""
+        """The withdrawal, if any; one that erases data takes precedence over one that keeps them."""
         found = self.facts.all(Withdrawn)
         erasing = [fact for fact in found if fact.data == "erase"]
         return next(iter([*erasing, *found]), None)
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
-        """What the plans give, by position; of two plans of one slot the earlier holds."""
+        """The person's assignments by position; of two plans for one slot, the earlier holds."""
         plans: dict[int, Planned] = {}
         for plan in self.facts.all(Planned):
             if plan.assignments:
@@ -159,7 +159,7 @@ class Person:
 
     @cached_property
     def begun(self) -> Mapping[str, tuple[Begun, ...]]:
-        """The beginnings of each assignment; the first counts, the others are second exposures."""
+        """The beginnings of each assignment, by its id; the first counts, later ones are second exposures."""
         found: dict[str, list[Begun]] = defaultdict(list)
         for fact in self.facts.all(Begun):
             found[fact.assignment].append(fact)
@@ -172,14 +172,17 @@ class Person:
 
     @cached_property
     def returned(self) -> Mapping[str, Returned]:
-        """The assignments that are free for others."""
+        """The returned assignments, which are free for others, by id."""
         return {fact.assignment: fact for fact in self.facts.all(Returned)}
 
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
-        """Return the last answers to a questionnaire, of an assignment where it is asked after each task."""
-        for given in reversed(self.facts.all(Answers)):
-            if (given.questionnaire, given.assignment) == (questionnaire, assignment):
-                return given
+        """Return the last answers to a questionnaire; None without any.
+
+        `assignment` selects the task for a form that is asked after each task.
+        """
+        for answers in reversed(self.facts.all(Answers)):
+            if (answers.questionnaire, answers.assignment) == (questionnaire, assignment):
+                return answers
         return None
 
     @property
@@ -189,12 +192,12 @@ class Person:
 
     @property
     def sitting(self) -> Sitting | None:
-        """The last change of the sitting."""
+        """The last change of the sitting; None without any."""
         return self.facts.last(Sitting)
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """The writers of the person's own operations: one for each machine."""
+        """The writers of the person's own operations, one per machine."""
         facts = chain.from_iterable(self.facts.by_kind.values())
         writers = {fact.reviewer for fact in facts}
         return tuple(sorted(writer for writer in writers if writer.rpartition("@")[0] == self.code))
@@ -206,40 +209,40 @@ class AttemptNotes:
 
     corrections: tuple[TimesCorrected, ...] = ()
     excluded: Excluded | None = None
-    """Set if the last word on it is that it does not count."""
+    """Set if the organisers' last decision is that the attempt does not count."""
     included: Included | None = None
-    """Set if the last word on it is that it counts, whatever its flags."""
+    """Set if the organisers' last decision is that the attempt counts, whatever its flags."""
     compared: RepairCompared | None = None
     """The last comparison of its repair with the original."""
     remarks: tuple[Remark, ...] = ()
 
 
 class Ledger:
-    """A study's log, folded."""
+    """A study's log, folded to the facts that hold."""
 
     def __init__(self, operations: Iterable[StudyOperation] = ()) -> None:
-        """`operations` in any order; those that were taken back, or whose data don't fit, change nothing."""
+        """Fold operations given in any order; deleted ones and those with unfit data change nothing."""
         unique: dict[str, StudyOperation] = {}
         for operation in operations:
-            known = unique.setdefault(operation.op, operation)
-            if known != operation and _spelled(operation) < _spelled(known):
+            first = unique.setdefault(operation.op, operation)
+            if first != operation and _spelled(operation) < _spelled(first):
                 unique[operation.op] = operation
         self.operations: tuple[StudyOperation, ...] = tuple(sorted(unique.values(), key=in_time))
 
     @cached_property
     def erased(self) -> Mapping[str, Erased]:
-        """Who was erased, by the hash of the code; it wins over every copy that turns up later."""
+        """The erasures by the hash of the person's code; they also cover copies that turn up later."""
         found = (operation.read(Erased) for operation in self.operations if operation.subject == ERASED)
         return {fact.person_sha256: fact for fact in found if fact is not None}
 
     @cached_property
     def _by_subject(self) -> Mapping[str, Facts]:
         kept = {operation.op for operation in self.operations if operation.kind in NEVER_DELETED}
-        gone = {o.text("target") for o in self.operations if o.kind == StudyOperationKind.DELETE} - kept
+        deleted = {o.text("target") for o in self.operations if o.kind == StudyOperationKind.DELETE} - kept
         found: dict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
         for operation in self.operations:
             record = DATA_OF.get(operation.kind)
-            fact = operation.read(record) if record is not None and operation.op not in gone else None
+            fact = operation.read(record) if record is not None and operation.op not in deleted else None
             if fact is not None:
                 found[operation.subject][operation.kind].append(fact)
         return {
@@ -257,12 +260,12 @@ class Ledger:
 
     @property
     def opened(self) -> StudyOpened | None:
-        """The opening: the first counts."""
+        """The first opening; None before the study is open."""
         return next(iter(self.study.all(StudyOpened)), None)
 
     @property
     def protocol(self) -> str:
-        """The hash of the protocol in force: that of the last amendment; empty before the study is open."""
+        """The hash of the protocol in force, after amendments; empty before the study is open."""
         amended = self.study.last(Amended)
         if amended:
             return amended.protocol
@@ -272,7 +275,7 @@ class Ledger:
 
     @property
     def amended_ms(self) -> int | None:
-        """When the protocol was last amended."""
+        """The time of the last amendment, in milliseconds of UTC; None without one."""
         return self.study.when(StudyOperationKind.AMENDED)
 
     @property
@@ -281,12 +284,12 @@ class Ledger:
         return self.study.has(StudyOperationKind.CLOSED)
 
     def is_erased(self, code: str) -> bool:
-        """Whether a person's data were erased."""
+        """Return whether a person's data were erased."""
         return person_sha256(code) in self.erased
 
     @cached_property
     def people(self) -> Mapping[str, Person]:
-        """Everybody who is enrolled or has operations, and was not erased."""
+        """Everybody who is enrolled or has operations, and was not erased, by code."""
         codes = (subject.partition(":")[2] for subject in self._by_subject if subject.startswith("person:"))
         return {
             code: Person(code, self._facts(f"person:{code}"))
@@ -295,11 +298,11 @@ class Ledger:
         }
 
     def person(self, code: str) -> Person:
-        """Return a person, who may be unknown."""
+        """Return a person by code; one without any facts if the code is unknown."""
         return self.people.get(code) or Person(code, Facts())
 
     def assignments(self) -> Iterator[Assignment]:
-        """Yield all that was planned, returned or not."""
+        """Yield every planned assignment, including returned ones."""
         for person in self.people.values():
             yield from person.assignments
 
@@ -308,7 +311,7 @@ class Ledger:
         facts = self._facts(f"attempt:{attempt}")
         out = facts.last(Excluded)
         back = facts.last(Included)
-        # Of both, the last word holds.
+        # Of an exclusion and an inclusion, the later one holds.
         if out is not None and back is not None:
             if (out.utc_ms, out.op) > (back.utc_ms, back.op):
                 back = None
@@ -319,8 +322,9 @@ class Ledger:
         )
 
     def readings(self) -> Mapping[str, Mapping[str, ReadBlind]]:
-        """Return the last reading of each repair by each reader:
-        by the repair's key, then by the reader's name.
+        """Return the last reading of each repair by each reader.
+
+        The keys are the repair's key, then the reader's name.
         """
         found: dict[str, dict[str, ReadBlind]] = {}
         for subject, facts in self._by_subject.items():
@@ -335,5 +339,5 @@ def _spelled(operation: StudyOperation) -> str:
 
 
 def person_sha256(code: str) -> str:
-    """Return the hash by which an erased person is still known."""
+    """Return the hash that identifies an erased person."""
     return sha256_of_text(f"gistpoint participant {code}")

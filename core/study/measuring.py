@@ -1,7 +1,7 @@
-"""From a journal and the log to a row: every number of an attempt, and whether it counts. Pure.
+"""Measures an attempt: from its journal and the log to a row with all of its numbers. Pure.
 
-Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of
-the timeline; the raw times are kept with the corrected ones.
+Times come from the fold: seconds of the solver's own time at an event. Corrections re-label spans of the
+timeline; rows hold the uncorrected times as well.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.clock import ACTIVE
-from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.parts import AttemptCall, Submission
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.attempts.results import standing_in
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, attempt_result
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_result
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared
@@ -28,7 +29,7 @@ from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRo
 from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 
 NO_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
-"""Ends that say nothing about the task: such attempts are only in the flow of participants."""
+"""Ends that carry no information on the task: such attempts appear only in the participant flow."""
 _COMPETING = frozenset({EndReason.GAVE_UP, EndReason.SKIPPED})
 CENSORED = "censored"
 COMPETING = "competing"
@@ -92,7 +93,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
 
 
 def _made_by(evidence: AttemptEvidence) -> dict[str, Any]:
-    """Return the columns about who made the attempt; a model's run names no participant."""
+    """Return the columns on the attempt's author; a model's run names no participant."""
     header = evidence.header
     by_model = evidence.by_model
     columns = {
@@ -109,7 +110,7 @@ def _made_by(evidence: AttemptEvidence) -> dict[str, Any]:
 
 
 def _spent(state: AttemptState) -> dict[str, Any]:
-    """Return the columns of what a model's turns took; nothing for an attempt without any."""
+    """Return the columns of a model's tokens and cost; None for an attempt without model turns."""
     if not state.turns:
         return {"tokens": None, "cost_usd": None}
     usage = state.spent.usage
@@ -117,8 +118,10 @@ def _spent(state: AttemptState) -> dict[str, Any]:
 
 
 def is_solved(evidence: AttemptEvidence) -> bool:
-    """Whether an attempt counts as solved:
-    a suspicious pass once reviewers accepted it, and if its kind accepts it.
+    """Return whether an attempt counts as solved.
+
+    A suspicious pass counts once reviewers have accepted it; the task's kind must also accept the best
+    submission.
     """
     if attempt_result(evidence.state, evidence.recorded.accepted) is not AttemptResult.SOLVED:
         return False
@@ -129,10 +132,9 @@ def is_solved(evidence: AttemptEvidence) -> bool:
 
 
 def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
-    """Return why an attempt does not count, empty if it does.
+    """Return why an attempt does not count; empty if it does.
 
-    An organiser's `included` holds against flags, reviewers and an earlier exclusion,
-    never against what the design demands.
+    An organiser's `included` overrides flags, reviewers and an earlier exclusion, but never the design.
     """
     reason = _by_design(evidence)
     if reason:
@@ -149,17 +151,18 @@ def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
 
 
 def excluded_by_design(exclusion: str) -> bool:
-    """Whether an exclusion is none that a rule, an organiser or a reviewer could have decided otherwise."""
+    """Return whether an exclusion follows from the design, so that no rule or person can overturn it."""
     return exclusion in _DESIGN or exclusion in NO_ROW or exclusion.startswith(("role_", "actor_"))
 
 
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
-    """Whether reviewers exclude an attempt;
-    where they disagree and the organiser decides, it counts until then.
+    """Return whether reviewers exclude an attempt.
+
+    If they disagree and the organiser decides, the attempt counts until then.
     """
-    said = Counter(given.decision for given in decisions)
-    excluding = said[ReviewDecision.EXCLUDE]
-    accepting = said[ReviewDecision.ACCEPT]
+    votes = Counter(review.decision for review in decisions)
+    excluding = votes[ReviewDecision.EXCLUDE]
+    accepting = votes[ReviewDecision.ACCEPT]
     if rule is DisputeRule.MAJORITY:
         return excluding > accepting
     if rule is DisputeRule.ANY_EXCLUDE:
@@ -168,7 +171,7 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
 
 
 def _by_design(evidence: AttemptEvidence) -> str:
-    """Return why an attempt is none of those that the study counts."""
+    """Return why the design does not count an attempt; empty if it does."""
     state = evidence.state
     header = evidence.header
     if not state.ended:
@@ -176,7 +179,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.ending is not None and state.ending.reason in NO_ROW:
         return state.ending.reason
     if state.mixed:
-        # Neither a person's nor a model's: decision 0079.
+        # The attempt is neither a person's nor a model's (decision 0079).
         return "mixed"
     if header.role != Role.BASELINE:
         return f"role_{header.role or 'unknown'}"
@@ -186,7 +189,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
-    """Return why an attempt of a person is not the first one of an assignment of this study."""
+    """Return why a person's attempt is not the first one of an assignment of this study; empty if it is."""
     person = evidence.person
     header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:
@@ -219,10 +222,11 @@ def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
 
 
 def condition_key(evidence: AttemptEvidence) -> str:
-    """Return what attempts must have equal to be pooled, in words.
+    """Return the condition's key, in words: attempts are pooled only if their keys are equal.
 
-    Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a
-    model's settings. The rendered brief is not part of it, because its hash differs between tasks.
+    It holds tool uses, submissions, steps, time limit, names of the tools, template of the brief and help;
+    and, after ` | `, a model's settings. The rendered brief is not part of it, because its hash differs
+    between tasks.
     """
     header = evidence.header
     budgets = evidence.state.budgets
@@ -255,7 +259,7 @@ def _template(evidence: AttemptEvidence) -> str:
 
 
 def _help(condition: Condition | None, header: Mapping[str, Any]) -> list[str]:
-    """Return the help that a condition gives, in addition to the task's own tools."""
+    """Return the help that a condition offers beyond the task's tools, in words."""
     with_gist = bool(header.get("gist_help_sha256"))
     parts = list[str]()
     if condition is not None:
@@ -274,7 +278,7 @@ _SETTINGS = ("temperature", "top_p", "max_output_tokens", "reasoning_effort", "t
 
 
 def _settings(solver: Mapping[str, Any]) -> str:
-    """Return a model's settings in words; its seed is no part of them, since repeats differ by it."""
+    """Return a model's settings in words, without the seed, by which repeats differ."""
     parts = [f"{name} {solver[name]}" for name in ("setting", "system") if solver.get(name)]
     sampling = solver.get("sampling")
     if isinstance(sampling, Mapping):
@@ -286,7 +290,7 @@ def _settings(solver: Mapping[str, Any]) -> str:
 
 
 def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
-    """Return the columns about what the submissions came to."""
+    """Return the columns of scores and of the kind's measures."""
     state = evidence.state
     kind = evidence.kind
     touched = evidence.timeline.touched
@@ -306,7 +310,7 @@ def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
 
 
 def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
-    """Return the columns of times."""
+    """Return the columns of times, in seconds."""
     clock = evidence.state.clock
     timeline = evidence.timeline
     spans = timeline.corrected(evidence.notes.corrections)
@@ -339,14 +343,14 @@ _CLOCKS = ("reading", "exploring", "editing", "waiting", "paused", "idle", "asle
 
 
 def seconds(ms: int | None) -> float | None:
-    """Return milliseconds as seconds, whole milliseconds kept."""
+    """Return milliseconds in seconds, unrounded; None stays None."""
     if ms is None:
         return None
     return ms / 1000
 
 
 def utc_text(utc_ms: int) -> str:
-    """Return a time as ISO 8601 with milliseconds; empty for 0."""
+    """Return a time in milliseconds of UTC as ISO 8601 with milliseconds; empty for 0."""
     if not utc_ms:
         return ""
     return (
@@ -390,7 +394,7 @@ def _call(call: AttemptCall, submissions: Iterable[Submission]) -> CallRow:
 
 
 def call_kind(name: str) -> str:
-    """Return the kind of a call of a declared tool: view, search, execute, edit, submit or other."""
+    """Return the kind of a call by its tool's name: view, search, execute, edit, submit or other."""
     tool = declared(name)
     if tool is None:
         return "other"
@@ -402,7 +406,7 @@ def call_kind(name: str) -> str:
 
 
 def _assistance(evidence: AttemptEvidence) -> dict[str, Any]:
-    """Return what the assistant of a condition was asked and what it cost."""
+    """Return the columns of questions to the assistant, and of its tokens and cost."""
     asked = 0
     tokens = 0.0
     costs: list[float] = []

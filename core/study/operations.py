@@ -1,6 +1,4 @@
-"""The operations of a study's log:
-what a person or an organiser did, one line each, never changed afterwards.
-"""
+"""The operations of a study's log: acts of people and organisers, one line each, never changed later."""
 
 from __future__ import annotations
 
@@ -16,15 +14,15 @@ from gistpoint.core.operations import Operation
 FORMAT = "gistpoint.study"
 VERSION = 1
 STUDY, ERASED = "study", "erased"
-"""Subjects; the others are `person:CODE`, `attempt:ID` and `repair:KEY`."""
+"""Two of the subjects; the others are `person:CODE`, `attempt:ID` and `repair:KEY`."""
 
 
 class StudyError(UserError):
-    """A study can't be used as asked; the message names the file and the key, or the operation."""
+    """A study can't be used as requested; the message names file and key, or the operation."""
 
 
 class StudyOperationKind(StrEnum):
-    """The kinds of operations, by subject: the study, a person, an attempt."""
+    """The kinds of operations, ordered by subject: the study, a person, an attempt."""
 
     OPENED = "opened"
     AMENDED = "amended"
@@ -69,17 +67,15 @@ class StudyOperation(Operation, frozen=True, omit_defaults=True):
     """One operation; `reviewer` is its writer, `NAME@MACHINE`."""
 
     longest_name: ClassVar[int] = 80
-    """A code has up to 64 characters."""
+    """The most characters of a writer's name; a code has up to 64."""
 
 
 ORGANISER = "organiser"
-"""The name in the writer of what is about the study and not about a participant."""
+"""The writer's name for operations on the study rather than on a participant."""
 
 
 def writer_sha8(writer: str) -> str:
-    """Return the name of a writer in the basis of a plan:
-    it still distinguishes who was erased, but names nobody.
-    """
+    """Return the name of a writer in a plan's basis: 8 hex digits, which name nobody."""
     return sha256_of_text(writer)[:8]
 
 
@@ -99,7 +95,7 @@ def repair(key: str) -> str:
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of an operation, with what each operation has."""
+    """Data of an operation, with the operation's id, writer and time."""
 
     op: str = ""
     reviewer: str = ""
@@ -113,7 +109,7 @@ class StudyOpened(Fact, frozen=True, kw_only=True):
     tasks: tuple[str, ...] = ()
     version: str = ""
     exclude_on: tuple[str, ...] | None = None
-    """The flags that were declared to exclude; None if that was not recorded."""
+    """The flags declared to exclude; None if they were not recorded."""
 
 
 class Amended(Fact, frozen=True, kw_only=True):
@@ -122,16 +118,14 @@ class Amended(Fact, frozen=True, kw_only=True):
     protocol: str
     why: str = ""
     exclude_on: tuple[str, ...] | None = None
-    """The flags that exclude from now on; None if that was not recorded."""
+    """The flags that exclude from now on; None if they were not recorded."""
 
 
-class PowerTold(Fact, frozen=True, kw_only=True):
-    """Data of `power`: what was computed, what was assumed of the outcomes,
-    and a record for each number of people.
-    """
+class PowerRecorded(Fact, frozen=True, kw_only=True):
+    """Data of `power`: the estimate, the assumptions, and the figures for each number of people."""
 
     what: str = ""
-    """What is estimated, in words."""
+    """The name of the estimate, in words."""
     assumed: dict[str, Any] = {}
     figures: tuple[dict[str, Any], ...] = ()
 
@@ -141,13 +135,11 @@ class Enrolled(Fact, frozen=True, kw_only=True):
 
     stratum: str = ""
     role: str = "baseline"
-    """`baseline`; `author` for who knows the tasks."""
+    """`baseline`, or `author` for a person who knows the tasks."""
 
 
 class Consented(Fact, frozen=True, kw_only=True):
-    """Data of `consented`: the hash of the text, for each item whether it was ticked,
-    and the protocol in force.
-    """
+    """Data of `consented`: the hash of the text, the items ticked, and the protocol in force."""
 
     text_sha256: str
     items: tuple[bool, ...] = ()
@@ -155,38 +147,38 @@ class Consented(Fact, frozen=True, kw_only=True):
 
 
 class ScreenedOut(Fact, frozen=True, kw_only=True):
-    """Data of `screened_out`: the item, as `before.editor`."""
+    """Data of `screened_out`: the column of the answer, such as `before.editor`."""
 
     item: str = ""
 
 
 class Answers(Fact, frozen=True, kw_only=True):
-    """Data of `answers`: a questionnaire filled in; `values` is by item, None for what was declined."""
+    """Data of `answers`: a filled-in questionnaire; `values` is by item, with None for declined ones."""
 
     questionnaire: str
     sha256: str = ""
-    """Of the questionnaire's wording."""
+    """The hash of the questionnaire's wording."""
     values: dict[str, Any] = {}
     seconds: float = 0.0
     assignment: str = ""
 
 
 class Planned(Fact, frozen=True, kw_only=True):
-    """Data of `planned`: a person's tasks.
+    """Data of `planned`: the assignments of a person.
 
-    `basis` is how many lines of each log file were read, by the name's hash.
+    `basis` is the number of lines read of each log file, by the hash of the writer's name.
     """
 
     slot: int = 1
     basis: dict[str, int] = {}
     assignments: tuple[tuple[str, str, str, int], ...] = ()
-    """Of each: its id, the task, the condition, the position from 1."""
+    """For each assignment its id, task, condition, and position from 1."""
     protocol: str = ""
-    """The hash of the protocol by which it was planned."""
+    """The hash of the protocol in force at planning."""
 
 
 class Begun(Fact, frozen=True, kw_only=True):
-    """Data of `begun`: on the disk before the attempt's journal begins."""
+    """Data of `begun`, which is on the disk before the attempt's journal begins."""
 
     assignment: str
     attempt: str
@@ -223,7 +215,7 @@ class Sitting(Fact, frozen=True, kw_only=True):
 
 
 KEEP, ERASE = "keep", "erase"
-"""What becomes of the data of who withdraws."""
+"""The two choices for the data of a person who withdraws."""
 
 
 class Withdrawn(Fact, frozen=True, kw_only=True):
@@ -234,9 +226,10 @@ class Withdrawn(Fact, frozen=True, kw_only=True):
 
 
 class Erased(Fact, frozen=True, kw_only=True):
-    """Data of `erased`: a hash of the code, and how many attempts ended for which reason.
+    """Data of `erased`: a hash of the code, and the numbers of attempts by end.
 
-    `logs` are the first 8 digits of sha256 of the writers whose files were deleted: those of a plan's basis.
+    `logs` are the first 8 hex digits of the sha256 of each writer whose file was deleted, as in a plan's
+    basis.
     """
 
     person_sha256: str
@@ -245,14 +238,15 @@ class Erased(Fact, frozen=True, kw_only=True):
 
 
 class TakenBack(Fact, frozen=True, kw_only=True):
-    """Data of `delete`: the operation that is taken back."""
+    """Data of `delete`: the id of the operation to ignore."""
 
     target: str
 
 
 class RelabelledSpan(msgspec.Struct, frozen=True, array_like=True):
-    """A span of an attempt's timeline, in milliseconds of the monotonic clock from its start,
-    and what it counts as.
+    """A span of an attempt's timeline with its new label.
+
+    Positions are milliseconds of the monotonic clock from the attempt's start.
     """
 
     from_ms: int
@@ -276,48 +270,44 @@ class Excluded(Fact, frozen=True, kw_only=True):
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: takes an attempt back in, against flags that exclude."""
+    """Data of `included`: readmits an attempt despite flags that exclude."""
 
     why: str = ""
 
 
 class Exported(Fact, frozen=True, kw_only=True):
-    """Data of `exported`: to which formats, and the hashes of the people whose data an export holds."""
+    """Data of `exported`: the formats, and the hashes of the people whose data are in the export."""
 
     to: tuple[str, ...] = ()
     public: bool = False
     people: tuple[str, ...] = ()
-    """As in `erased`: sha256 of each code."""
+    """The sha256 of each code, as in `erased`."""
 
 
 class ModelsRead(Fact, frozen=True, kw_only=True):
-    """Data of `models`: the runs of a declared model,
-    each as the hash of its journal's last line or of its file.
-    """
+    """Data of `models`: the runs of a declared model, by hash of the journal's last line or of the file."""
 
     solver: str
     runs: tuple[str, ...] = ()
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair compared with its original,
-    as `core.tasks.equivalence` reports it.
-    """
+    """Data of `compared`: a passing repair against its original, as `core.tasks.equivalence` reports."""
 
     verdict: str
     recorded: int = 0
     varied: int = 0
     differing: int = 0
     call: str = ""
-    """The smallest call that is answered differently."""
+    """The smallest call with different results."""
     original: str = ""
     repair: str = ""
     reason: str = ""
-    """Why nothing could be compared."""
+    """The reason why nothing could be compared."""
 
 
 class ReadBlind(Fact, frozen=True, kw_only=True):
-    """Data of `read`: what a reader, who does not know whose change it is, would do with it."""
+    """Data of `read`: the decision of a reader who does not know whose change it is."""
 
     task: str
     decision: str
@@ -334,7 +324,7 @@ class Remark(Fact, frozen=True, kw_only=True):
 DATA_OF: dict[str, type[Fact]] = {
     StudyOperationKind.OPENED: StudyOpened,
     StudyOperationKind.AMENDED: Amended,
-    StudyOperationKind.POWER: PowerTold,
+    StudyOperationKind.POWER: PowerRecorded,
     StudyOperationKind.ENROLLED: Enrolled,
     StudyOperationKind.CONSENTED: Consented,
     StudyOperationKind.DECLINED: Fact,
@@ -359,4 +349,4 @@ DATA_OF: dict[str, type[Fact]] = {
     StudyOperationKind.EXPORTED: Exported,
     StudyOperationKind.MODELS: ModelsRead,
 }
-"""The record of each kind's data; kinds that are only reported have none."""
+"""The record type of each kind's data; kinds that are only reported have none."""

@@ -1,6 +1,4 @@
-"""What a study needs of the place where its log and its journals are kept:
-a folder, or a database for a team.
-"""
+"""The interface to a study's store of log and journals: a folder, or a database for a team."""
 
 from __future__ import annotations
 
@@ -16,30 +14,30 @@ T = TypeVar("T")
 
 
 class Publication(StrEnum):
-    """What became of a journal that was published."""
+    """The outcome of publishing a journal."""
 
     NEW = "new"
     EXTENDED = "extended"
-    """What was published before is its beginning, and was replaced."""
+    """The published journal is a prefix of it and was replaced."""
     SAME = "same"
     OLDER = "older"
-    """It is the beginning of what was published before, which stays."""
+    """It is a prefix of the published journal, which stays."""
     CONFLICT = "conflict"
-    """Neither is the beginning of the other: both are kept."""
+    """Neither is a prefix of the other: both are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedAttempt:
-    """A journal as it was published."""
+    """A published journal."""
 
     id: str
     journal: Path
     head: str
-    """The hash of its last line when it was published."""
+    """The hash of its last line at publication."""
     bytes: int
-    """Its size then."""
+    """Its size in bytes at publication."""
     writer: str
-    """`CODE@MACHINE`, who published it."""
+    """The publisher, as `CODE@MACHINE`."""
 
     @property
     def folder(self) -> Path:
@@ -49,12 +47,12 @@ class PublishedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was deleted of one person."""
+    """The data of one person that were deleted."""
 
     logs: tuple[str, ...] = ()
-    """The first 8 digits of sha256 of each writer whose operations were deleted."""
+    """The first 8 hex digits of the sha256 of each writer whose operations were deleted."""
     attempts: tuple[str, ...] = ()
-    """Ids of deleted attempts."""
+    """The ids of deleted attempts."""
 
     @property
     def any(self) -> bool:
@@ -63,79 +61,82 @@ class Erasure:
 
 
 class StudyStore(Protocol):
-    """The log of a study and its published journals. What it can't keep raises `StudyError`."""
+    """The log of a study and its published journals. Methods raise `StudyError` if storing fails."""
 
     @property
     def away(self) -> str:
-        """Why what others write can't be seen now, in a sentence; empty if it can."""
+        """Why other writers' data are not visible now, in a sentence; empty if they are."""
         ...
 
     def reload(self) -> None:
-        """Look for what others have written."""
+        """Load what other writers have added."""
         ...
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` with all that others have written, while nobody else plans or begins a task.
+        """Call `act` with all other writers' data loaded, while nobody else plans or begins a task.
 
-        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others
-        can't be reached; what was recorded then holds for nobody.
+        `act` may be called again after what it recorded was undone. Raises `UserError` if the store can't be
+        reached; what `act` recorded is then void.
         """
         ...
 
     def send(self) -> None:
-        """Let others see all that was written here. Raises `UserError` if they can't be reached."""
+        """Send all local data to the store. Raises `UserError` if it can't be reached."""
         ...
 
     def send_soon(self) -> None:
-        """Begin to let others see what was written here; what can't be sent goes later."""
+        """Start sending local data to the store; data that can't be sent now are sent later."""
         ...
 
     def differences(self) -> Iterator[str]:
-        """Yield a sentence for each thing that others see otherwise than it is in the folder."""
+        """Yield a sentence for each difference between the folder and the store."""
         ...
 
     def operations(self) -> tuple[StudyOperation, ...]:
-        """Return all operations, in the order of their times."""
+        """Return all operations, ordered by time."""
         ...
 
     def basis(self) -> Mapping[str, int]:
-        """Return how many lines of each writer are in `operations`,
-        by the first 8 digits of sha256 of the writer.
+        """Return the number of lines of each writer in `operations`.
+
+        The keys are the first 8 hex digits of the sha256 of the writer.
         """
         ...
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that somebody with this basis had read, in the order of their times."""
+        """Return the operations that a reader with this basis had read, ordered by time."""
         ...
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Keep operations that are not known yet, on the disk on return; return how many these are."""
+        """Store operations that are not known yet, synced to the disk; return how many were new."""
         ...
 
     def record(
         self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None
     ) -> StudyOperation:
-        """Append an operation of now; `name` is a participant's code, also where the organiser says something
-        of the participant, else `ORGANISER`.
+        """Append an operation with the current time, and return it.
+
+        `name` is the code of the participant whom it concerns, even if the organiser writes it; else
+        `ORGANISER`.
         """
         ...
 
     def publish(self, folder: Path) -> Publication:
-        """Keep a copy of the journal in an attempt's folder, as far as it is written."""
+        """Store a copy of the journal in an attempt's folder, as far as it is written."""
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first; of one in conflict, each."""
+        """Yield the published journals, the oldest first; all versions of one in conflict."""
         ...
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
-        """Return the published journal of an attempt."""
+        """Return the published journal of an attempt; None if there is none."""
         ...
 
     def erase(self, code: str) -> Erasure:
-        """Delete all that there is of a person, now and whenever it turns up again, and say so in the log."""
+        """Delete all data of a person, now and whenever copies turn up, and record that in the log."""
         ...
 
     def sweep(self) -> Erasure:
-        """Delete what has turned up again of people who were erased."""
+        """Delete data of erased people that have turned up again."""
         ...

@@ -1,4 +1,4 @@
-"""How far a study is: who has done what, and which cells of its design are covered."""
+"""The progress of a study: what people have done, and which cells of the design are covered."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gistpoint.core.study.rows import AttemptRow
 
 @dataclass(frozen=True, slots=True)
 class PeopleProgress:
-    """How many people got how far; somebody is counted in each that fits."""
+    """The numbers of people at each stage; a person counts in every stage that applies."""
 
     enrolled: int = 0
     consented: int = 0
     declined: int = 0
     screened_out: int = 0
     at_work: int = 0
-    """Given tasks, and neither done nor withdrawn."""
+    """People with tasks who are neither done nor withdrawn."""
     done: int = 0
     withdrew: int = 0
     erased: int = 0
@@ -30,57 +30,55 @@ class PeopleProgress:
 
 @dataclass(frozen=True, slots=True)
 class PersonAtWork:
-    """Somebody who was given tasks, and is neither done nor withdrawn;
-    and the task that was begun, if there is one.
-    """
+    """A person with tasks who is neither done nor withdrawn, and the task in progress, if any."""
 
     code: str
     ended: int
     given: int
-    """Tasks, with training, and without those that were returned."""
+    """The number of assigned tasks, without returned ones."""
     assignment: str = ""
-    """The one begun, and not ended: what `gistpoint study return` takes."""
+    """The id of the assignment in progress, for `gistpoint study return`."""
     task: str = ""
     attempt: str = ""
     begun_ms: int | None = None
-    """When, in milliseconds of UTC."""
+    """When it was begun, in milliseconds of UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCoverage:
-    """A task of the counted part: its attempts that count, by condition."""
+    """A counted task with its counted attempts by condition."""
 
     task: str
     mode: str
     source: str
     covered: Mapping[str, int]
-    """Of each condition that people are given."""
+    """The number of counted attempts in each condition of people."""
     flags: int
-    """Attempts with a flag."""
+    """The number of attempts with a flag."""
     solved: int
     median_s: float | None
-    """The median of the primary time of those solved; None if nobody has."""
+    """The median primary time of the solved attempts in seconds; None without any."""
     by_tests: int = 0
-    """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
+    """The number solved by the tests alone, before reviewers and confirmations."""
     standings: Mapping[str, int] = field(default_factory=dict)
-    """The standing of these passes: `confirmed`, `not asked` and so on."""
+    """The numbers of these passes by standing: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:
-        """Attempts that count, in all conditions."""
+        """The number of counted attempts over all conditions."""
         return sum(self.covered.values())
 
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """The state of a study. Outcomes are in it: who shows it hides them while the study is open."""
+    """The state of a study, with outcomes, which callers hide while the study is open."""
 
     people: PeopleProgress
     tasks: tuple[TaskCoverage, ...]
     open_cells: int
-    """Pairs of a task and a condition with fewer attempts than the target."""
+    """The number of pairs of a task and a condition with fewer attempts than the target."""
     people_needed: int
-    """How many more people close them all, if each does all tasks of a person."""
+    """The number of further people who close these cells if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)
     at_work: tuple[PersonAtWork, ...] = ()
 
@@ -88,7 +86,7 @@ class StudyProgress:
 def study_progress(
     study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, rows: Iterable[AttemptRow]
 ) -> StudyProgress:
-    """Return how far a study is; `rows` are those of people."""
+    """Return the progress of a study; `rows` are those of people."""
     rows = tuple(rows)
     training = tuple(study.training.tasks)
     counted = [task for task in tasks.values() if not task.id.startswith(training)]
@@ -137,12 +135,12 @@ def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
 
 
 def _is_done(person: Person) -> bool:
-    """Whether every task that the person was given, and that was not returned, has ended."""
-    given = {one.id for one in person.assignments if one.id not in person.returned}
+    """Return whether every assignment of a person, except returned ones, has ended."""
+    current = {one.id for one in person.assignments if one.id not in person.returned}
     ended = {end.assignment for end in person.finished.values()}
-    if not given or person.withdrawn:
+    if not current or person.withdrawn:
         return False
-    return given <= ended
+    return current <= ended
 
 
 def _is_at_work(person: Person) -> bool:
@@ -157,10 +155,10 @@ def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
 
 
 def _work_of(person: Person) -> PersonAtWork:
-    given = [one for one in person.assignments if one.id not in person.returned]
+    current = [one for one in person.assignments if one.id not in person.returned]
     ended = {end.assignment for end in person.finished.values()}
-    waiting = [one for one in given if one.id not in ended]
-    work = PersonAtWork(person.code, len(given) - len(waiting), len(given))
+    waiting = [one for one in current if one.id not in ended]
+    work = PersonAtWork(person.code, len(current) - len(waiting), len(current))
     for one in waiting:
         begun = person.begun.get(one.id)
         if begun:

@@ -1,9 +1,9 @@
-"""Texts written from one template and the facts of a study: methods, and the sections of a pre-registration.
+"""Texts generated from a template and the facts of a study: methods, and pre-registrations.
 
-A template is Markdown with a passage in each line: a heading, an item or a paragraph. `{people/enrolled}` is
-the fact with that key. `? key: text` is printed if the fact is there and neither 0 nor empty, `! key: text`
-if not. `* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name, `{=}`
-for the fact of the name itself and `{.tool_uses}` for one below it.
+A template is Markdown with one passage per line: a heading, an item or a paragraph. `{people/enrolled}` is
+the fact with that key. `? key: text` is printed if the fact exists and is neither 0 nor empty, `! key: text`
+otherwise. `* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name,
+`{=}` for the fact of the name itself and `{.tool_uses}` for one below it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gistpoint.core.text import visible_line
 
 FactValue = int | float | str | bool
 Facts = Mapping[str, FactValue]
-"""Of a study, by key, such as `people/enrolled`."""
+"""The facts of a study, by key such as `people/enrolled`."""
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _LINE = re.compile(r"([?!*]) (\S+): (.*)")
 
 
 class PassageKind(StrEnum):
-    """What a passage is on a page."""
+    """The kind of a passage."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -40,7 +40,7 @@ class Passage:
 
 
 def written(template: str, facts: Facts) -> tuple[Passage, ...]:
-    """Fill a template. Raises KeyError for a fact that there is not."""
+    """Return the passages of a filled-in template. Raises `KeyError` for a missing fact."""
     found = list[Passage]()
     for line in template.splitlines():
         if line.strip():
@@ -49,14 +49,12 @@ def written(template: str, facts: Facts) -> tuple[Passage, ...]:
 
 
 def places(template: str) -> tuple[str, ...]:
-    """Return all that a template names between braces."""
+    """Return the keys between braces in a template."""
     return tuple(_PLACE.findall(template))
 
 
 def bare(template: str) -> str:
-    """Return a template without what is filled in and without the keys of its conditions:
-    the words typed into it.
-    """
+    """Return the fixed words of a template, without placeholders and keys of conditions."""
     texts = list[str]()
     for line in template.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -80,8 +78,8 @@ def _passages(line: str, facts: Facts) -> Iterator[Passage]:
 def children(facts: Facts, key: str) -> tuple[str, ...]:
     """Return the names directly below a key, in the order of the facts."""
     start = f"{key}/"
-    below = [known.removeprefix(start) for known in facts if known.startswith(start)]
-    return tuple(dict.fromkeys(known.partition("/")[0] for known in below))
+    below = [name.removeprefix(start) for name in facts if name.startswith(start)]
+    return tuple(dict.fromkeys(name.partition("/")[0] for name in below))
 
 
 def _passage(line: str, facts: Facts, base: str = "", name: str = "") -> Passage:
@@ -120,7 +118,7 @@ _START = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGR
 
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
-    """Return passages as Markdown, in which no text is markup."""
+    """Return passages as Markdown, with all markup in their texts escaped."""
     text = f"# {_plain(title)}\n"
     before = PassageKind.HEADING
     for passage in passages:

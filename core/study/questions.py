@@ -1,6 +1,4 @@
-"""A questionnaire as one person is asked it:
-its questions for the libraries at hand, and which answers fit them.
-"""
+"""The questions of a questionnaire for the libraries at hand, and the answers that fit them."""
 
 from __future__ import annotations
 
@@ -13,19 +11,18 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.study.declaration import Question, QuestionKind, Questionnaire, StudyTask
 
 LONGEST_ANSWER = 20_000
-"""Most characters of an answer in words."""
+"""The most characters of a free-text answer."""
 _GREATEST = 10**12
-"""The greatest number that can be an answer."""
+"""The greatest absolute value of a numeric answer."""
 SOURCE = "{source}"
 _NO_NUMBER = "The answer must be a number."
 NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
 def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
-    """Return the questions of a form; one that is asked for each library becomes one
-    for each library of `tasks`.
+    """Return the questions of a form, with one for each library in place of an `each_source` question.
 
-    The id of such a question is its own, a point, and the library's name: `source.NAME`.
+    The id of such a question is its own, a dot, and the library's name: `source.NAME`.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
@@ -38,12 +35,12 @@ def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ..
 
 
 def wording_sha256(questions: Iterable[Question]) -> str:
-    """Return the hash of what is asked, which is stored with the answers."""
+    """Return the hash of the questions, which is stored with the answers."""
     return sha256_of_json(msgspec.to_builtins(list(questions)))
 
 
 def _about(question: Question, source: str) -> Question:
-    """Return the question that is asked about one library."""
+    """Return the question as asked about one library."""
     return msgspec.structs.replace(
         question,
         id=f"{question.id}.{source}",
@@ -53,10 +50,10 @@ def _about(question: Question, source: str) -> Question:
 
 
 def fault_of(question: Question, value: object) -> str:
-    """Return what is wrong with an answer, in a sentence; empty if it fits.
+    """Return the fault of an answer in a sentence; empty if it fits the question.
 
-    None is "rather not say". A choice is the text of its option, several are a list of them, a point of a
-    Likert scale is its number from 1, a number is a number, words are a string.
+    None means "rather not say". A choice is the text of its option, several are a list of texts; a point of a
+    Likert scale is its number from 1; free text is a string.
     """
     if value is None:
         return "This one needs an answer." if question.required else ""
@@ -81,7 +78,7 @@ def _fault_of_words(value: object) -> str:
 
 
 def _is_choice_of(options: Collection[str], value: object) -> bool:
-    """Whether a value is a list of options, each at most once."""
+    """Return whether a value is a list of options, each at most once."""
     if not isinstance(value, list | tuple):
         return False
     return len(set(value)) == len(value) and set(value) <= set(options)
@@ -90,7 +87,7 @@ def _is_choice_of(options: Collection[str], value: object) -> bool:
 def _fault_of_number(question: Question, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _NO_NUMBER
-    # Put this way round, the comparison also refuses NaN, which is neither greater nor less.
+    # Negated so that NaN, which is neither greater nor less, is refused too.
     if not abs(value) <= _GREATEST:
         return _NO_NUMBER
     if question.kind is QuestionKind.LIKERT and not isinstance(value, int):
@@ -104,7 +101,7 @@ def _fault_of_number(question: Question, value: object) -> str:
 
 
 def limits(question: Question) -> tuple[float | None, float | None]:
-    """Return the least and the greatest number that answer a question; None where there is no limit."""
+    """Return the least and the greatest numeric answer; None where there is no limit."""
     low = question.min
     high = question.max
     match question.kind:
@@ -119,9 +116,7 @@ def limits(question: Question) -> tuple[float | None, float | None]:
 
 
 def scale_of(question: Question) -> str:
-    """Return what the ends of a question's numbers mean,
-    as "from 0 (very low) to 100 (very high)"; else empty.
-    """
+    """Return the meaning of a scale's ends, such as "from 0 (very low) to 100 (very high)"; else empty."""
     low, high = limits(question)
     if low is None or high is None:
         return ""
@@ -139,13 +134,11 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def screened_out(form: Questionnaire, values: Mapping[str, Any]) -> str:
-    """Return the column of the first answer that ends the session, as `before.editor`;
-    empty if there is none.
-    """
+    """Return the column of the first answer that ends the session, such as `before.editor`; else empty."""
     for question in form.item:
         given = values.get(question.id)
         answers = given if isinstance(given, list | tuple) else [given]
-        # With its type: True equals 1 in Python, and is another answer.
+        # Types are compared too, because True equals 1 in Python.
         ending = [(type(out), out) for out in question.screen_out]
         if any((type(answer), answer) in ending for answer in answers):
             return f"{form.id}.{question.id}"

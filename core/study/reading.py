@@ -1,6 +1,4 @@
-"""Reads a study's declaration, `study.toml` and the texts that it names;
-every error names the file and the key.
-"""
+"""Reads a study's declaration, `study.toml`, and its texts; every error names the file and the key."""
 
 from __future__ import annotations
 
@@ -26,20 +24,19 @@ FILE = "study.toml"
 TEXTS = "texts"
 FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
-"""Most bytes of the declaration, and of a text."""
+"""The most bytes of the declaration, and of each text."""
 RULES_FORM = "rules"
-"""The id of the form that asks after each task whether the rules were kept,
-if no form of the study asks it."""
+"""The id of the form on keeping the rules, added after each task if no form of the study asks it."""
 _PLACE = re.compile(r"at line \d+, column \d+")
-_MEND = "Correct it in study.toml."
+_CORRECT_IT = "Correct it in study.toml."
 _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
-"""Keys whose values name no text: a solver's `file:` is its own."""
+"""Keys whose values are not texts; `file:` in a solver has another meaning."""
 
 
 def read_study(folder: Path) -> Study:
-    """Read `study.toml` in the study's folder, with the texts in `texts/` put in and the bank's questions.
+    """Read `study.toml` in a study's folder, with its texts and the bank's questions inserted.
 
-    Raises `StudyError`.
+    Raises `StudyError`, with the file and the key.
     """
     if not os.path.lexists(folder / FILE):
         raise StudyError(
@@ -50,9 +47,9 @@ def read_study(folder: Path) -> Study:
 
 
 def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
-    """Return the study that a declaration describes; `text_of` reads the text that `file:` names.
+    """Return the study that a declaration describes; `text_of` reads a text by the name after `file:`.
 
-    Raises `StudyError`.
+    Raises `StudyError`, with the file and the key.
     """
     fields = Fields(_filled_in(_parsed(declaration), text_of), FILE, error=StudyError)
     try:
@@ -60,16 +57,15 @@ def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
         study = msgspec.structs.replace(study, questionnaire=_with_blocks(study.questionnaire))
         check_declaration(study)
     except StudyError as error:
-        raise StudyError(error.message, hint=error.hint or _MEND) from None
+        raise StudyError(error.message, hint=error.hint or _CORRECT_IT) from None
     return study
 
 
 def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
-    """Return the hash of all that decides how a study is carried out:
-    declaration, texts, questions, ids of its tasks.
+    """Return the hash of the protocol: declaration, texts, questions and ids of the tasks.
 
-    Members that have their defaults are left out, so that a later version, with more members, computes the
-    same. `checklist` is left out, which only answers what a report is asked.
+    Members with default values are left out, so that a later version with more members computes the same
+    hash. `checklist` is left out because it only answers items of a report.
     """
     spelled = _spelled(study)
     spelled.pop("checklist", None)
@@ -91,9 +87,7 @@ def _spelled(value: Any) -> Any:
 
 @cache
 def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Return the fields of a record: finding them takes longer than all else,
-    and every step asks for the hash.
-    """
+    """Return the fields of a record type, cached: the hash is computed at every step."""
     return msgspec.structs.fields(kind)
 
 
@@ -109,13 +103,13 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError as error:
         found = _PLACE.search(str(error))
         if found is None and isinstance(error.__cause__, ValueError):
-            raise StudyError(f"{FILE} contains an invalid number or date.", hint=_MEND) from None
+            raise StudyError(f"{FILE} contains an invalid number or date.", hint=_CORRECT_IT) from None
         place = f" ({found[0]})" if found else ""
-        raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_MEND) from None
+        raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_CORRECT_IT) from None
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return the declaration with the content of each text in the place of `file:NAME`."""
+    """Return the declaration with `file:NAME` replaced by the content of each text."""
 
     def put_in(value: Any, key: str) -> Any:
         if isinstance(value, str) and value.startswith(FROM_FILE):
@@ -139,7 +133,7 @@ def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict
 
 
 def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
-    """Return the forms with the bank's questions, and with the attestation after each task if none has it."""
+    """Return the forms with the bank's questions, and with an attestation after each task."""
     after_tasks = [form for form in forms if form.at is Moment.AFTER_TASK]
     if not any(ATTESTATION in form.use for form in after_tasks):
         forms = (*forms, Questionnaire(id=RULES_FORM, at=Moment.AFTER_TASK, use=(ATTESTATION,)))
@@ -157,7 +151,7 @@ def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Return a text of the study's folder `texts`; nothing outside of it is read."""
+    """Return a text from the study's folder `texts`; nothing outside of the folder is read."""
     place = Path(name)
     is_spelled_well = name.isprintable() and "\\" not in name
     leads_out = place.is_absolute() or ".." in place.parts
@@ -178,7 +172,7 @@ def _content(path: Path, named: str) -> str:
     try:
         if not path.is_file():
             raise StudyError(f"{named} is not there, or not a file.", hint=f"Write it, or correct {FILE}.")
-        with opened_regular(path) as file:  # between the two it may have become a pipe
+        with opened_regular(path) as file:  # it may have become a pipe since the check
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"

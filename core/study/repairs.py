@@ -1,10 +1,12 @@
-"""The repair that an attempt came to:
-which functions it replaced by which code, and what a blind reader is shown.
+"""The repair made in an attempt: the functions it replaced, and the change shown to a blind reader.
+
+A repair of a solver and the original code of its task have the same type, so that both can be compared on
+inputs, and mixed unmarked in the queue of a reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gistpoint.core import diffs
@@ -20,15 +22,16 @@ class AttemptRepair:
     """The replacements that repair a task, in their order."""
 
     task: str
-    """The whole id of the task."""
+    """The full id of the task."""
     replacements: tuple[Replacement, ...]
+    """A later one of the same function supersedes an earlier one."""
 
     @property
     def key(self) -> str:
-        """What repairs of a task with the same code have in common:
-        32 digits that reveal nothing about who made them.
+        """The hash shared by all repairs of a task with the same code; it reveals nothing about the author.
 
-        Blanks at the ends of lines don't count, and of a function that was replaced twice the last code does.
+        32 hex digits. Blanks at the ends of lines are ignored; of a function replaced twice, the last code
+        counts.
         """
         parts = [self.task]
         for name, code in sorted(self._code.items()):
@@ -37,19 +40,22 @@ class AttemptRepair:
 
     @property
     def _code(self) -> Mapping[str, str]:
-        return {made.name: made.code for made in self.replacements}
+        return {replacement.name: replacement.code for replacement in self.replacements}
 
     def on(self, tree: SourceTree) -> SourceTree:
-        """Return a corrupted tree repaired. Raises `CodeError` if a replacement does not fit."""
-        for made in self.replacements:
-            tree = made.on(tree)
+        """Return a corrupted tree with the repair applied. Raises `CodeError` if the repair does not fit."""
+        for replacement in self.replacements:
+            tree = replacement.on(tree)
         return tree
 
     def change(self, tree: SourceTree) -> tuple[diffs.FileDiff, ...]:
-        """Return what it changes in a corrupted tree, file by file."""
+        """Return the diffs that the repair makes in a corrupted tree, by file.
+
+        Files are in the order of their paths. Bytes that are not UTF-8 are shown as replacement characters.
+        """
         repaired = self.on(tree)
         found = []
-        for path in sorted({made.path for made in self.replacements}):
+        for path in sorted({replacement.path for replacement in self.replacements}):
             before = tree.read(path).decode("utf-8", "replace")
             after = repaired.read(path).decode("utf-8", "replace")
             found.append(diffs.compute(before, after, old_path=path, new_path=path))
@@ -57,24 +63,20 @@ class AttemptRepair:
 
 
 def original_of(task: Task, answer: Answer) -> AttemptRepair:
-    """Return the original code of a task's corrupted functions, as if somebody had written it."""
+    """Return the original code of a task's corrupted functions as a repair."""
     return AttemptRepair(task.id, tuple(Replacement(t.path, t.qualname, t.original) for t in answer.targets))
 
 
 def passing_repair(state: AttemptState) -> AttemptRepair | None:
-    """Return the repair of the first submission that solved the task; None if none did, or for a gist.
+    """Return the repair of the first submission that solved the task; None for none, or for a gist.
 
-    It consists of the replacements that persist up to it, or of its own.
+    It consists of the persistent replacements up to that submission, or of its own alone.
     """
     passing = next((s for s in state.submissions if s.solved), None)
     if passing is None or not passing.replacement.path:
         return None
     before = [s.replacement for s in state.submissions if s.number <= passing.number]
-    kept = tuple(made for made in state.replacements if made in before)
+    kept = tuple(replacement for replacement in state.replacements if replacement in before)
     if passing.replacement not in kept:
         kept = (passing.replacement,)
     return AttemptRepair(state.header.task_id, kept)
-
-
-def _up_to(persistent: Iterable[Replacement], before: list[Replacement]) -> tuple[Replacement, ...]:
-    return tuple(made for made in persistent if made in before)

@@ -1,7 +1,4 @@
-"""One row for each attempt: of people, models and simulated people alike.
-
-Every number of a report comes from rows.
-"""
+"""One row for each attempt of a person, model or simulated person; reports are computed from rows."""
 
 from __future__ import annotations
 
@@ -17,13 +14,13 @@ class SubmissionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     at_s: float | None = None
-    """Active seconds when it was made."""
+    """The active time of the submission, in seconds."""
     counts: bool = True
     score: float | None = None
     solved: bool = False
     status: str = ""
     changed: tuple[str, ...] = ()
-    """Corrupted functions whose text differs, as `path::qualname`."""
+    """The corrupted functions whose text differs, as `path::qualname`."""
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +29,7 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     tool: str
     kind: str = ""
-    """Of the step that it is: view, search, execute, edit, submit or other; derived in foreign runs."""
+    """The kind of step: view, search, execute, edit, submit or other; derived for foreign runs."""
     at_s: float | None = None
     refused: bool = False
     automatic: bool = False
@@ -40,7 +37,7 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One flag of an attempt, with the numbers of the events that show it."""
+    """One flag of an attempt, with the numbers of its events."""
 
     flag: str
     events: tuple[int, ...] = ()
@@ -48,16 +45,16 @@ class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. Times are seconds; None for what is not known or does not apply."""
+    """One attempt. Times are in seconds; None means unknown or not applicable."""
 
     attempt: str
-    """Its id, or a foreign run's key."""
+    """The attempt's id, or the key of a foreign run."""
     study: str
     simulated: bool = False
     actor: str = "person"
     """`person`, `model` or `simulated`."""
     solver: str = ""
-    """The name of the model as the study declares it; empty for people."""
+    """The model's name in the declaration; empty for people."""
     participant: str = ""
     stratum: str = ""
     task: str
@@ -65,32 +62,29 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = ""
     condition: str = ""
     condition_key: str = ""
-    """Rows are pooled only if their keys are equal: budgets, limit, tools, template;
-    a model's settings after ` | `."""
+    """The key that pooled rows share: budgets, limit, tools, template; a model's settings after ` | `."""
     assignment: str = ""
     position: int | None = None
     sitting: int | None = None
     role: str = ""
     counted: bool = True
-    """Whether analyses use it: a first exposure, assigned, in role, not excluded."""
+    """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
     exclusion: str = ""
-    """Why it is excluded: a flag, or an organiser's reason."""
+    """The reason of an exclusion: a flag, or an organiser's reason; empty if counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False
-    """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
+    """Whether it counts as solved by the task's kind: for a gist, fidelity 1 without mocks."""
     by_tests: bool = False
-    """Whether the tests alone passed, whatever reviewers or a confirmation say."""
+    """Whether it is solved by the tests alone, before reviewers and confirmations."""
     confirmation: str = ""
-    """How a pass stands (`core.attempts.results.Standing`);
-    empty without one, and where none is confirmed."""
+    """The standing of a pass (`core.attempts.results.Standing`); empty without one."""
     score: float | None = None
-    """Of the last submission."""
+    """The score of the last submission."""
     best_score: float | None = None
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}
-    """What the task's kind measures, by the names of its `TaskKind.measures`;
-    without those that are not known."""
+    """The kind's measures by their names in `TaskKind.measures`, without unknown ones."""
     tool_uses: int = 0
     submissions: int = 0
     tool_use_budget: int | None = None
@@ -107,14 +101,14 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     active_s: float | None = None
     active_corrected_s: float | None = None
     primary_s: float | None = None
-    """The corrected time on the clock that the study declares primary, to the first solve or to the end."""
+    """The corrected time on the declared primary clock, until the first solve or the end."""
     censored: str = ""
     """Empty if solved; `censored` at a limit, `competing` if given up or skipped."""
     instructions_s: float | None = None
     first_submission_s: float | None = None
     solved_s: float | None = None
     first_view_s: float | None = None
-    """Until a corrupted function was first shown."""
+    """The active time until a corrupted function was first shown."""
     first_mark_s: float | None = None
     first_touch_s: float | None = None
     comforts: dict[str, int] = {}
@@ -136,46 +130,42 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[CallRow, ...] = ()
     flags: tuple[FlagRow, ...] = ()
     answers: dict[str, Any] = {}
-    """To the questionnaires of this task, by column, as `after.ease`."""
+    """Answers to the task's questionnaires by column, such as `after.ease`."""
 
     @property
     def standing(self) -> Standing | None:
-        """How its pass stands; None if the tests alone do not call it solved."""
+        """The standing of the pass; None if the tests alone do not call it solved."""
         return standing_in(self.confirmation, passes=self.solved or self.by_tests)
 
     @property
     def by_the_tests(self) -> AttemptRow:
-        """The row as the tests alone have it: solved whatever reviewers or a confirmation say."""
+        """The row with `solved` as the tests alone decide it."""
         return msgspec.structs.replace(self, solved=self.solved or self.by_tests)
 
     @property
     def budget_key(self) -> str:
-        """The part of the condition's key that people and models share:
-        what a comparison of them must have equal.
-        """
+        """The part of the condition's key that must be equal in comparisons of people and models."""
         return self.condition_key.partition(" | ")[0]
 
     @property
     def who(self) -> str:
-        """The name of the solver's group in a figure: the model's, or `people`; simulated ones say so."""
+        """The group's name in figures: the model's name or `people`, marked if simulated."""
         name = self.solver or "people"
         return f"simulated {name}" if self.simulated else name
 
     def number(self, measure: str) -> float | None:
-        """Return a number that the task's kind measures;
-        None if it is not known, or if another kind measures it.
-        """
+        """Return a numeric measure; None if it is unknown or belongs to another kind."""
         value = self.measures.get(measure)
         return value if isinstance(value, int | float) else None
 
-    def says(self, measure: str) -> bool:
-        """Whether a measure that is yes or no is yes."""
+    def is_true(self, measure: str) -> bool:
+        """Return whether a yes-or-no measure is yes."""
         return bool(self.measures.get(measure))
 
     def text(self, measure: str) -> str:
-        """Return a text that the task's kind measures; empty if it is not known."""
+        """Return a text measure; empty if it is unknown."""
         return str(self.measures.get(measure, ""))
 
     def names(self, measure: str) -> tuple[str, ...]:
-        """Return the names that a measure lists."""
+        """Return the names in a measure that lists names."""
         return tuple(self.measures.get(measure, ()))

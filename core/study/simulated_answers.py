@@ -1,6 +1,4 @@
-"""Answers of simulated people to questionnaires:
-those of the bank follow what happened, all others are drawn.
-"""
+"""Simulated people's answers to questionnaires: to the bank's from the attempt, to others by draws."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from gistpoint.core.study.simulating import AttemptCourse
 
 WORDS = "Simulated words."
 _WIDEST = 100.0
-"""How far drawn numbers reach where a question sets no limit."""
+"""The upper end of drawn numbers where a question sets no limit."""
 
 
 def _kept_options(question: Question) -> list[str]:
-    """Return the options that screen nobody out."""
+    """Return the options that do not screen out."""
     return [option for option in question.options if option not in question.screen_out]
 
 
@@ -29,16 +27,14 @@ _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT, Que
 
 @dataclass(frozen=True)
 class AnswersOf:
-    """What one person answers; `course` is the attempt that is asked about,
-    `experience` a standard normal number.
-    """
+    """The answers of one person; `course` is the attempt in question, `experience` standard normal."""
 
     key: tuple[object, ...]
     experience: float = 0.0
     course: AttemptCourse | None = None
 
     def to(self, questions: Iterable[Question]) -> dict[str, Any]:
-        """Return answers that fit the questions, and that screen nobody out."""
+        """Return answers that fit the questions and screen nobody out, by question id."""
         return {question.id: self._answer(question) for question in questions}
 
     def _answer(self, question: Question) -> Any:
@@ -78,7 +74,7 @@ class AnswersOf:
         return number
 
     def _known(self, question: Question) -> float | None:
-        """Return the answer to a question of the bank that follows from what happened."""
+        """Return the answer to a bank question that follows from the attempt; None for other questions."""
         about = self._about(question.id, normal(*self.key, question.id))
         if about is None or question.kind is not QuestionKind.LIKERT:
             return about
@@ -89,7 +85,7 @@ class AnswersOf:
         if question.startswith("source."):
             return -2.0 + 0.3 * noise
         if question.startswith("sus_"):
-            # Items of the System Usability Scale alternate: odd ones praise, even ones complain.
+            # Items of the System Usability Scale alternate: odd ones are positive, even ones negative.
             praises = int(question[4:]) % 2 == 1
             return (1.0 if praises else -1.0) + 0.6 * noise
         years = math.exp(0.4 * self.experience + 0.3 * noise)

@@ -1,15 +1,15 @@
-"""A model of how people and models do in a study: with it a design, a report and every estimate can be tried.
+"""A model of the behaviour of people and models in a study, to try out designs, reports and estimates.
 
-One latent scale carries everything. On it a person has an ability and a task a difficulty, in logits. The
+One latent scale underlies everything: on it a person has an ability and a task a difficulty, in logits. The
 working time that a person needs is log-normal, with median `median_minutes` where ability and difficulty are
 equal:
 
     ln T = ln median + (sigma / 1.702) * (difficulty - ability) + ln(assist_ratio) * assisted + sigma * e
 
-A task is solved if T is within the time limit and within the person's patience. As the normal distribution
-function of x is the logistic one of 1.702 x to within 0.01 (Haley 1952), the chance to solve within the limit
-is logistic in ability minus difficulty with slope 1. So the parameters are the truth of estimates on either
-scale.
+A task is solved if T is within the time limit and within the person's patience. Because the normal
+distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 1952), the probability of
+solving within the limit is logistic in ability minus difficulty with slope 1. The parameters are thus the
+true values of estimates on either scale.
 
 Nothing is random: every draw is a function of sha256 over the seed and the names of what it is for.
 """
@@ -23,7 +23,7 @@ from statistics import NormalDist, fmean, pstdev
 
 import msgspec
 
-from gistpoint.core.attempts.events import EndReason, GiveUpCode
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
 from gistpoint.core.draws import normal, uniform
 from gistpoint.core.study.declaration import Assistance, Condition, StudyTask
 from gistpoint.core.study.operations import StudyError
@@ -34,32 +34,30 @@ _NORMAL = NormalDist()
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """How simulated people behave. Abilities and difficulties are logits, times minutes of active time."""
+    """The behaviour of simulated people. Abilities and difficulties are in logits, times in minutes."""
 
     ability: float = 0.8
-    """Standard deviation of persons."""
+    """Standard deviation of the abilities of persons."""
     task: float = 1.2
-    """Standard deviation of tasks of one mode."""
+    """Standard deviation of the difficulties of tasks of one mode."""
     slopes: dict[str, float] = msgspec.field(default_factory=lambda: {"code_lines": 0.6, "harmonic_out": 0.4})
-    """Logits by which a task is harder for one standard deviation of a metric;
-    the rest of `task` is the task's own."""
+    """Logits of difficulty per standard deviation of a metric; the rest of `task` is the task's own."""
     discovery: float = 1.0
     """Logits by which finding a corrupted function is harder than writing a removed one."""
     gist: float = 0.5
     sigma: float = 0.9
-    """Standard deviation of the logarithm of the time that one person needs for one task."""
+    """Standard deviation of ln T for one person and one task."""
     median_minutes: float = 25.0
     assist_ratio: float = 0.7
-    """Time with assistance as a ratio to time alone."""
+    """The ratio of the time with assistance to the time without."""
     give_up: float = 0.1
-    """The share of attempts with a patience that ends before the limit,
-    at a time that does not depend on T."""
+    """The share of attempts with a patience that ends before the limit, at a time independent of T."""
     limit_minutes: float = 60.0
-    """Where the condition and the task set no limit, patience ends here."""
+    """The end of patience, in minutes, where neither the condition nor the task sets a limit."""
     optimism: float = 0.8
-    """Forecast time as a ratio to the median time of this person for this task."""
+    """The ratio of the forecast time to this person's median time for this task."""
     leaves: float = 0.05
-    """The share of people who withdraw in the course of the study."""
+    """The share of people who withdraw during the study."""
 
     def __post_init__(self) -> None:
         for name in ("ability", "task", "leaves", "give_up"):
@@ -77,7 +75,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def per_logit(self) -> float:
-        """The change of ln T for one logit."""
+        """The change of ln T per logit."""
         return self.sigma / LOGITS_PER_PROBIT
 
     def offset(self, mode: str) -> float:
@@ -85,22 +83,22 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
         return {Mode.DISCOVERY.value: self.discovery, Mode.GIST.value: self.gist}.get(mode, 0.0)
 
     def median_s(self, difficulty: float, ability: float, condition: Condition) -> float:
-        """Return the median of T in seconds."""
+        """Return the median of T under a condition, in seconds."""
         ratio = self.assist_ratio if condition.assistance is not Assistance.NONE else 1.0
         return 60 * self.median_minutes * ratio * math.exp(self.per_logit * (difficulty - ability))
 
     def chance(self, difficulty: float, ability: float, condition: Condition, limit_s: float) -> float:
-        """Return the chance to solve within a limit, if patience does not end before."""
+        """Return the probability of solving within a limit in seconds, if patience does not end before."""
         return _NORMAL.cdf(math.log(limit_s / self.median_s(difficulty, ability, condition)) / self.sigma)
 
 
 class ModelBehaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """How a simulated model behaves: its chance to solve is logistic in skill minus difficulty."""
+    """The behaviour of a simulated model: its probability of solving is logistic in skill and difficulty."""
 
     name: str
     skill: float = 0.0
     discrimination: float = 1.0
-    """Logits by which its chance falls for one logit of difficulty."""
+    """The decrease of the log odds of solving per logit of difficulty."""
     calls: float = 9.0
     """The median number of calls before its first submission."""
     seconds_per_turn: float = 12.0
@@ -108,15 +106,14 @@ class ModelBehaviour(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
 
     def chance(self, difficulty: float) -> float:
-        """Return the chance to solve."""
+        """Return the probability of solving a task of a difficulty."""
         return 1 / (1 + math.exp(-(self.skill - self.discrimination * difficulty)))
 
 
 def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) -> dict[str, float]:
-    """Return the difficulty of each task by its id.
+    """Return the difficulty of each task in logits, by task id.
 
-    What metrics explain of the standard deviation of tasks is scaled down where it
-    would be more than all of it.
+    If the metrics explain more than the standard deviation `behaviour.task`, their part is scaled down to it.
     """
     scores = {name: _standardised(tasks, name) for name in behaviour.slopes}
     explained = {
@@ -125,71 +122,71 @@ def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) ->
     }
     spread = pstdev(explained.values()) if explained else 0.0
     scale = min(1.0, behaviour.task / spread) if spread else 0.0
-    own = math.sqrt(max(0.0, behaviour.task**2 - (scale * spread) ** 2))
+    remaining = math.sqrt(max(0.0, behaviour.task**2 - (scale * spread) ** 2))
     return {
         task.id: behaviour.offset(task.mode)
         + scale * explained[task.id]
-        + own * normal(seed, "task", task.id)
+        + remaining * normal(seed, "task", task.id)
         for task in tasks
     }
 
 
 def _standardised(tasks: Sequence[StudyTask], metric: str) -> Mapping[str, float]:
-    known = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
-    spread = pstdev(known.values()) if known else 0.0
-    mean = fmean(known.values()) if known else 0.0
+    values = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
+    spread = pstdev(values.values()) if values else 0.0
+    mean = fmean(values.values()) if values else 0.0
     if spread:
-        return {task: (value - mean) / spread for task, value in known.items()}
+        return {task: (value - mean) / spread for task, value in values.items()}
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptCourse:
-    """What becomes of one attempt. Seconds are active time from the start of the attempt."""
+    """The course of one attempt. Seconds are active time from its start."""
 
     end: EndReason
     active_s: float
-    """Until the attempt ends."""
+    """The time of the attempt's end."""
     wrong_at: tuple[float, ...] = ()
-    """When submissions are made that fail."""
+    """The times of the submissions that fail."""
     near: tuple[float, ...] = ()
-    """Of each of these, which share of the failing tests it repairs."""
+    """For each failed submission, the share of the failing tests that it repairs."""
     finds: bool = True
-    """Whether what is submitted in vain at least is about the corrupted function."""
+    """Whether failed submissions at least change the corrupted function."""
     looks: int = 0
-    """Calls that look, before the first submission."""
+    """The number of information calls before the first submission."""
     reading_s: float = 0.0
     code: GiveUpCode | None = None
     pause_s: float = 0.0
-    """A break in the middle; no active time."""
+    """The length of a break; it is not active time."""
     idle_s: float = 0.0
-    """Time away without a pause; no active time either."""
+    """The time away without a pause; it is not active time."""
     forecast_minutes: float = 0.0
     forecast_chance: float = 0.0
     felt_minutes: float = 0.0
     ease: float = 0.0
-    """How easy it seemed, as a standard normal number."""
+    """The perceived ease, on a standard normal scale."""
 
     @property
     def solved(self) -> bool:
-        """Whether the last submission solves the task."""
+        """Whether the attempt solves the task."""
         return self.end is EndReason.SOLVED
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What an attempt may use."""
+    """The budgets of a simulated attempt."""
 
     tool_uses: int
     submissions: int
     limit_s: float | None
     parts: int = 1
-    """How many submissions a right answer takes: one for each corrupted function, or one."""
+    """The number of submissions that a right answer takes: one per corrupted function."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Everybody who takes part in a simulated study, and what they do."""
+    """The people and models of a simulated study, and the courses of their attempts."""
 
     behaviour: Behaviour
     study: str
@@ -197,7 +194,7 @@ class Crowd:
     difficulty: Mapping[str, float]
 
     def key(self, *about: object) -> tuple[object, ...]:
-        """Return the key of a draw in this study."""
+        """Return the key of a draw: seed, study, and what the draw is about."""
         return self.seed, self.study, *about
 
     def ability(self, person: str) -> float:
@@ -205,13 +202,13 @@ class Crowd:
         return self.behaviour.ability * normal(*self.key("ability", person))
 
     def leaves_at(self, person: str, tasks: int) -> int | None:
-        """Return after how many of their tasks a person withdraws; None for those who stay."""
+        """Return the number of tasks after which a person withdraws; None for those who stay."""
         if tasks < 1 or uniform(*self.key("leaves", person)) >= self.behaviour.leaves:
             return None
         return int(uniform(*self.key("leaves at", person)) * tasks)
 
     def course(self, person: str, task: StudyTask, condition: Condition, allowed: Allowance) -> AttemptCourse:
-        """Return what becomes of a person's attempt."""
+        """Return the course of a person's attempt."""
         b = self.behaviour
         key = self.key("attempt", person, task.id, condition.id)
         difficulty = self.difficulty[task.id]
@@ -234,7 +231,7 @@ class Crowd:
                 active = limit * (0.95 + 0.05 * uniform(*key, "last try"))
             else:
                 ending = EndReason.TIME_CAP
-        wrong = self._wrong(key, ending, allowed)
+        wrong = self._wrong_count(key, ending, allowed)
         times = sorted(active * (0.35 + 0.6 * uniform(*key, "wrong", number)) for number in range(wrong))
         if ending is EndReason.SUBMISSIONS_EXHAUSTED:
             times[-1] = active
@@ -246,7 +243,7 @@ class Crowd:
             wrong_at=tuple(times),
             near=tuple(uniform(*key, "near", number) for number in range(wrong)),
             finds=ending is EndReason.SOLVED or uniform(*key, "finds") < 0.6,
-            looks=self._looks(key, minutes, allowed, wrong),
+            looks=self._look_count(key, minutes, allowed, wrong),
             reading_s=min(0.2 * active, 45 * math.exp(0.4 * normal(*key, "reading"))),
             code=code,
             pause_s=600 * uniform(*key, "break") if uniform(*key, "breaks") < 0.1 else 0.0,
@@ -267,10 +264,12 @@ class Crowd:
         allowed: Allowance,
         repeat: int = 0,
     ) -> AttemptCourse:
-        """Return what becomes of a model's attempt."""
+        """Return the course of a model's attempt."""
         key = self.key("model", model.name, task.id, condition.id, repeat)
         solved = uniform(*key, "solves") < model.chance(self.difficulty[task.id])
-        wrong = self._wrong(key, EndReason.SOLVED if solved else EndReason.SUBMISSIONS_EXHAUSTED, allowed)
+        wrong = self._wrong_count(
+            key, EndReason.SOLVED if solved else EndReason.SUBMISSIONS_EXHAUSTED, allowed
+        )
         wanted = round(model.calls * math.exp(0.4 * normal(*key, "calls")))
         right = allowed.parts if solved else 0
         looks = max(1, min(wanted, allowed.tool_uses - wrong - right))
@@ -287,13 +286,13 @@ class Crowd:
             looks=looks,
         )
 
-    def _wrong(self, key: tuple[object, ...], ending: EndReason, allowed: Allowance) -> int:
-        """Return how many submissions fail."""
+    def _wrong_count(self, key: tuple[object, ...], ending: EndReason, allowed: Allowance) -> int:
+        """Return the number of submissions that fail."""
         if ending is EndReason.SUBMISSIONS_EXHAUSTED:
             return allowed.submissions
         spare = min(allowed.submissions, allowed.tool_uses) - allowed.parts
         return sum(uniform(*key, "tries in vain", number) < 0.35 for number in range(max(0, spare)))
 
-    def _looks(self, key: tuple[object, ...], minutes: float, allowed: Allowance, wrong: int) -> int:
+    def _look_count(self, key: tuple[object, ...], minutes: float, allowed: Allowance, wrong: int) -> int:
         wanted = round((2 + 1.6 * math.sqrt(minutes)) * math.exp(0.3 * normal(*key, "looks")))
         return max(0, min(wanted, allowed.tool_uses - wrong - allowed.parts))

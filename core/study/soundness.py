@@ -1,6 +1,4 @@
-"""What a declaration must fulfil beyond its types:
-names that exist, ids that differ, scales that can be used.
-"""
+"""Checks of a declaration beyond its types: names that exist, unique ids, usable scales."""
 
 from __future__ import annotations
 
@@ -33,9 +31,9 @@ from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
-"""The mark in a template where only the organiser knows the words."""
+"""The mark in a template for text that only the organiser can write."""
 _LISTED = 30
-"""Most names that a hint lists."""
+"""The most names that a hint lists."""
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -43,7 +41,7 @@ _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def check_declaration(study: Study) -> None:
-    """Raise `StudyError`, with the file and the key, for the first thing that can't be in a declaration."""
+    """Raise `StudyError`, with the file and the key, for the first fault of a declaration."""
     _check_head(study)
     _check_conditions(study)
     _check_solvers(study)
@@ -51,7 +49,7 @@ def check_declaration(study: Study) -> None:
     _check_people(study)
     for n, form in enumerate(study.questionnaire):
         _check_form(form, f"questionnaire[{n}]")
-    _unlike("questionnaire", "id", [form.id for form in study.questionnaire])
+    _require_distinct_members("questionnaire", "id", [form.id for form in study.questionnaire])
     _check_screening(study)
     for n, flag in enumerate(study.quality.exclude_on):
         _known(f"quality.exclude_on[{n}]", flag, FLAGS, "flag")
@@ -80,7 +78,7 @@ def _check_conditions(study: Study) -> None:
             _known(f"{key}.strategy", condition.strategy, STRATEGIES, "strategy")
         if condition.assistance is Assistance.CHAT and not condition.chat.model:
             _refuse(f"{key}.chat.model", "is missing", hint='assistance = "chat" needs the name of a model.')
-    _unlike("condition", "id", [condition.id for condition in study.condition])
+    _require_distinct_members("condition", "id", [condition.id for condition in study.condition])
     if not study.conditions_of_people:
         _refuse(
             "condition", "has none with people = true", hint="People need a condition that they are given."
@@ -96,9 +94,9 @@ def _check_design(study: Study) -> None:
         )
     for n, tag in enumerate(study.tag):
         _name(f"tag[{n}].id", tag.id)
-        _all_different(f"tag[{n}].tasks", tag.tasks)
-    _unlike("tag", "id", [tag.id for tag in study.tag])
-    _all_different("training.tasks", study.training.tasks)
+        _require_distinct(f"tag[{n}].tasks", tag.tasks)
+    _require_distinct_members("tag", "id", [tag.id for tag in study.tag])
+    _require_distinct("training.tasks", study.training.tasks)
     contrast = study.protocol.primary_contrast
     if len(contrast) not in (0, 2) or len(set(contrast)) != len(contrast):
         _refuse("protocol.primary_contrast", "must be two different names, or empty")
@@ -125,14 +123,14 @@ def _check_people(study: Study) -> None:
             _refuse(f"texts.consent_items[{n}]", "is empty")
     for n, stratum in enumerate(study.participants.strata):
         _name(f"participants.strata[{n}]", stratum)
-    _all_different("participants.strata", study.participants.strata)
+    _require_distinct("participants.strata", study.participants.strata)
 
 
 def _check_form(form: Questionnaire, key: str) -> None:
     _name(f"{key}.id", form.id)
     for question in form.item:
         _check_question(question, f"{key}.{question.id[:40]}")
-    _unlike(f"{key}.item", "id", [question.id for question in form.item])
+    _require_distinct_members(f"{key}.item", "id", [question.id for question in form.item])
     if not form.item:
         _refuse(key, "asks nothing", hint="Name blocks of the bank in `use`, or questions of your own.")
 
@@ -147,7 +145,7 @@ def _check_question(question: Question, key: str) -> None:
     if not all(map(math.isfinite, ends)) or sorted(ends) != ends:
         _refuse(key, "must have a min that is not above its max, both of them numbers")
     if question.each_source and SOURCE not in question.text:
-        _refuse(key, f"is asked for each library, and its text lacks {SOURCE}")
+        _refuse(key, f"is asked for each library, and its text does not contain {SOURCE}")
     for answer in question.screen_out:
         if not _can_be_answered(question, answer):
             _refuse(key, f"has a screen_out that nobody can answer, {str(answer)[:40]!r}")
@@ -186,7 +184,7 @@ def _check_solvers(study: Study) -> None:
             _refuse(f"{key}.map", "must be task_id, or file: and the name of a table in the study's folder")
         if solver.cutoff and not _MONTH.fullmatch(solver.cutoff):
             _refuse(f"{key}.cutoff", "must be a month, such as 2025-06")
-    _unlike("solver", "name", [solver.name for solver in study.solver])
+    _require_distinct_members("solver", "name", [solver.name for solver in study.solver])
 
 
 def _check_options(question: Question, key: str) -> None:
@@ -195,7 +193,7 @@ def _check_options(question: Question, key: str) -> None:
         _refuse(key, "needs two options or more")
     if not chosen and question.options:
         _refuse(key, f"has options, which its kind, {question.kind.value}, has not")
-    _all_different(key, question.options)
+    _require_distinct(key, question.options)
 
 
 def _check_labels(question: Question, key: str) -> None:
@@ -211,7 +209,7 @@ def _check_labels(question: Question, key: str) -> None:
 
 
 def _can_be_answered(question: Question, answer: object) -> bool:
-    """Whether an answer fits a question; of several choices, one of them does."""
+    """Return whether a value can answer a question; for several choices, one of them."""
     if answer is None:
         return False
     try:
@@ -221,9 +219,7 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return what is wrong with a declaration for the tasks at hand, a sentence each,
-    with the file and the key.
-    """
+    """Return the faults of a declaration with regard to its tasks, a sentence each, with file and key."""
     training = {task_named(name, tasks) for name in study.training.tasks}
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
@@ -242,7 +238,7 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
 
 
 def unwritten_texts(study: Study) -> list[str]:
-    """Return the keys of the texts in which something of the template is still to be written."""
+    """Return the keys of the texts that still hold the template's mark."""
     texts = {
         "texts.consent": study.texts.consent,
         "texts.rules": study.texts.rules,
@@ -277,23 +273,21 @@ def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str
 def _short_quotas(
     study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
 ) -> Iterator[str]:
-    """Yield the quotas of a name that no task has, and those that ask for more tasks than are `counted`."""
-    known = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
+    """Yield a sentence for each quota with an unknown name or with more tasks than are `counted`."""
+    names = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
     for task in counted:
         having.update(keys_of(study, task, tasks))
     for key, wanted in study.design.quota.items():
-        if key not in known:
-            meant = did_you_mean(key, known)
+        if key not in names:
+            meant = did_you_mean(key, names)
             yield f"the key 'design.quota.{key[:60]}' names no mode of the tasks and no tag.{meant}"
         elif having[key] < wanted:
             yield f"the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {having[key]}."
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the id of the task that a declaration names by it, or by its beginning;
-    None for none, or several.
-    """
+    """Return the full id of the task with this id or unique prefix; None for none, or several."""
     if name in tasks:
         return name
     if not name:
@@ -303,7 +297,7 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
 
 
 def keys_of(study: Study, task: StudyTask, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the names under which quotas count a task: its mode, and its tags."""
+    """Return the names under which quotas count a task: its mode and its tags."""
     keys = {task.mode}
     for tag in study.tag:
         if task.id in {task_named(name, tasks) for name in tag.tasks}:
@@ -329,17 +323,17 @@ def _name(key: str, name: str) -> None:
         _refuse(key, f"is {name[:60]!r}; it must be 1 to 40 letters, digits, dots, hyphens and underscores")
 
 
-def _unlike(key: str, member: str, names: Iterable[str]) -> None:
-    twice = _twice(names)
-    if twice:
-        _refuse(key, f"has the {member} {twice[0][:60]!r} twice")
+def _require_distinct_members(key: str, member: str, names: Iterable[str]) -> None:
+    duplicates = _duplicates(names)
+    if duplicates:
+        _refuse(key, f"has the {member} {duplicates[0][:60]!r} twice")
 
 
-def _all_different(key: str, names: Iterable[str]) -> None:
-    twice = _twice(names)
-    if twice:
-        _refuse(key, f"has {twice[0][:60]!r} twice")
+def _require_distinct(key: str, names: Iterable[str]) -> None:
+    duplicates = _duplicates(names)
+    if duplicates:
+        _refuse(key, f"has {duplicates[0][:60]!r} twice")
 
 
-def _twice(names: Iterable[str]) -> list[str]:
+def _duplicates(names: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]

@@ -1,4 +1,4 @@
-"""What a participant does next: a pure function of the declaration, the log, and what this machine knows."""
+"""The participant's next step: a pure function of the declaration, the log, and this machine's state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
 from gistpoint.core.study.declaration import (
     Condition,
@@ -25,15 +25,15 @@ from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import task_named
 
 SITTING_LAPSES_MS = 4 * 60 * 60 * 1000
-"""A sitting in which nothing was recorded for so long is over: its program was killed."""
+"""A sitting without any record for this long is over: its program was killed."""
 BEGAN, ENDED = "began", "ended"
 """The states of a sitting."""
 SKIPPED = EndReason.SKIPPED.value
-"""Also the end of a training task that was passed over."""
+"""The end of an assignment that was skipped, also of a training task."""
 
 
 class LocalJournal(StrEnum):
-    """What this machine has of an attempt."""
+    """The state of an attempt's journal on this machine."""
 
     UNFINISHED = "unfinished"
     ENDED = "ended"
@@ -41,24 +41,24 @@ class LocalJournal(StrEnum):
 
 @dataclass(frozen=True)
 class Situation:
-    """What this machine knows besides the log."""
+    """What this machine knows in addition to the log."""
 
     now_ms: int
-    """UTC in milliseconds."""
+    """The current time, in milliseconds of UTC."""
     machine: str
-    """The machine's id, as it is in the names of writers."""
+    """The machine's id, as in the names of writers."""
     journals: Mapping[str, LocalJournal] = field(default_factory=dict)
-    """The journals on this machine, by the attempt's id."""
+    """The states of the journals on this machine, by attempt id."""
     sandbox_ready: bool = True
-    """Whether the demanded sandbox works here."""
+    """Whether the sandbox that the study demands works on this machine."""
     went_on_after: str = ""
-    """The assignment after which the participant chose to go on, in this process."""
+    """The id of the assignment after which the participant chose to continue, in this process."""
     simulates: bool = False
-    """Whether it is a program that takes part, as a simulated study lets nobody else."""
+    """Whether the participant is a program; a simulated study admits no other."""
 
 
 class RefusalReason(StrEnum):
-    """Why a session does not go on."""
+    """Why a session can't continue."""
 
     UNKNOWN_CODE = "unknown_code"
     ERASED = "erased"
@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """The session can't go on; what is wrong, and whom to ask."""
+    """The session can't continue: the reason in words, and whom to ask."""
 
     reason: RefusalReason
     words: str
@@ -89,7 +89,7 @@ class ConsentStep:
     """Asks for consent; recorded as `consented` or `declined`."""
 
     again: bool = False
-    """The protocol was amended since the person consented."""
+    """Whether the person consents again because the protocol was amended."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class FormStep:
 
     form: Questionnaire
     questions: tuple[Question, ...]
-    """The questions as they are asked: one for each library where the form says so."""
+    """The questions as asked; one per library where the question demands it."""
     assignment: str = ""
 
     @property
     def sha256(self) -> str:
-        """The hash of the wording, for the answers."""
+        """The hash of the questions' wording, which is stored with the answers."""
         return wording_sha256(self.questions)
 
 
@@ -112,7 +112,7 @@ class ScreenOutStep:
     """An answer ends the session: recorded as `screened_out` without asking anything."""
 
     item: str
-    """The column, as `before.editor`."""
+    """The column of the answer, such as `before.editor`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class RulesStep:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """Gives the person tasks: recorded as `planned`, without showing anything."""
+    """Assigns tasks to the person; recorded as `planned`, without showing anything."""
 
     assignments: tuple[Assignment, ...]
     protocol: str
@@ -131,22 +131,21 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class ReadyStep:
-    """Says that a task begins; recorded as `begun` with a new attempt's id, before its journal begins."""
+    """Announces a task; recorded as `begun` with a new attempt's id, before its journal begins."""
 
     assignment: Assignment
     condition: Condition
     number: int
-    """Of the task, from 1."""
+    """The task's number, from 1."""
     of: int
     training: bool = False
     may_skip: bool = False
-    """Whether the training task may be passed over:
-    recorded as `finished` with end `skipped` and no attempt."""
+    """Whether the training task may be skipped: recorded as `finished`, end `skipped`, without an attempt."""
 
 
 @dataclass(frozen=True)
 class AttemptStep:
-    """Goes on with an attempt whose beginning is in the log: resumes its journal, or begins it."""
+    """Continues an attempt that the log records as begun: resumes its journal, or begins it."""
 
     assignment: Assignment
     condition: Condition
@@ -154,10 +153,10 @@ class AttemptStep:
     number: int
     of: int
     resume: bool
-    """Whether this machine has an unfinished journal; if not, the attempt begins, with the id in the log."""
+    """Whether this machine has an unfinished journal; otherwise the attempt begins with the logged id."""
     training: bool = False
     forecasts: tuple[FormStep, ...] = ()
-    """The forms after the brief that are not yet filled in."""
+    """The forms to fill in after the brief that have no answers yet."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """Between two tasks: what the person learns of the last one, a break, and whether to go on."""
+    """The screen between two tasks: feedback on the last one, a break, and the choice to continue."""
 
     finished: Assignment
     attempt: str
@@ -190,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Says goodbye until the next sitting; recorded as `sitting` ended."""
+    """Ends the sitting until the next one; recorded as `sitting` ended."""
 
     limit: SittingLimit
     done: int
@@ -199,7 +198,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """The person has done everything: the debrief, and the code once more."""
+    """The person has finished the study: shows the debrief, and the code once more."""
 
     done: int
     of: int
@@ -232,18 +231,18 @@ Step: TypeAlias = (
 def next_step(
     study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation
 ) -> Step:
-    """Return what a participant does next.
+    """Return the next step of a participant.
 
-    The same log, in whatever order it was read, gives the same step on the same machine at the same time, so
-    a session that was killed resumes where it stopped.
+    The same log, read in any order, gives the same step on the same machine at the same time, so a session
+    that was killed resumes where it stopped.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
 
 
 @dataclass(frozen=True)
-class _Given:
-    """An assignment in its turn, with its beginning that counts."""
+class _AssignedTask:
+    """An assignment in order, with the beginning that counts and the end, if any."""
 
     assignment: Assignment
     number: int
@@ -262,7 +261,7 @@ class _Session:
     situation: Situation
 
     def steps(self) -> Iterator[Step]:
-        """Yield what is left to do, in order; only the first step is certain."""
+        """Yield the remaining steps in order; only the first is certain to be taken."""
         yield from self._refused()
         yield from self._consent()
         yield from self._forms(Moment.BEFORE)
@@ -280,7 +279,7 @@ class _Session:
         done = self._done
         yield DoneStep(len(done), len(self._counted))
 
-    # Whether the session goes on at all
+    # Whether the session can continue at all
 
     def _refused(self) -> Iterator[Step]:
         code = self.person.code
@@ -340,8 +339,10 @@ class _Session:
             yield ConsentStep(again=True)
 
     def _is_outdated(self, consent: Consented) -> bool:
-        """Whether the protocol has changed since;
-        an old consent names none, so that only its time can say it.
+        """Return whether the protocol has changed since a consent.
+
+        A consent of an earlier version names no protocol, so its time is compared with that of the last
+        amendment.
         """
         if consent.protocol:
             return consent.protocol != self.ledger.protocol
@@ -355,8 +356,8 @@ class _Session:
                 "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):
-            given = self.person.answers(form.id) if form.id == self.study.participants.screening else None
-            item = screened_out(form, given.values) if given else ""
+            answers = self.person.answers(form.id) if form.id == self.study.participants.screening else None
+            item = screened_out(form, answers.values) if answers else ""
             if item:
                 yield ScreenOutStep(item)
 
@@ -369,8 +370,8 @@ class _Session:
                 yield FormStep(form, questions, assignment)
 
     def _after_tasks(self) -> Iterator[Step]:
-        for given in self._done:
-            yield from self._forms(Moment.AFTER_TASK, given.assignment.id)
+        for assigned in self._done:
+            yield from self._forms(Moment.AFTER_TASK, assigned.assignment.id)
 
     # Sittings
 
@@ -382,10 +383,10 @@ class _Session:
         if sitting is None or is_over:
             yield RulesStep()
             return
-        # A task that was begun is ended first, whatever the limits of a sitting.
+        # A task in progress is finished first, whatever the limits of a sitting.
         if self._in_hand is not None:
             return
-        done = [given for given in self._done if given.end and given.end.utc_ms >= sitting.utc_ms]
+        done = [one for one in self._done if one.end and one.end.utc_ms >= sitting.utc_ms]
         minutes = self.study.design.sitting_minutes
         about = len(self._done), len(self._counted) or self.study.design.tasks_per_person
         if len(done) >= self.study.design.per_sitting:
@@ -395,7 +396,7 @@ class _Session:
 
     @property
     def _last_ms(self) -> int:
-        """When the person last recorded anything."""
+        """The time of the person's last record, in milliseconds of UTC; 0 without any."""
         times = [0]
         for facts in self.person.facts.by_kind.values():
             times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
@@ -403,7 +404,9 @@ class _Session:
 
     def _between(self) -> Iterator[Step]:
         last = max(
-            self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None
+            self._done,
+            key=lambda assigned: (assigned.end.utc_ms if assigned.end else 0, assigned.number),
+            default=None,
         )
         sitting = self.person.sitting
         if last is None or last.end is None:
@@ -424,106 +427,110 @@ class _Session:
         return not self.person.assignments
 
     def _planned(self) -> Iterator[Step]:
-        if self._unplanned and not any(given.training for given in self._open):
-            given = plan_tasks(self.study, self.tasks, self.ledger, self.person.code)
-            if given:
-                yield PlanStep(given, self.ledger.protocol)
+        if self._unplanned and not any(assigned.training for assigned in self._open):
+            assignments = plan_tasks(self.study, self.tasks, self.ledger, self.person.code)
+            if assignments:
+                yield PlanStep(assignments, self.ledger.protocol)
             else:
                 words = "There is no task for you: you have seen them, or know their libraries well."
                 yield _refused(RefusalReason.NO_TASKS, words, "Tell the organiser. Thank you.")
 
     @property
-    def _trainings(self) -> list[_Given]:
-        """The training tasks, each with its last try."""
+    def _trainings(self) -> list[_AssignedTask]:
+        """The training tasks, each with its last attempt."""
         named = [task_named(name, self.tasks) for name in self.study.training.tasks]
-        known = [task for task in named if task is not None]
+        tasks = [task for task in named if task is not None]
         found = []
-        for number, task in enumerate(known, start=1):
-            given = self._try(task, number, len(known))
-            while self._is_tried_again(given):
-                given = self._try(task, number, len(known), after=given)
-            found.append(given)
+        for number, task in enumerate(tasks, start=1):
+            assigned = self._try(task, number, len(tasks))
+            while self._is_tried_again(assigned):
+                assigned = self._try(task, number, len(tasks), after=assigned)
+            found.append(assigned)
         return found
 
-    def _is_tried_again(self, given: _Given) -> bool:
-        """Whether a try at a training task ended without being solved, and it has to be."""
-        if given.end is None or not self.study.training.must_solve:
+    def _is_tried_again(self, assigned: _AssignedTask) -> bool:
+        """Return whether a training task ended without being solved or skipped, and must be solved."""
+        if assigned.end is None or not self.study.training.must_solve:
             return False
-        return given.end.end not in (EndReason.SOLVED.value, SKIPPED)
+        return assigned.end.end not in (EndReason.SOLVED.value, SKIPPED)
 
-    def _try(self, task: str, number: int, of: int, after: _Given | None = None) -> _Given:
+    def _try(self, task: str, number: int, of: int, after: _AssignedTask | None = None) -> _AssignedTask:
         conditions = self.study.conditions_of_people
         condition = conditions[(number - 1) % len(conditions)].id
         position = number if after is None else after.assignment.position + of
         identity = assignment_id(self.study.id, self.person.code, task, TRAINING, position)
-        return self._given(
+        return self._assigned(
             Assignment(identity, self.person.code, task, condition, position), number, of, training=True
         )
 
     @property
-    def _counted(self) -> list[_Given]:
-        given = [one for one in self.person.assignments if one.id not in self.person.returned]
-        return [self._given(one, n, len(given)) for n, one in enumerate(given, start=1)]
+    def _counted(self) -> list[_AssignedTask]:
+        current = [one for one in self.person.assignments if one.id not in self.person.returned]
+        return [self._assigned(one, n, len(current)) for n, one in enumerate(current, start=1)]
 
-    def _given(self, assignment: Assignment, number: int, of: int, *, training: bool = False) -> _Given:
+    def _assigned(
+        self, assignment: Assignment, number: int, of: int, *, training: bool = False
+    ) -> _AssignedTask:
         begun = next(iter(self.person.begun.get(assignment.id, ())), None)
         attempt = begun.attempt if begun else ""
         ends = (fact for fact in self.person.facts.all(Finished) if fact.assignment == assignment.id)
         end = next((fact for fact in ends if fact.attempt == attempt), None)
-        return _Given(assignment, number, of, training, begun, end)
+        return _AssignedTask(assignment, number, of, training, begun, end)
 
     @property
-    def _all(self) -> list[_Given]:
+    def _all(self) -> list[_AssignedTask]:
         return [*self._trainings, *self._counted]
 
     @property
-    def _open(self) -> list[_Given]:
-        """What has not ended, in its order."""
-        return [given for given in self._all if given.end is None]
+    def _open(self) -> list[_AssignedTask]:
+        """The assignments that have not ended, in order."""
+        return [assigned for assigned in self._all if assigned.end is None]
 
     @property
-    def _done(self) -> list[_Given]:
-        """The counted tasks that have ended, in their order."""
-        return [given for given in self._counted if given.end is not None]
+    def _done(self) -> list[_AssignedTask]:
+        """The counted assignments that have ended, in order."""
+        return [one for one in self._counted if one.end is not None]
 
     @property
-    def _in_hand(self) -> _Given | None:
-        """The first that was begun and has not ended."""
-        return next((given for given in self._open if given.begun is not None), None)
+    def _in_hand(self) -> _AssignedTask | None:
+        """The first assignment that was begun and has not ended."""
+        return next((one for one in self._open if one.begun is not None), None)
 
     def _ended_here(self) -> Iterator[Step]:
-        for given in self._open:
-            if given.begun and self.situation.journals.get(given.begun.attempt) is LocalJournal.ENDED:
-                yield FinishStep(given.assignment, given.begun.attempt, given.training)
+        for assigned in self._open:
+            if assigned.begun and self.situation.journals.get(assigned.begun.attempt) is LocalJournal.ENDED:
+                yield FinishStep(assigned.assignment, assigned.begun.attempt, assigned.training)
 
     def _attempts(self) -> Iterator[Step]:
-        given = self._in_hand or self._open[0]
-        condition = self.study.condition_of(given.assignment.condition)
-        if condition is None or given.assignment.task not in self.tasks:
+        assigned = self._in_hand or self._open[0]
+        condition = self.study.condition_of(assigned.assignment.condition)
+        if condition is None or assigned.assignment.task not in self.tasks:
             words = "You were given a task, or a condition, that the study does not have any more."
             yield _refused(RefusalReason.PLAN_CHANGED, words)
             return
-        if given.begun is None:
-            skip = given.training and not self.study.training.must_end
-            yield ReadyStep(given.assignment, condition, given.number, given.of, given.training, skip)
+        if assigned.begun is None:
+            skip = assigned.training and not self.study.training.must_end
+            yield ReadyStep(
+                assigned.assignment, condition, assigned.number, assigned.of, assigned.training, skip
+            )
             return
-        attempt = given.begun.attempt
-        here = given.begun.reviewer.rpartition("@")[2] == self.situation.machine
+        attempt = assigned.begun.attempt
+        here = assigned.begun.reviewer.rpartition("@")[2] == self.situation.machine
         resume = attempt in self.situation.journals
         if not here and not resume:
             words = "You have begun a task on another machine, and can only go on there."
             yield _refused(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )
-        forms = () if given.training else self._forms(Moment.AFTER_BRIEF, given.assignment.id)
+        forms = () if assigned.training else self._forms(Moment.AFTER_BRIEF, assigned.assignment.id)
         yield AttemptStep(
-            given.assignment,
+            assigned.assignment,
             condition,
             attempt,
-            given.number,
-            given.of,
+            assigned.number,
+            assigned.of,
             resume,
-            given.training,
+            assigned.training,
             tuple(forms),
         )
 

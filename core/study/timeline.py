@@ -1,9 +1,8 @@
-"""An attempt's events folded step by step:
-as what each span of its time counts, and when things happened first.
+"""The timeline of an attempt: its time in labelled spans, and the first time of certain events.
 
-The position on a timeline is in milliseconds of the monotonic clock since the attempt began; time between two
-processes is not on it. The labels of the spans are those of the fold's clock, with its later second thoughts
-about idle time: added up by activity they are that clock.
+Positions are milliseconds of the monotonic clock since the attempt began, without the time between two
+processes. The labels of the spans are those of the fold's clock, including its later revisions of idle time:
+summed by activity, the spans equal that clock.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ from gistpoint.core.tools.declaration import Revealed
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A span of the timeline and what it counts as;
-    `at_pane` is what work in the pane with the focus counts as.
-    """
+    """A span of the timeline with its activity; `at_pane` is that of work in the focused pane."""
 
     from_ms: int
     to_ms: int
@@ -49,29 +46,27 @@ class TimelineSpan:
 
     @property
     def ms(self) -> int:
-        """Its length in milliseconds."""
+        """The length in milliseconds."""
         return self.to_ms - self.from_ms
 
 
 class FirstTime(StrEnum):
-    """Something that happens for the first time."""
+    """An event whose first time is recorded."""
 
     LEFT_BRIEF = "left_brief"
     VIEW = "view"
-    """A corrupted function was shown whole."""
+    """A corrupted function was shown completely."""
     MARK = "mark"
-    """One was marked as suspect."""
+    """A corrupted function was marked as suspect."""
     TOUCH = "touch"
-    """One was typed into or submitted."""
+    """A corrupted function was edited or submitted."""
     SOLVED = "solved"
     END = "end"
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineMoment:
-    """When something happened: the number of the event, the position,
-    and active milliseconds by the fold's clock.
-    """
+    """The moment of an event: its number, its position, and the fold's active milliseconds."""
 
     seq: int
     at_ms: int
@@ -80,25 +75,26 @@ class TimelineMoment:
 
 @dataclass(frozen=True)
 class AttemptTimeline:
-    """The state after all events, with the spans and the first times."""
+    """The state after all events, with the spans and the first moments."""
 
     state: AttemptState = field(default_factory=AttemptState)
     spans: tuple[TimelineSpan, ...] = ()
     firsts: Mapping[FirstTime, TimelineMoment] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
-    """The corrupted functions that were typed into or submitted."""
+    """The corrupted functions that were edited or submitted."""
     problem: str = ""
-    """Why later events were not folded, in a sentence."""
+    """The reason, in a sentence, why later events were not folded; empty if all were."""
 
     @property
     def end_ms(self) -> int:
-        """The position of the last event."""
+        """The position of the last event, in milliseconds."""
         return self.spans[-1].to_ms if self.spans else 0
 
     def corrected(self, corrections: Iterable[TimesCorrected]) -> tuple[TimelineSpan, ...]:
-        """Return the spans as corrections re-label them; of two that overlap the later one holds.
+        """Return the spans as re-labelled by corrections; where two overlap, the later one holds.
 
-        `work` makes idle and paused time work in the pane that had the focus, and leaves other time as it is.
+        `work` turns idle and paused time into work in the pane that had the focus, and leaves other time
+        unchanged.
         """
         spans = self.spans
         for correction in sorted(corrections, key=lambda made: (made.utc_ms, made.op)):
@@ -110,7 +106,7 @@ class AttemptTimeline:
 def milliseconds(
     spans: Iterable[TimelineSpan], activities: Iterable[ClockActivity], until_ms: int | None = None
 ) -> int:
-    """Return how much time counts as one of the activities, up to a position."""
+    """Return the milliseconds of the given activities, up to a position."""
     wanted = frozenset(activities)
     return sum(
         max(0, (span.to_ms if until_ms is None else min(span.to_ms, until_ms)) - span.from_ms)
@@ -120,7 +116,7 @@ def milliseconds(
 
 
 def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> AttemptTimeline:
-    """Fold the events, up to the first without the data of its type; `targets` are `path::qualname`."""
+    """Fold the events, up to the first with unfit data; `targets` are `path::qualname`."""
     walk = _Walk(tuple(targets))
     for event in events:
         try:
@@ -132,7 +128,7 @@ def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> 
 
 
 class _Walk:
-    """The fold, one event at a time."""
+    """Builds a timeline, one event at a time."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self.targets = targets
@@ -148,7 +144,7 @@ class _Walk:
             self.state = AttemptState(of_kind=blank_state(event.data.mode))
         before = self.state
         self.state = advance(before, event)
-        if isinstance(event.data, PassConfirmed):  # the attempt is over: no time passes
+        if isinstance(event.data, PassConfirmed):  # the attempt is over, so no time passes
             return
         passed = 0
         if before.clock.mono_ms is not None and not isinstance(event.data, ProcessStarted):
@@ -170,7 +166,7 @@ class _Walk:
             self.spans.append(span)
 
     def _second_thoughts(self, before: Clock, after: Clock) -> None:
-        """Move time between activities where the fold did, the last time of an activity first."""
+        """Repeat the fold's revisions of idle time on the spans, the latest span first."""
         moves = {activity: after.of(activity) - before.of(activity) for activity in ClockActivity}
         idle = moves.pop(ClockActivity.IDLE)
         for activity, ms in moves.items():
@@ -194,7 +190,7 @@ class _Walk:
         self.spans += reversed(done)
 
     def _notice(self, event: JournalEvent) -> None:
-        """Keep the first times that an event brings."""
+        """Record the first moments that an event brings."""
         match event.data:
             case FocusMoved(pane=pane) if pane != Pane.BRIEF:
                 self._first(FirstTime.LEFT_BRIEF, event)
@@ -226,7 +222,7 @@ class _Walk:
 
 
 def _within(target: str, name: str) -> bool:
-    """Whether a function is, or is a part of, the definition or the file that a name is of."""
+    """Return whether a function is, or is part of, the definition or file of a name."""
     return target == name or target.startswith((f"{name}.", f"{name}::"))
 
 
@@ -239,7 +235,7 @@ def _shows(revealed: Revealed, target: str) -> bool:
 _WORK = "work"
 _ACTIVITY = {"idle": ClockActivity.IDLE, "paused": ClockActivity.PAUSED}
 COUNTS_AS = (*_ACTIVITY, _WORK)
-"""What a correction can make of a span."""
+"""The labels that a correction can give to a span."""
 
 
 def _relabelled(
@@ -262,4 +258,4 @@ def _relabelled(
 
 
 ON_THE_CLOCK = {"active": ACTIVE, "active_and_waiting": (*ACTIVE, ClockActivity.WAITING)}
-"""The activities that each primary time adds up."""
+"""The activities that each primary time sums."""

@@ -1,4 +1,4 @@
-"""The brief: the same text for a person and a model, from a versioned template."""
+"""The brief: one text for people and models, from a versioned template."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gistpoint.core.tasks.model import Task
 
 
 def template_exists(name: str) -> bool:
-    """Whether this version has a template, or a part of one."""
+    """Return whether this version has a template, or a part of one."""
     return files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md").is_file()
 
 
 def template_text(name: str) -> str:
-    """Return the text of a template; for a name that joins parts with `+`, their texts in that order.
+    """Return the text of a template; parts joined with `+` in the name are concatenated.
 
     Raises `TaskError` for a template that this version does not have.
     """
@@ -49,9 +49,9 @@ _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z`{])")
 
 
 def in_a_shell(template: str) -> str:
-    """Return a template for a solver who has a shell: sentences on tools and budgets are replaced.
+    """Return a template for a solver with a shell: sentences on tools and budgets are replaced.
 
-    It takes two more values: `place`, where the repository is, and `hand_in`, what is judged at the end.
+    It takes two more values: `place`, the location of the repository, and `hand_in`, what is judged.
     """
     found = []
     for paragraph in template.split("\n\n"):
@@ -64,11 +64,10 @@ def in_a_shell(template: str) -> str:
 
 
 def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str:
-    """Return the brief of a task as it is shown and sent: its template with these values.
+    """Return the brief of a task: its template, filled in with values.
 
-    With `shell`, the template is the one that `in_a_shell` makes of it.
-
-    Raises `TaskError` if the template is not the one that the task was made with.
+    With `shell`, the template is the one from `in_a_shell`. Raises `TaskError` if the template differs from
+    the one the task was made with.
     """
     text = template_text(task.brief.template)
     if sha256_of_text(text) != task.brief.template_sha256:
@@ -80,7 +79,7 @@ def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str
 
 
 def fenced(text: str) -> str:
-    """Return a text as a block of code in Markdown."""
+    """Return a text as a code block in Markdown."""
     fence = "```"
     while fence in text:
         fence += "`"

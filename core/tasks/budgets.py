@@ -1,4 +1,4 @@
-"""Budgets of an attempt: tool uses and submissions, counted in one place for a person, a model and a replay."""
+"""The budgets of an attempt: tool uses and submissions, counted alike for people, models and replays."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ DEFAULT_STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """How many tool uses and submissions an attempt starts with, and how long its solver may work."""
+    """The tool uses, submissions and working time with which an attempt starts."""
 
     tool_uses: int = 16
     submissions: int = 4
     time_limit_s: int | None = None
-    """Seconds on the active clock; None for no limit."""
+    """The limit in seconds on the active clock; None for no limit."""
     scores: int | None = 0
-    """Uses of `score_gist`; None for any number. Set for attempts; a task has it in its gist settings."""
+    """Uses of `score_gist`, None for any number; set for attempts, from the task's gist settings."""
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
-        """Return budgets; N tool uses give N/4 submissions by default (specs: budgets)."""
+        """Return budgets, by default with N/4 submissions for N tool uses, at least 1 (specs: budgets)."""
         return cls(tool_uses, max(1, tool_uses // 4) if submissions is None else submissions, time_limit_s)
 
     @classmethod
     def of_steps(cls, steps: int = DEFAULT_STEPS, time_limit_s: int | None = None) -> Budgets:
-        """Return the budgets of a gist: one tool call is one step, and there is one hand-in (specs: gistify)."""
+        """Return a gist's budgets: one step per tool call, and a single hand-in (specs: gistify)."""
         return cls(steps, 1, time_limit_s)
 
 
@@ -40,10 +40,10 @@ class Remaining:
     tool_uses: int
     submissions: int
     scores: int | None = 0
-    """Uses of `score_gist`; None for any number."""
+    """The remaining uses of `score_gist`; None for any number."""
 
     def spend(self, *, tool_uses: int = 0, submissions: int = 0, scores: int = 0) -> Remaining:
-        """Return the budgets after spending; never below zero."""
+        """Return the budgets after spending, at least 0."""
         left = None if self.scores is None else max(0, self.scores - scores)
         return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions), left)
 

@@ -1,6 +1,6 @@
-"""The conditions of a task: everything that affects its solvers but is not part of its id.
+"""The conditions of a task: everything outside of its id that affects its solvers.
 
-They have a digest, which every attempt records. Two tasks of one id can be compared by them (decision 119).
+Every attempt records their digest. Two tasks with one id are compared by their conditions (decision 119).
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ _SHOWN = 80
 
 
 class TaskConflictError(TaskError):
-    """A task of the same id with other conditions is already here."""
+    """A task with the same id and other conditions is already present."""
 
 
 def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what two tasks of one id must have in common, by part and key; `of_kind` is the part of their
-    kind.
-    """
+    """Return the conditions of a task by part and key; `of_kind` is the part of its kind."""
     brief, suite, pins = task.brief, task.suite, task.environment
     return {
         "budgets": asdict(task.budgets),
@@ -47,9 +45,7 @@ def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str,
 
 
 def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_semantics: int) -> str:
-    """Return the digest of the conditions of an attempt: the task as it meets it, and the brief that it
-    shows.
-    """
+    """Return the digest of an attempt's conditions: those of the task as attempted, and its brief."""
     texts = {"template": task.brief.template, "template_sha256": task.brief.template_sha256}
     return sha256_of_json(
         {
@@ -63,7 +59,7 @@ def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_s
 def require_same_conditions(
     known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]
 ) -> None:
-    """Raise `TaskConflictError`, which names the difference, if a task of the same id has other conditions."""
+    """Raise `TaskConflictError`, naming the difference, if two tasks with one id have other conditions."""
     for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
         raise TaskConflictError(
             f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that"
@@ -73,7 +69,7 @@ def require_same_conditions(
 
 
 def kept_differences(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys under which another task of the same conditions differs: measurements, and wordings."""
+    """Return the keys outside of the conditions under which another task differs: measurements, wordings."""
     found = _differing(_measured(known), _measured(other))
     return tuple(key for key, _, _ in found)
 

@@ -1,4 +1,4 @@
-"""The files of a task: their names, format and version, and the baselines among them."""
+"""The files of a task: names, formats, versions, and the baselines."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ FORMATS = {FORMAT: VERSION, ANSWER: ANSWER_VERSION, _BASELINE: ANSWER_VERSION}
 """The newest version of each format."""
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict, 2: dict}
-"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds
-`environment.image`, and version 3 `salt_sha256`."""
+"""The upgrade from each version to the next; each has a golden file in the tests' data.
+
+Version 2 only adds `environment.image`, and version 3 `salt_sha256`.
+"""
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `document` in the present version's form; raises `TaskError` for another format or a newer
-    version.
+    """Return `document` in the present version's form.
 
-    Its key `version` stays what the file says: a task's id depends on it.
+    The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` for
+    another format or a newer version.
     """
     for key in ("format", "version"):
         if key not in document:
@@ -52,7 +54,7 @@ def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
 
 
 def write_baseline(folder: Path, baseline: Baseline) -> None:
-    """Write one baseline among the others; it replaces one of the same backend and environment."""
+    """Write one baseline, replacing one of the same backend and environment."""
     fields = {
         key: sorted(value) if isinstance(value, frozenset) else value
         for key, value in asdict(baseline).items()
@@ -64,12 +66,12 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    """Return a document as it is written to a file."""
+    """Return the JSON text of a document for its file."""
     return json.dumps(document, indent=1, ensure_ascii=True, sort_keys=False) + "\n"
 
 
 def read_document(path: Path) -> Fields:
-    """Read a file of a task in the present version. Raises `TaskError` with a sentence that names the file."""
+    """Read a file of a task in the present version. Raises `TaskError`, naming the file."""
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:
         text = read_regular_text(path, LARGEST_RECORDS)
@@ -84,7 +86,7 @@ def read_document(path: Path) -> Fields:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read one baseline. Raises `TaskError` naming file and key."""
+    """Read one baseline. Raises `TaskError`, naming file and key."""
     fields = read_document(path)
     fields.get("canary", str)
     baseline = Fields({**fields.values, "protections": {}}, fields.file).record(

@@ -1,4 +1,4 @@
-"""Which tests enter which functions, as stored in a task's answer and recorded once, on the original."""
+"""The tests that enter each function, recorded once on the original and stored in a task's answer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ VERSION = 1
 
 
 def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: str) -> None:
-    """Write the map next to the answer: the ids once, then their numbers by function. An empty map is not
-    written.
-    """
+    """Write the map next to the answer, with numbered test ids; remove the file for an empty map."""
     path = folder / ENTERED_FILE
     if not entered:
         path.unlink(missing_ok=True)
@@ -36,9 +34,9 @@ def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: s
 
 
 def read_entered(folder: Path) -> Mapping[str, frozenset[str]]:
-    """Return the ids of the tests that enter each function, by `path::qualname`; empty if none was recorded.
+    """Return the ids of the tests that enter each function, by `path::qualname`; empty if not recorded.
 
-    Raises `TaskError` if the file is broken.
+    Raises `TaskError` if the file is damaged.
     """
     try:
         document = json.loads(read_regular(folder / ENTERED_FILE))
@@ -59,11 +57,16 @@ def _entered(document: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
 
 
 def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tests that enter a changed function, those of the function with the fewest tests first, each
-    sorted.
+    """Return the tests that enter a changed function, beginning with the function of the fewest tests.
 
-    `changed` names functions and classes as `path::qualname`; a class includes everything defined in it.
+    `changed` names functions and classes as `path::qualname`; a class includes everything defined in it. The
+    tests of one function are sorted.
     """
-    names = [known for name in changed for known in entered if known == name or known.startswith(f"{name}.")]
+    names = [
+        function
+        for name in changed
+        for function in entered
+        if function == name or function.startswith(f"{name}.")
+    ]
     ordered = sorted(dict.fromkeys(names), key=lambda name: (len(entered[name]), name))
     return tuple(dict.fromkeys(id for name in ordered for id in sorted(entered[name])))

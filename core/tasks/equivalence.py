@@ -1,4 +1,4 @@
-"""Whether a repair behaves like the original beyond what the tests check: the verdict, and its tester."""
+"""The equivalence of a repair to the original beyond the tests: the report, and its tester."""
 
 from __future__ import annotations
 
@@ -15,52 +15,50 @@ from gistpoint.core.trees import SourceTree
 
 
 class Equivalence(StrEnum):
-    """The outcome of comparing two versions of a function."""
+    """The verdict on two versions of a function."""
 
     EQUIVALENT = "equivalent"
-    """No difference on any input that was tried."""
+    """No difference on any input tried."""
     DIFFERS = "differs"
     NOT_COMPARABLE = "not_comparable"
-    """There was no input on which both could be compared."""
+    """No input allowed a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifferingCall:
-    """A call that the original and a repair answer differently."""
+    """A call with different results in the original and a repair."""
 
     function: str
-    """`path::qualname`."""
+    """The name of the function, as `path::qualname`."""
     call: str
-    """The call as Python writes it; arguments that are not plain values are named by their class."""
+    """The call in Python; arguments that are not plain values are named by their class."""
     original: str
     repair: str
     made_simpler: bool = False
-    """Whether the call was made simpler after it had been found."""
+    """Whether the call was simplified after it was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceReport:
-    """The comparison of the corrupted functions of a task with their repairs."""
+    """The comparison of a task's corrupted functions with their repairs."""
 
     verdict: Equivalence
     recorded: int = 0
-    """Calls of the suite that were compared."""
+    """The number of the suite's calls compared."""
     varied: int = 0
-    """Varied inputs that were compared: those that the original answers without an exception."""
+    """The number of varied inputs compared: those the original answers without an exception."""
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """Calls and inputs that could not be kept or repeated, or that the original did not answer the same way
-    twice.
-    """
+    """The number of calls and inputs not kept, not repeatable, or with unstable results in the original."""
     example: DifferingCall | None = None
-    """The smallest difference that was found."""
+    """The smallest difference found; None if there is none."""
     reason: str = ""
-    """Why nothing could be compared."""
+    """The reason why nothing could be compared."""
 
 
 class EquivalenceTester(Protocol):
-    """Calls functions of two trees with the same arguments, in a place where code of a repository may run."""
+    """Calls functions of two trees with equal arguments, isolated like any code of a repository."""
 
     def compare(
         self,
@@ -74,10 +72,9 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions`, named `path::qualname`, on the calls that `tests` make of the original, and
-        variations.
+        """Compare `functions`, as `path::qualname`, on calls made by `tests` of the original and variations.
 
-        Raises `CancelledError`, and `InfrastructureError` if the calls can't be recorded.
+        Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """
         ...
 
@@ -90,7 +87,7 @@ def compare_repair(
     *,
     run: RunContext = UNATTENDED,
 ) -> EquivalenceReport:
-    """Compare a repaired tree of a task with its original. Raises as `EquivalenceTester.compare` does."""
+    """Compare a task's repaired tree with its original. Raises as `EquivalenceTester.compare` does."""
     original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     names = [target.name for target in answer.targets]
     tests = frozenset().union(*(answer.entered.get(name, frozenset()) for name in names))

@@ -1,4 +1,4 @@
-"""Reads parsed documents into records that declare their members; errors name the file and the key."""
+"""Converts parsed documents into records with declared members; errors name the file and the key."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _TYPES: dict[str, tuple[type, str]] = {
     "array": (list, "a list"),
     "object": (dict, "a table"),
 }
-"""By msgspec's name of a type, the type of the parsed value and its name in messages."""
+"""The Python type of a parsed value and its name in messages, by msgspec's name of the type."""
 
 
 class Fields:
-    """A table of a document, with the name of its file and its own key for messages."""
+    """A table of a document, with its file name and its own key for messages."""
 
     def __init__(
         self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
     ) -> None:
-        """`error` is the class of errors about the values."""
+        """Read `values`, and raise what is wrong with them as `error`."""
         self.values = values
         self.file = file
         self.key = key
         self.error = error
 
     def name(self, key: str) -> str:
-        """Return a key of this table in the form of messages."""
+        """Return the full name of a key of this table, for messages."""
         return f"{self.key}.{key}".strip(".")
 
     @overload
@@ -57,7 +57,7 @@ class Fields:
     @overload
     def get(self, key: str, kind: type[T], default: T) -> T: ...
     def get(self, key: str, kind: type[T], default: Any = _MISSING) -> T:
-        """Return the value under `key`; raises `TaskError` if it is missing or of another type."""
+        """Return the value under `key`. Raises the error if it is missing or of another type."""
         if key not in self.values and default is _MISSING:
             raise self.error(f"{self.file}: the key {self.name(key)!r} is missing.")
         return self._decoded(self.values.get(key, default), kind, self.name(key))
@@ -65,13 +65,14 @@ class Fields:
     def record(self, kind: type[T], *, optional: Collection[str] = ()) -> T:
         """Return the whole table as a record.
 
-        A member with a default is required too, unless the default is None or `optional` names the member,
-        such as `brief.test`: the meaning of a file must not depend on a later default. Raises `TaskError`.
+        A member with a default is required too, unless the default is None or `optional` names the member (as
+        in `brief.test`): the meaning of a file must not depend on a later default. Raises the error for a
+        fault.
         """
         return self._decoded(self.values, kind, self.key, optional)
 
     def sparse(self, kind: type[S]) -> S:
-        """Return the whole table as a struct; members missing from the file have their defaults.
+        """Return the whole table as a struct, with defaults for missing members.
 
         Raises the error for an unknown key, at any depth, and for a wrong type.
         """
@@ -100,16 +101,16 @@ class Fields:
         return [Fields(item, self.file, f"{self.name(key)}[{n}]", error=self.error) for n, item in items]
 
     def only(self, known: Collection[str]) -> None:
-        """Raise the error for a key that is not known, with the nearest known one."""
+        """Raise the error for an unknown key, with the nearest known one."""
         if strange := sorted(set(self.values).difference(known)):
             listed = f"known are {', '.join(sorted(known))}.{did_you_mean(strange[0], known)}"
             raise self.error(f"{self.file}: the key {self.name(strange[0])[:120]!r} is not known; {listed}")
 
     def _one_of(self, kind: Any, name: str, value: object) -> None:
         if isinstance(kind, type) and issubclass(kind, Enum) and isinstance(value, str):
-            known = [member.value for member in kind]
-            if value not in known:
-                listed = f"known are {', '.join(repr(one) for one in known)}.{did_you_mean(value, known)}"
+            members = [member.value for member in kind]
+            if value not in members:
+                listed = f"known are {', '.join(repr(one) for one in members)}.{did_you_mean(value, members)}"
                 raise self.error(
                     f"{self.file}: the key {self.name(name)!r} has {value[:80]!r}, which is not known;"
                     f" {listed}"
@@ -133,7 +134,7 @@ class Fields:
 
 
 def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield the structs in an annotation: its own, or those of a list's items."""
+    """Yield the struct types in an annotation, including those of a list's items."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         yield annotation
     for part in get_args(annotation):
@@ -141,7 +142,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of members that writing a record would give, other than None, and that were not given."""
+    """Yield the keys of members, other than None, that the written record has and the given one has not."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name in given:
@@ -154,7 +155,7 @@ def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
 
 
 def _sentence(message: str, value: Any, key: str) -> str:
-    """Return msgspec's message about `value`, which is under `key`, as a sentence."""
+    """Return msgspec's message about the `value` under `key`, as a sentence."""
     found = _FAULT.fullmatch(message)
     fault, path = (found["fault"], found["path"]) if found else (message, "")
     if fault.startswith("Invalid enum value"):
@@ -182,7 +183,10 @@ def _sentence(message: str, value: Any, key: str) -> str:
 
 
 def _place(path: str, value: Any, kind: type) -> tuple[str, Any]:
-    """Return the path to a fault, with the key of a mapping, which msgspec leaves out, and the value there."""
+    """Return the path to a fault and the value there.
+
+    msgspec leaves out the key of a mapping; this path includes it.
+    """
     named = ""
     for part in _PART.findall(path):
         if part == "[...]":

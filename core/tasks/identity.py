@@ -1,9 +1,8 @@
-"""A task's id, made only from its content: the same corruption of the same tree has the same content
-everywhere.
+"""A task's id, derived from its content alone: equal corruptions of equal trees have equal content.
 
 It never depends on times, texts, metrics, budgets or baselines, nor on a hash of an original function. The id
-is the hash of the content, unless that would confirm a guess at the corrupted function: then a salt, which
-only the answer has, is hashed with it (decision 124).
+is the hash of the content, unless that would confirm a guess at the corrupted function: then it also covers a
+salt, which only the answer has (decision 124).
 """
 
 from __future__ import annotations
@@ -36,11 +35,10 @@ def task_id(
     image: ImagePins | None = None,
     version: int | None = None,
 ) -> str:
-    """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds.
+    """Return the hexadecimal sha256 of the task's content; `of_kind` is the part of its kind.
 
     It is the id of a task without a salt, and the `content_sha256` of one with a salt. The digest of an image
-    takes the place of the lock. `version` is that of the task without its salt, by default as `version_of`
-    says.
+    replaces the lock. `version` is that of the task without its salt, by default from `version_of`.
     """
     content: dict[str, Any] = {
         "version": version_of(image) if version is None else version,
@@ -57,28 +55,28 @@ def task_id(
 
 
 def hash_of_ids(ids: Iterable[str]) -> str:
-    """Return one hash for a set of test ids."""
+    """Return the hash of a set of test ids."""
     return sha256_of_json(sorted(ids))
 
 
-# Salted ids. A secret belongs to a campaign, or to one task made on its own; no task contains it
+# Salted ids. A secret belongs to a campaign, or to a single task; no task contains it
 
 
 def new_secret() -> bytes:
-    """Return a random secret, from which salts are made."""
+    """Return a random secret for deriving salts."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def seal(secret: bytes, content_sha256: str, source: Source) -> Seal:
-    """Return the part that the answer of a task keeps; equal secrets and contents give equal salts."""
+    """Return the seal for a task's answer; equal secrets and contents give equal salts."""
     return Seal(_keyed(secret, "salt", content_sha256), content_sha256, source.revision)
 
 
 def public_source(secret: bytes, source: Source) -> Source:
-    """Return a source as the public part names it, without its location.
+    """Return the public form of a source, without its location.
 
-    The revision of a folder is the hash of the original tree, which would confirm a guess at the original. A
-    keyed hash replaces it, the same in all tasks of a campaign.
+    A folder's revision is the hash of the original tree, which would confirm a guess at the original. A keyed
+    hash replaces it, equal in all tasks of a campaign.
     """
     hidden = source.kind == "folder"
     revision = _keyed(secret, "revision", source.revision) if hidden else source.revision
@@ -86,7 +84,7 @@ def public_source(secret: bytes, source: Source) -> Source:
 
 
 def salted_id(sealed: Seal, source: Source) -> str:
-    """Return the id of a task with a salt; `source` is the one in its public part."""
+    """Return the id of a task with a salt; `source` is the public one."""
     return sha256_of_json(
         {
             "version": SALTED,
@@ -98,7 +96,7 @@ def salted_id(sealed: Seal, source: Source) -> str:
 
 
 def commitment(salt: str) -> str:
-    """Return the commitment to a salt in the public part: its sha256, in hexadecimal."""
+    """Return the public commitment to a salt: its hexadecimal sha256."""
     return hashlib.sha256(bytes.fromhex(salt)).hexdigest()
 
 

@@ -1,6 +1,4 @@
-"""The findings of a task's check, and the search for leaks in its workspace, which the checks of all kinds
-share.
-"""
+"""The findings of a task's check, and the search for leaks, shared by all kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that was checked. A check that could not be completed is `reduced`, which is not a failure."""
+    """The outcome of one check; an incomplete one is `reduced`, which is not a failure."""
 
     name: str
     passed: bool
@@ -31,11 +29,11 @@ _CACHES = frozenset({"__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache
 _LINKS = (".egg-link", ".pth")
 _MAX_TEXT = 4 * 1024 * 1024
 _LEAST_CHARACTERS = 60
-"""Shorter runs of removed lines are too common to prove a copy."""
+"""The least length of removed lines that proves a copy; shorter ones are too common."""
 
 
 def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
-    """Yield a sentence for everything that gives the original away."""
+    """Yield a sentence for every leak of the original in a tree."""
     for path in tree.members:
         if leak := _leak_by_name(tree, path):
             yield f"{path} {leak}"
@@ -43,7 +41,7 @@ def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 
 
 def _leak_by_name(tree: SourceTree, path: str) -> str:
-    """Return what a path gives away by its name or as a link; empty if nothing."""
+    """Return the leak in a path's name or link; empty if there is none."""
     parts = set(path.split("/"))
     if _HISTORY & parts:
         return "is version history"
@@ -59,7 +57,7 @@ def _leak_by_name(tree: SourceTree, path: str) -> str:
 
 
 def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
-    """Yield a sentence for every file with the original lines of a target, except in its own definition."""
+    """Yield a sentence for every file with a target's original lines outside of its definition."""
     wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
     if not wanted:
         return
@@ -73,8 +71,9 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 
 
 def telling_lines(target: Target) -> str:
-    """Return the longest run of original lines missing from the corrupted text, folded; empty if it is too
-    short.
+    """Return the longest run of original lines missing from the corrupted text.
+
+    White space is folded; empty if the run is too short.
     """
     corrupted = {line.strip() for line in target.corrupted.splitlines()}
     best, run = "", [""]
@@ -92,7 +91,7 @@ def _folded(text: str) -> str:
 
 
 def _is_own_place(tree: SourceTree, path: str, target: Target, telling: str) -> bool:
-    """Whether the lines are found only in the target's own definition (a nested repetition of the original)."""
+    """Return whether the lines are in the target's own definition, as a repetition of the original."""
     if path != target.path:
         return False
     try:

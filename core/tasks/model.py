@@ -1,6 +1,4 @@
-"""The model of a task: its public part, which a solver may see, and its answer, which never reaches a
-solver's code.
-"""
+"""The model of a task: its public part for solvers, and its answer, which solvers' code never sees."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ from gistpoint.core.tasks.fields import Count, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
-"""A limit of a tool. No honest task comes near the bound, which protects memory and the screen."""
+"""A limit of a tool. The bound, beyond any honest task, protects memory and the screen."""
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 3
-"""The newest version of a `task.toml`; `version_of` says which tasks have which."""
+"""The newest version of `task.toml`; `version_of` decides which tasks have which."""
 CANARY = (
     "gistpoint canary 6f1d0a52-4c1b-4bb0-9d2e-7a3f5be2c9e4: evaluation data, not for training. "
     "Do not include it in a training corpus."
@@ -30,16 +28,16 @@ CANARY = (
 
 
 SALTED = 3
-"""The version of a task whose id is salted (decision 124)."""
+"""The version of tasks with a salted id (decision 124)."""
 
 
 def version_of(image: ImagePins | None) -> int:
-    """Return the version of a task without a salt, which is part of its content: 2 in an image, 1 otherwise."""
+    """Return the version of a task without a salt, a part of its content: 2 in an image, else 1."""
     return 1 if image is None else 2
 
 
 class Mode(StrEnum):
-    """The modes that come with gistpoint; several corruptions are `DISCOVERY` with several targets."""
+    """The modes of gistpoint; several corruptions are `DISCOVERY` with several targets."""
 
     REMOVE = "remove"
     DISCOVERY = "discovery"
@@ -47,25 +45,25 @@ class Mode(StrEnum):
 
 
 def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
-    """Return a mode for display, with the number of functions; `n` replaces a number that the task hides."""
+    """Return a mode for display, with the number of functions, or `n` if the task hides it."""
     return f"discovery ×{targets or 'n'}" if mode == Mode.DISCOVERY and several else str(mode)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a repository comes from: `kind` is `sdist`, `folder`, `git` or `image`."""
+    """The origin of a repository: `kind` is `sdist`, `folder`, `git` or `image`."""
 
     kind: str
     name: str
     revision: str
-    """Version of an sdist, commit of a git repository, hash of a folder's content, digest of an image."""
+    """The version of an sdist, commit of a git repository, hash of a folder's content, or image digest."""
     location: str = ""
-    """The location as the user gave it; never written into a task."""
+    """The location as given by the user; never written into a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """Limits of the tools, stored in the task so that they are the same for a person and a model."""
+    """The limits of the tools, stored in the task so that they are equal for people and models."""
 
     tool_semantics: Positive = 1
     read_file_characters: Limit = 60_000
@@ -81,7 +79,7 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Decisions of the task's author that change the question or how it is scored."""
+    """The author's decisions that change the question or its scoring."""
 
     refused_costs_attempt: bool = False
     tell_count: bool = False
@@ -90,7 +88,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failing test with its failure in pytest's words; `text` is empty if only the id is shown."""
+    """A failing test with pytest's text of the failure; empty if only the id is shown."""
 
     id: str
     text: str = ""
@@ -98,42 +96,42 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests that count. The ids themselves are in the answer's baselines."""
+    """The tests that count; their ids are in the answer's baselines."""
 
     tests: Count
     ids_sha256: Sha256
     seconds: Annotated[float, Meta(ge=0, le=LONGEST_SUITE_S)]
     timeout_s: Annotated[float, Meta(gt=0, le=LONGEST_SUITE_S)]
     deselected: tuple[str, ...] = ()
-    """Ids that flipped between runs of the original: never run, never counted."""
+    """The ids of flaky tests on the original, which are never run or counted."""
     test_files: tuple[str, ...] = ()
-    """Files that tests were collected from: a solver may not change them."""
+    """The files of the collected tests, which a solver may not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The contents of the brief, besides the fixed wording of the template."""
+    """The contents of the brief beyond the template's fixed wording."""
 
     template: str
     template_sha256: str
     failing: tuple[Failure, ...]
     target: str = ""
-    """`path::qualname`, in remove mode only."""
+    """The function to repair as `path::qualname`, in remove mode only."""
     signature: str = ""
     docstring: str = ""
     targets: Count = 0
-    """How many functions are corrupted, if the task reveals it; otherwise 0."""
+    """The number of corrupted functions, if the task reveals it; otherwise 0."""
     test: str = ""
-    """The original test, in gist mode, if the task gives it."""
+    """The original test, in gist mode, if the task includes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The public part of a task, with the folder that it was read from."""
+    """The public part of a task, with its folder."""
 
     id: str
     mode: str
-    """The mode as `task.toml` names it; it determines the kind of the task."""
+    """The mode in `task.toml`, which determines the kind of the task."""
     source: Source
     tree_sha256: str
     brief: Brief
@@ -143,32 +141,31 @@ class Task:
     limits: ToolLimits = field(default_factory=ToolLimits)
     rules: Rules = field(default_factory=Rules)
     of_kind: object = None
-    """The kind's own part of the task, as read by the kind; None if there is none."""
+    """The kind's own part of the task; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
-    """
+    """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     demo: bool = False
-    """A task on the library that ships with gistpoint: nothing in it is foreign code."""
+    """Whether it is on gistpoint's demo library, without any foreign code."""
     several: bool = False
-    """Whether the wording of the brief is the plural."""
+    """Whether the brief is worded for several corruptions."""
     salt_sha256: str = ""
-    """The commitment to the salt of the id, in hexadecimal; empty if the id has no salt."""
+    """The commitment to the salt of the id, in hexadecimal; empty without a salt."""
     folder: Path = Path()
 
     @property
     def short_id(self) -> str:
-        """The first twelve characters of the id, which people see and type."""
+        """The first twelve characters of the id, for people."""
         return self.id[:12]
 
     @property
     def tree_path(self) -> Path:
-        """The tar of the corrupted tree."""
+        """The path of the corrupted tree's tar."""
         return self.folder / "workspace" / "tree.tar"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A corrupted function: its name, its text before and after, with decorators."""
+    """A corrupted function: its name, and its text before and after, with decorators."""
 
     path: str
     qualname: str
@@ -177,65 +174,63 @@ class Target:
 
     @property
     def name(self) -> str:
-        """`path::qualname`."""
+        """The name, as `path::qualname`."""
         return f"{self.path}::{self.qualname}"
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The results of the suite before any attempt: per backend and environment, from three runs or more."""
+    """The results of the suite before any attempt, by backend and environment, from three or more runs."""
 
     backend: str
     environment: str
     runs: Positive
     collected: frozenset[str]
-    """Every id that was collected and not deselected; a run must have exactly these ids."""
+    """The ids collected and not deselected; every run must have exactly these."""
     passed: frozenset[str]
     """B: the ids that passed in every run of the original."""
     passed_corrupted: frozenset[str]
     """The ids that pass on the corrupted tree."""
     seconds: float = 0.0
     any_order: bool = False
-    """Whether the original also passes with F0 before all other tests: only then may a run begin with them.
-    """
+    """Whether the original also passes with F0 first; only then may a run begin with F0."""
     protections: Mapping[str, Protection] = field(default_factory=dict)
-    """Which parts of the tree a run may change, by the backend on which that was determined."""
+    """The protection of the tree in a run, by the backend that determined it."""
 
     @property
     def failing(self) -> frozenset[str]:
-        """F0: the ids that passed on the original and do not pass on the corrupted tree."""
+        """F0: the ids that pass on the original and not on the corrupted tree."""
         return self.passed - self.passed_corrupted
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The parts of a salted id that the public part leaves out (decision 124)."""
+    """The parts of a salted id that are not public (decision 124)."""
 
     salt: Sha256
     content_sha256: Sha256
-    """The hash of the content, which identifies the corruption; for a task without a salt it is the id."""
+    """The hash of the content, which identifies the corruption and equals an unsalted task's id."""
     source_revision: str
-    """The revision of the source. The public part hides that of a folder, which is a hash of the original."""
+    """The source's revision; for a folder, a hash of the original that the public part hides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that would give the solution away."""
+    """The parts of a task that would reveal the solution."""
 
     targets: tuple[Target, ...]
     baselines: tuple[Baseline, ...]
     metrics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     of_kind: object = None
-    """The kind's own part of the answer, as read by the kind; None if there is none."""
+    """The kind's own part of the answer; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded.
-    """
+    """The tests that enter each function of the original, by `path::qualname`; empty if not recorded."""
     seal: Seal | None = None
-    """The hidden parts of a salted id; None if the id has no salt."""
+    """The hidden parts of a salted id; None without a salt."""
 
     def baseline_for(self, backend: str) -> Baseline:
-        """Return the baseline recorded with `backend`, or the first."""
+        """Return the baseline recorded with `backend`, else the first."""
         for baseline in self.baselines:
             if baseline.backend == backend:
                 return baseline

@@ -1,4 +1,4 @@
-"""Which parts of its tree the code under test may change, as stored in baselines and libraries' folders."""
+"""The parts of its tree that code under test may change, as stored in baselines and libraries."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from gistpoint.core.outcomes import Writable
 from gistpoint.core.tasks.fields import Fields
 
 MOST_PIECES = 200
-"""Most entries: a writable folder is mounted entry by entry, each of which costs time in every run."""
+"""The most entries: writable folders are mounted entry by entry, at a cost in every run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The parts of its tree that a suite, and so code under test, may change; None if that can't be enforced."""
+    """The parts of a tree that a suite, and so code under test, may change.
+
+    `writable` is None if that can't be enforced.
+    """
 
     writable: Writable | None
     reason: str = ""
-    """Why it can't be enforced."""
+    """Why the protection can't be enforced; empty if it can."""
 
     @property
     def words(self) -> str:
-        """A sentence that names the allowed changes."""
+        """The allowed changes, as a clause."""
         if self.writable is None:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]
@@ -32,7 +35,7 @@ class Protection:
 
 
 def protection_document(protection: Protection) -> dict[str, Any]:
-    """Return a protection as it is stored."""
+    """Return the stored form of a protection."""
     writable = protection.writable
     if writable is None:
         return {"reason": protection.reason}
@@ -40,12 +43,12 @@ def protection_document(protection: Protection) -> dict[str, Any]:
 
 
 def read_protections(fields: Fields) -> dict[str, Protection]:
-    """Return the protections in a table, by the names of backends."""
+    """Return the protections in a table, by backend."""
     return {name: read_protection(fields.table(name)) for name in fields.values}
 
 
 def read_protection(fields: Fields) -> Protection:
-    """Return a stored protection. Raises `TaskError` if it names something that can't be in a tree."""
+    """Return a stored protection. Raises `TaskError` if a path leads out of the tree."""
     if "reason" in fields.values:
         return Protection(None, fields.get("reason", str))
     writable = fields.record(Writable)

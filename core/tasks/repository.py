@@ -1,4 +1,4 @@
-"""A repository that is about to become a task, and how its suite runs on the original."""
+"""A repository from which a task is made, and the runs of its suite on the original."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ MAX_SUITE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository that is about to become a task."""
+    """A repository from which a task is made, with its environment."""
 
     source: Source
     tree: SourceTree
     environment: EnvironmentPins
     installed: Mapping[str, str] = field(default_factory=dict)
-    """Top-level names that can be imported from the environment itself, with their paths; empty for one that
-    is made from a lock, which never holds the repository."""
+    """The paths of top-level names importable from the environment itself; empty for a locked one.
+
+    An environment made from a lock never contains the repository.
+    """

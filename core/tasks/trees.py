@@ -1,4 +1,4 @@
-"""The trees of a repair: the original with its targets corrupted, the corrupted one repaired, or one patched."""
+"""The trees of a repair: corrupted, repaired or patched."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from gistpoint.core.trees import SourceTree
 
 
 def corrupted_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
-    """Return `tree` with every target's corrupted text in place. Raises `CodeError` if one does not fit."""
+    """Return `tree` with every target's corrupted text. Raises `CodeError` if one does not fit."""
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.corrupted)
     return tree
 
 
 def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
-    """Return a corrupted tree with every target's original text in place."""
+    """Return a corrupted tree with every target's original text."""
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.original)
     return tree
 
 
-# Patches of a task's repository, as other programs hand them in
+# Patches of a task's repository, as handed in by other programs
 
 
 _LONGEST_PATH = 4096
 
 
 def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
-    """Return the files that a patch in unified form changes, by path; None for a file that it removes.
+    """Return the files changed by a unified diff, by path; None for a removed file.
 
-    Raises `DiffError` if a line is not what the patch says, or if it has no text to apply.
+    Raises `DiffError` if the patch does not apply to the tree, is binary, or is not a unified diff.
     """
     found: dict[str, bytes | None] = {}
     for diff in parse(patch):

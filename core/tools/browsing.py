@@ -1,4 +1,4 @@
-"""The tools that browse a repository: folders, files, functions. Every kind of task offers them."""
+"""The tools for browsing folders, files and functions, which every kind of task offers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _MAX_PATH = 1_024
 
 
 def tree_path(raw: str) -> str:
-    """Return `raw` as a normal path relative to the repository; the root is the empty string."""
+    """Return `raw` as a normalised path in the repository, whose root is the empty string.
+
+    Raises `RefusalError` for a path that is absolute, leads upwards or is too long.
+    """
     shown = visible_line(raw[:200])
     if len(raw) > _MAX_PATH:
         raise RefusalError(f"The path is {len(raw)} characters long; at most {_MAX_PATH} are taken.")
@@ -41,7 +44,7 @@ def tree_path(raw: str) -> str:
 
 
 def existing_file(context: ToolContext, raw: str) -> str:
-    """Return the path of a file in the tree; raises `RefusalError`, which says what is there instead."""
+    """Return the path of a file in the tree. Raises `RefusalError`, naming what is there instead."""
     path = tree_path(raw)
     if context.tree.is_file(path):
         return path
@@ -56,7 +59,7 @@ def existing_file(context: ToolContext, raw: str) -> str:
 
 
 def existing_folder(context: ToolContext, raw: str) -> str:
-    """Return the path of a folder in the tree; raises `RefusalError`, which says what is there instead."""
+    """Return the path of a folder in the tree. Raises `RefusalError`, naming what is there instead."""
     path = tree_path(raw)
     if context.tree.is_directory(path):
         return path
@@ -66,9 +69,7 @@ def existing_folder(context: ToolContext, raw: str) -> str:
 
 
 def text_of(context: ToolContext, path: str) -> str:
-    """Return a file's text; raises `RefusalError` for a binary one or one that is not in its declared
-    encoding.
-    """
+    """Return a file's text. Raises `RefusalError` if it is binary or not in its declared encoding."""
     import io
     import tokenize
 
@@ -93,7 +94,7 @@ _DOCSTRING_CHARACTERS = 100
 
 
 def indexed(context: ToolContext, path: str) -> FileIndex:
-    """Return the definitions of a Python file; raises `RefusalError` for one that can't be parsed."""
+    """Return the index of a Python file. Raises `RefusalError` if it can't be parsed."""
     if not path.endswith((".py", ".pyi")):
         raise RefusalError(f"{path} is not a Python file; read_file shows it.")
     try:
@@ -108,7 +109,7 @@ def _indexed(path: str, source: bytes) -> FileIndex:
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:
-    """Return one line per definition: its lines, its name, its kind, and the start of its docstring."""
+    """Return one line per definition: lines, name, kind, and the beginning of its docstring."""
     lines = []
     for definition in definitions:
         summary = " ".join((definition.docstring or "").split())
@@ -164,7 +165,7 @@ def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> 
 
 
 def _listed(head: str, path: str, definitions: Sequence[Definition], most: int) -> ToolOutput:
-    """Return the answer that lists the definitions of a file below its first line, at most as many as `most`."""
+    """Return an answer with a first line and the definitions of a file, at most `most`."""
     shown = definitions[:most]
     lines = [head, *listing(shown)]
     if len(definitions) > most:
@@ -268,4 +269,4 @@ READ_FUNCTION = Tool(
 )
 
 BROWSING = (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION)
-"""The tools that every kind of task offers, in the order in which solvers see them."""
+"""The tools of every kind of task, in the order in which solvers see them."""

@@ -1,4 +1,4 @@
-"""How a tool is declared: once, for the form, the command line, the JSON schema, the answer and the replay."""
+"""The declaration of tools: one source for forms, command line, JSON schema, answers and replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.tasks.model import ToolLimits
 from gistpoint.core.trees import SourceTree
 
 _ECHO = 80
-"""Most characters of an unknown name that a refusal repeats."""
+"""The most characters of an unknown name that a refusal repeats."""
 
 
 class Group(StrEnum):
@@ -35,16 +35,16 @@ class Activity(StrEnum):
 
 
 Step = Literal["view", "search", "edit", "execute", "test", "submit"]
-"""The kind of a step of a run, the same for all formats of recorded runs."""
+"""The kind of a step of a run, equal for all formats of recorded runs."""
 Rewrite = Callable[[str, Mapping[str, Any]], str]
-"""Makes the text of a gist after a call from the text before it and the arguments; may raise `RefusalError`.
+"""Returns the text of a gist after a call, from the text before and the arguments.
+
+May raise `RefusalError`.
 """
 
 
 class ArgumentKind(StrEnum):
-    """The kind of an argument's content; it decides how the argument is completed and edited, not how it is
-    sent.
-    """
+    """The kind of an argument's content, which decides its completion and editor, not its transport."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -64,26 +64,26 @@ class Argument:
     kind: ArgumentKind
     description: str
     default: str | None = None
-    """None if the argument is required."""
+    """The default value; None if the argument is required."""
 
 
 class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a result shows of the repository."""
+    """The parts of the repository that a result shows."""
 
     entries: tuple[tuple[str, str], ...] = ()
-    """(path, `dir` or `file`)."""
+    """Entries as (path, `dir` or `file`)."""
     listed: tuple[str, ...] = ()
-    """Folders whose entries were listed."""
+    """The folders whose entries were listed."""
     files: tuple[str, ...] = ()
-    """Files shown whole."""
+    """The files shown completely."""
     functions: tuple[tuple[str, int, int], ...] = ()
-    """(`path::qualname`, first line, last line)."""
+    """Functions as (`path::qualname`, first line, last line)."""
     sources: tuple[str, ...] = ()
-    """Functions whose source was shown, as `path::qualname`."""
+    """The functions whose source was shown, as `path::qualname`."""
     span: tuple[int, int] | None = None
-    """The source of the one file or function above within the text: its first character, and its length."""
+    """The offset and the length, within the text, of the file's or function's source."""
     traced: tuple[tuple[str, int, str], ...] = ()
-    """(path, line, qualified name) of the functions that a command ran, in the order of first touch."""
+    """The functions that a command ran, as (path, line, qualified name), in the order of first call."""
 
 
 NOTHING_REVEALED = Revealed()
@@ -95,7 +95,7 @@ class Replacement:
 
     path: str
     qualname: str
-    """Empty if the code is that of the whole file."""
+    """The qualified name; empty if the code replaces the whole file."""
     code: str
 
     @property
@@ -110,19 +110,19 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The answer of a tool: one text, the same bytes for every caller."""
+    """The answer of a tool: one text, equal byte for byte for every caller."""
 
     text: str
     refused: bool = False
     revealed: Revealed = NOTHING_REVEALED
     replacement: Replacement | None = None
-    """Set by the submission tools of a repair: the accepted replacement whose tests are to be run."""
+    """The accepted replacement to test; set by the submission tools of a repair."""
     judged: str | None = None
-    """Set by the tools that score a gist: the text to be scored."""
+    """The text to score; set by the tools that score a gist."""
 
 
 class RefusalError(Exception):
-    """Raised inside a tool: the call is answered with this reason and has no other effect."""
+    """Raised inside a tool: the call is answered with the reason and has no other effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +132,15 @@ class ToolContext:
     tree: SourceTree
     limits: ToolLimits
     target: str = ""
-    """`path::qualname` of the function to repair, in remove mode."""
+    """The function to repair as `path::qualname`, in remove mode."""
     test_files: frozenset[str] = frozenset()
     of_kind: object = None
-    """Further things that the tools of one kind of task use, such as a `core.kinds.gist.tools.GistAccess`."""
+    """Further data for the tools of one kind of task, such as a `core.kinds.gist.tools.GistAccess`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. Its name and arguments never change: journals, recorded runs and the papers' figures have
-    them.
-    """
+    """One tool. Its name and arguments never change: journals, recorded runs and papers refer to them."""
 
     name: str
     description: str
@@ -152,19 +150,17 @@ class Tool:
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput]
     runs_code: bool = False
-    """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
+    """Whether a call may run code in the sandbox, so that it can take long and be cancelled."""
     runs_gist: bool = False
-    """Whether a call may run a gist that has not been handed in: a task offers it only if it allows
-    execution.
-    """
+    """Whether a call may run an unsubmitted gist; offered only by tasks that allow execution."""
     rewrite: Rewrite | None = None
-    """Makes the new text of the gist; None for a tool that does not write the gist."""
+    """Returns the new text of the gist; None for a tool that does not write the gist."""
     replaces_text: bool = False
-    """Whether a call writes the whole gist: unsaved typing is dropped, not saved."""
+    """Whether a call writes the whole gist, so that unsaved typing is dropped, not saved."""
 
     @property
     def submits(self) -> bool:
-        """Whether a call costs a submission besides its tool use."""
+        """Whether a call costs a submission in addition to its tool use."""
         return self.group is Group.SUBMIT
 
     @property
@@ -173,16 +169,16 @@ class Tool:
         return self.rewrite is not None
 
     def takes(self, kind: ArgumentKind) -> bool:
-        """Whether an argument of a kind is declared."""
+        """Return whether an argument of a kind is declared."""
         return any(argument.kind is kind for argument in self.arguments)
 
     def value(self, kind: ArgumentKind, arguments: Mapping[str, Any]) -> str | None:
-        """Return the first argument of a kind of a call; None if the call has no such string."""
+        """Return a call's first string argument of a kind; None if there is none."""
         names = [argument.name for argument in self.arguments if argument.kind is kind]
         return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the declaration as a function in a chat model's tool list and in MCP."""
+        """Return the declaration as a function for a chat model's tool list and for MCP."""
         properties = {a.name: {"type": "string", "description": a.description} for a in self.arguments}
         required = [a.name for a in self.arguments if a.default is None]
         parameters = {
@@ -194,13 +190,12 @@ class Tool:
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
     def bind(self, arguments: Mapping[str, Any]) -> BoundCall:
-        """Return a call with defaults filled in; raises `RefusalError` if the arguments do not fit the
-        declaration.
+        """Return a call with defaults filled in. Raises `RefusalError` if the arguments do not fit.
 
         A JSON boolean is accepted for a flag, and null for an optional argument; nothing else is coerced.
         """
-        known = {argument.name for argument in self.arguments}
-        if extra := sorted(str(name) for name in set(arguments) - known):
+        names = {argument.name for argument in self.arguments}
+        if extra := sorted(str(name) for name in set(arguments) - names):
             raise RefusalError(f"{self.name} has no argument {extra[0][:_ECHO]!r}; it takes {self.usage()}.")
         bound: dict[str, str] = {}
         for argument in self.arguments:
@@ -219,20 +214,20 @@ class Tool:
         return BoundCall(self, bound)
 
     def usage(self) -> str:
-        """Return the call as people type it, optional arguments in brackets."""
+        """Return the call in the form for typing, with optional arguments in brackets."""
         shown = [a.name if a.default is None else f"[{a.name}]" for a in self.arguments]
         return " ".join([self.name, *shown])
 
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """A tool with the arguments of one call, which fit its declaration."""
+    """A tool with valid arguments for one call."""
 
     tool: Tool
     arguments: Mapping[str, str]
 
     def answer(self, context: ToolContext) -> ToolOutput:
-        """Run the tool; a refusal is an answer, never an exception."""
+        """Run the tool; a refusal is returned as an answer."""
         try:
             return self.tool.run(context, self.arguments)
         except RefusalError as refusal:
@@ -240,12 +235,12 @@ class BoundCall:
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:
-    """Return the tool of that name; None if there is none."""
+    """Return the tool with a name; None if there is none."""
     return next((tool for tool in tools if tool.name == name), None)
 
 
 def named(tools: tuple[Tool, ...], name: str) -> Tool:
-    """Return the tool of that name; raises `RefusalError`, which names the others."""
+    """Return the tool with a name. Raises `RefusalError`, which lists the others."""
     tool = find_tool(tools, name)
     if tool is None:
         raise RefusalError(
@@ -255,5 +250,5 @@ def named(tools: tuple[Tool, ...], name: str) -> Tool:
 
 
 def declarations_sha256(tools: Iterable[Tool]) -> str:
-    """Return the hash of the declarations of some tools, which attempts record."""
+    """Return the hash of tools' declarations, which attempts record."""
     return sha256_of_json([tool.json_schema() for tool in tools])

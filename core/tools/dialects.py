@@ -1,4 +1,4 @@
-"""A tool's declaration in the formats of the protocols that models and their clients use."""
+"""Tools' declarations in the formats of protocols for models and clients."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from gistpoint.core.tools.declaration import Activity, Tool
 
 
 def openai_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a declaration (`Tool.json_schema`) as a chat completion takes it."""
+    """Return a declaration (`Tool.json_schema`) in the form for chat completions."""
     return {"type": "function", "function": dict(schema)}
 
 
 def mcp_tool(tool: Tool) -> dict[str, Any]:
-    """Return the declaration as MCP lists it (revision 2025-06-18, `Tool`).
+    """Return the declaration in MCP's form (revision 2025-06-18, `Tool`).
 
-    The hints are facts: tools that look or search change nothing, and no tool reaches beyond the task's
-    workspace or destroys what can't be written again.
+    The hints are facts: tools that view or search change nothing, and no tool reaches beyond the task's
+    workspace or destroys data irrecoverably.
     """
     schema = tool.json_schema()
     return {

@@ -1,4 +1,4 @@
-"""`submit_attempt` and `replace_function`: the checks that a replacement passes before any test runs."""
+"""`submit_attempt` and `replace_function`, with the checks of a replacement before any test runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutp
 
 
 def _is_protected(context: ToolContext, path: str) -> bool:
-    """Whether a path is a test's file, a link to one, or the target of a link that is one."""
+    """Return whether a path is a test's file, a link to one, or the target of such a link."""
     tests = context.test_files | {
         place for test in context.test_files if (place := context.tree.resolve(test))
     }
@@ -94,4 +94,4 @@ REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
     Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
     Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
 }
-"""By mode, browsing tools first and the submitting tool last."""
+"""The tools of repairs by mode, browsing tools first and the submitting tool last."""

@@ -1,6 +1,4 @@
-"""`search_code`: the lines of Python files that match a regular expression, found as grep does, in bounded
-time.
-"""
+"""`search_code`: lines of Python files that match a regular expression, as in grep, in bounded time."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts with newlines normalised, sorted by path, and the files that could not be decoded."""
+    """The texts of files, with normalised newlines, sorted by path, and the undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -44,7 +42,7 @@ _lock = Lock()
 
 
 def corpus_of(tree: SourceTree) -> Corpus:
-    """Return the corpus of a tree, cached from the last search if there was one."""
+    """Return the corpus of a tree, cached between searches."""
     with _lock:
         corpus = _known.get(tree)
     if corpus is None:
@@ -84,8 +82,7 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return the texts that every match of `pattern` contains, the longest first; none if the pattern is
-    unusual.
+    """Return texts that every match of `pattern` contains, the longest first; none if that is unknown.
 
     Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
     """
@@ -109,9 +106,7 @@ def required_literals(pattern: str) -> tuple[str, ...]:
 
 
 def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
-    """Return whether the token at `at` is literal text, the text, its size (0: not understood) and its
-    nesting.
-    """
+    """Return whether the token at `at` is literal, its text, its size (0: unknown) and change of nesting."""
     char = pattern[at]
     if char == "\\":
         following = pattern[at + 1 : at + 2]
@@ -134,20 +129,17 @@ def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
 
 MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
-"""Length of a pattern times all counts in braces: `regex` expands repetitions when it compiles, without a
-limit.
-"""
+"""The most characters of a pattern times its repetition counts, which `regex` expands without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
-"""Shorter lines are searched without releasing the lock to other threads, which costs more than the search.
-"""
+"""Shorter lines are searched without releasing the lock, which would cost more than the search."""
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 
 
 class SearchPattern:
-    """A pattern in the dialect of the `regex` package that is searched for within single lines."""
+    """A pattern in the dialect of the `regex` package, matched within single lines."""
 
     def __init__(self, pattern: str, seconds: float) -> None:
         self.seconds = seconds
@@ -158,11 +150,11 @@ class SearchPattern:
         self._deadline = 0.0
 
     def start(self) -> None:
-        """Start the clock for all searches together."""
+        """Start the time that all searches share."""
         self._deadline = time.monotonic() + self.seconds
 
     def lines(self, text: str) -> Iterator[int]:
-        """Yield offsets of the starts of the lines of `text` that match. Raises `TimeoutError` past the time."""
+        """Yield the offset of each matching line's start in `text`. Raises `TimeoutError` past the time."""
         if self.literal is not None:
             return self._literal_lines(text, self.literal)
         if self.required and len(self.required[0]) >= _LEAST_REQUIRED:
@@ -252,7 +244,7 @@ def _compiled(pattern: str) -> Pattern[str]:
 
 
 def pattern_fault(pattern: str) -> str:
-    """Return why a pattern is not a regular expression; empty if it is one, or is too large to be parsed."""
+    """Return the fault of a pattern; empty if it is valid, or too large to be parsed."""
     import regex
 
     if len(pattern) > MAX_PATTERN_CHARACTERS or _repeated(pattern) > MAX_REPEATED_CHARACTERS:
@@ -265,7 +257,7 @@ def pattern_fault(pattern: str) -> str:
 
 
 def as_text(pattern: str) -> str:
-    """Return the regular expression that matches a text literally."""
+    """Return a regular expression that matches a text literally."""
     import regex
 
     return regex.escape(pattern)
@@ -322,7 +314,7 @@ def _skipped(undecodable: tuple[str, ...]) -> list[str]:
 
 
 def _block(path: str, text: str, starts: list[int], around: int, width: int) -> str:
-    """Return the matching lines with `around` lines of context; neighbouring contexts are joined."""
+    """Return the matching lines with `around` lines of context; overlapping contexts are merged."""
     rows = [path]
     shown, number, at = 0, 1, 0
     hits: list[int] = []

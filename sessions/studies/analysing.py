@@ -16,7 +16,7 @@ from gistpoint.core.requests import Count, Request
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.ledger import person_sha256
-from gistpoint.core.study.operations import ORGANISER, STUDY, Exported, PowerTold, StudyOperationKind
+from gistpoint.core.study.operations import ORGANISER, STUDY, Exported, PowerRecorded, StudyOperationKind
 from gistpoint.core.study.prose import markdown
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
@@ -118,7 +118,7 @@ class StudyPower:
 
     design: PowerDesign
     figures: list[PowerFigure]
-    recorded: PowerTold
+    recorded: PowerRecorded
 
 
 def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
@@ -136,7 +136,7 @@ def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) ->
     numbers = (wanted.people,) if wanted.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
     figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
-    recorded = PowerTold(
+    recorded = PowerRecorded(
         what=designs[0].what,
         assumed=msgspec.to_builtins(assumed),
         figures=tuple(msgspec.to_builtins(figure) for figure in figures),

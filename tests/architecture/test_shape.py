@@ -9,8 +9,6 @@ from project_files import ROOT, source_files
 
 MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {
-    "core/attempts/events.py": "the closed set of events, a record each; confirmations made it longer",
-    "core/attempts/state.py": "the one fold and the state that it makes; confirmations made it longer",
     "sessions/runs/changes.py": (
         "each kind of change of a file with how it is applied; named conditions made it longer"
     ),

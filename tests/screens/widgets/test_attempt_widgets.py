@@ -4,8 +4,9 @@ from msgspec import structs
 from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.clock import Clock, ClockActivity
+from gistpoint.core.attempts.parts import Ending
 from gistpoint.core.attempts.revealed import Knowledge
-from gistpoint.core.attempts.state import AttemptState, Ending
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
 from gistpoint.core.readable import duration
 from gistpoint.core.tasks.budgets import Budgets, Remaining

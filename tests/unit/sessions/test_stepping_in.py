@@ -16,7 +16,8 @@ from msgspec import structs
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.state import AttemptState, Ending
+from gistpoint.core.attempts.parts import Ending
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.core.errors import AttemptError
 from gistpoint.sessions.agentruns.control import CONTROL, Asking, ask_for, asker_of, run_to_take_from

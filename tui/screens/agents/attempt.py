@@ -15,7 +15,8 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.events import ModelTurn, Pane
 from gistpoint.core.attempts.identity import PERSON, Role
-from gistpoint.core.attempts.state import AttemptState, Handover, attempt_result
+from gistpoint.core.attempts.parts import Handover
+from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.text import visible_line

@@ -11,7 +11,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
-from gistpoint.core.attempts.events import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
+from gistpoint.core.attempts.events import GiveUpCode, PauseReason
+from gistpoint.core.attempts.reasons import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_REASONS
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ReasonDialog, Reasoned, show_error

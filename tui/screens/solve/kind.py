@@ -12,7 +12,8 @@ from textual.widgets.text_area import Selection
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.harness import Price
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.attempts.parts import NOTHING_REPLACED
+from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.code.snippet import fault_of
 from gistpoint.core.diffs import compute
 from gistpoint.core.kinds.commandline import spelled

@@ -15,7 +15,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.attempts.harness import Judged, JudgedBySuite
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptCall, AttemptState, Submission
+from gistpoint.core.attempts.parts import NOTHING_REPLACED
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of

@@ -23,8 +23,8 @@ from gistpoint.core.analysis.difficulty_curves import resampled
 from gistpoint.core.analysis.findings import Curve, Findings, Matrix, Number, Points, Violins
 from gistpoint.core.analysis.firth import fit_logit
 from gistpoint.core.analysis.hard_set import hard_set
-from gistpoint.core.analysis.solved_tasks import cohens_d, holm, pairs_implied, rank_test
-from gistpoint.core.analysis.task_means import discordant, exact_mcnemar
+from gistpoint.core.analysis.solved_tasks import cohens_d, pairs_implied, rank_test
+from gistpoint.core.analysis.task_means import discordant, exact_mcnemar, holm
 from gistpoint.core.analysis.tool_use import information_calls
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition, StudyTask

@@ -36,7 +36,7 @@ def test_an_interval_needs_both_ends() -> None:
 
 def test_the_second_interval_says_what_it_is() -> None:
     assert iid_words(Number(0.5, iid=(0.25, 0.75))) == "i.i.d. [0.250, 0.750]"
-    assert iid_words(Number(0.5, iid=(0.25, 0.75), beside="bootstrap")) == "bootstrap [0.250, 0.750]"
+    assert iid_words(Number(0.5, iid=(0.25, 0.75), iid_label="bootstrap")) == "bootstrap [0.250, 0.750]"
     assert iid_words(Number(0.5)) == ""
 
 

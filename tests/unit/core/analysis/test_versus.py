@@ -15,7 +15,8 @@ from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.pooling import groups
 from gistpoint.core.analysis.primary import primary, reasons_of, variants
-from gistpoint.core.analysis.versus import TaskDifference, difference_by_task, holm, opponents, sign_test
+from gistpoint.core.analysis.task_means import holm
+from gistpoint.core.analysis.versus import TaskDifference, difference_by_task, opponents, sign_test
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, PrimaryOutcome, Protocol, Study
 from gistpoint.core.study.operations import StudyOperation

@@ -171,7 +171,7 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
     acted.attempt.edit("gist", FAITHFUL)
     acted.attempt.call("submit_gist", {})
     row = acted.row()
-    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.text("error")) == (
+    assert (row.solved, row.number("fidelity"), row.is_true("mocked"), row.text("error")) == (
         True,
         1.0,
         False,
@@ -189,7 +189,7 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
     acted.memory.change(scored, gist={**record, "flags": {**record["flags"], "mocked": "a module"}})
     row = acted.row()
     assert row.names("gist_flags") == ("mocked",)
-    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.censored, row.solved_s) == (
+    assert (row.solved, row.number("fidelity"), row.is_true("mocked"), row.censored, row.solved_s) == (
         False,
         1.0,
         True,

@@ -1,0 +1,79 @@
+"""Why an attempt pauses, ends, or is given up: closed sets, whose values are stored in journals."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class PauseReason(StrEnum):
+    """The reason of a stopped clock."""
+
+    BREAK = "break"
+    INTERRUPTED = "interrupted"
+    QUESTION_TO_ORGANISER = "question_to_organiser"
+    ENVIRONMENT_FAILURE = "environment_failure"
+    HARNESS_SCORING = "harness_scoring"
+    AWAY = "away"
+    SUSPEND_DETECTED = "suspend_detected"
+    CORRECTION = "correction"
+    ENDPOINT_WAIT = "endpoint_wait"
+    """The model's endpoint asked for a later request."""
+    HANDOVER = "handover"
+    QUESTIONNAIRE = "questionnaire"
+    """A study asks questions about the task before the work on it."""
+
+
+SOLVER_PAUSE_REASONS = (
+    PauseReason.BREAK,
+    PauseReason.INTERRUPTED,
+    PauseReason.QUESTION_TO_ORGANISER,
+    PauseReason.ENVIRONMENT_FAILURE,
+)
+"""The reasons that a person can choose; the others are set by the program or an organiser."""
+
+
+class EndReason(StrEnum):
+    """The reason of an attempt's end: a closed set, because each is a distinct statistical event."""
+
+    SOLVED = "solved"
+    SUBMISSIONS_EXHAUSTED = "submissions_exhausted"
+    CALLS_EXHAUSTED = "calls_exhausted"
+    STEPS_EXHAUSTED = "steps_exhausted"
+    TIME_CAP = "time_cap"
+    GAVE_UP = "gave_up"
+    SKIPPED = "skipped"
+    FINAL_WRONG = "final_wrong"
+    INFRASTRUCTURE = "infrastructure"
+    WITHDRAWN = "withdrawn"
+    DISQUALIFIED = "disqualified"
+    CONTEXT_EXHAUSTED = "context_exhausted"
+    """The conversation no longer fits the model's context."""
+    TOKEN_CAP = "token_cap"
+
+
+class GiveUpCode(StrEnum):
+    """The reason for giving up or skipping."""
+
+    TOO_HARD = "too_hard"
+    UNCLEAR = "unclear"
+    BROKEN_TASK = "broken_task"
+    TIRED = "tired"
+    OUT_OF_TIME = "out_of_time"
+    OTHER = "other"
+    NO_TOOL_CALL = "no_tool_call"
+    """The model's replies call no tool."""
+    DECLINED = "declined"
+    TRUNCATED = "truncated"
+    NOT_SUPPORTED = "not_supported"
+    """The built-in solver can't attempt tasks of this kind."""
+
+
+SOLVER_GIVE_UP_CODES = (
+    GiveUpCode.TOO_HARD,
+    GiveUpCode.UNCLEAR,
+    GiveUpCode.BROKEN_TASK,
+    GiveUpCode.TIRED,
+    GiveUpCode.OUT_OF_TIME,
+    GiveUpCode.OTHER,
+)
+"""The codes that a person can choose; the others are set by the program for a model."""
