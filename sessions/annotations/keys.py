@@ -78,7 +78,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
     index, known = -1, 0
     for _ in range(_HASHED_STEPS):
         index += 1
-        while document.ensure(index) and document.was_put_in(index):
+        while document.ensure(index) and document.is_inserted(index):
             index += 1
         if not document.ensure(index):
             break
@@ -108,7 +108,7 @@ def _records(document: RunDocument) -> Iterator[bytes]:
         last = not document.ensure(index + 1)
         if last and document.step(index).kind is StepKind.DAMAGED:
             return
-        if not document.was_put_in(index):
+        if not document.is_inserted(index):
             yield record + b"\n"
 
 
@@ -138,19 +138,19 @@ class StepKey:
 def key_of(document: RunDocument, step: Step) -> StepKey:
     """Return the key of a step."""
     number = document.number_of(step.index)
-    if not document.was_put_in(step.index):
+    if not document.is_inserted(step.index):
         return StepKey(number, step.id)
-    return StepKey(number, f"+{step.id or step.index - document.numbered(number).start + 1}")
+    return StepKey(number, f"+{step.id or step.index - document.steps_with_number(number).start + 1}")
 
 
 def place_of(document: RunDocument, key: StepKey) -> int | None:
     """Return the position of the step with a key, None if there is none; a guess for steps that are not
     indexed yet.
     """
-    steps = document.numbered(key.index)
+    steps = document.steps_with_number(key.index)
     if not key.id.startswith("+"):
         return steps[-1] if steps else None
-    known = (index for index in steps if index < document.step_count and document.was_put_in(index))
+    known = (index for index in steps if index < document.step_count and document.is_inserted(index))
     return next((index for index in known if key_of(document, document.step(index)) == key), None)
 
 

@@ -11,16 +11,9 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, DiffLineKind, FileDiff, apply, compute, parse
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.records.model import CutText, Step
-from gistpoint.sessions.runs.changes import (
-    Change,
-    EditedTree,
-    FileState,
-    NotAppliedError,
-    Restored,
-    changes_of,
-    window_path,
-)
+from gistpoint.sessions.runs.changes import Change, NotAppliedError, Restored, changes_of, window_path
 from gistpoint.sessions.runs.commands import looks_in
+from gistpoint.sessions.runs.edited_tree import EditedTree, FileState
 
 
 class Badge(StrEnum):

@@ -11,12 +11,6 @@ MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {
     "core/attempts/events.py": "the closed set of events, a record each; confirmations made it longer",
     "core/attempts/state.py": "the one fold and the state that it makes; confirmations made it longer",
-    "sessions/runs/changes.py": (
-        "each kind of change of a file with how it is applied; named conditions made it longer"
-    ),
-    "sessions/runs/document.py": (
-        "a run's index, its rows and what is asked of both; named conditions made it longer"
-    ),
 }
 """Path to the reason why the module is longer."""
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "misc", "common", "stuff"}
