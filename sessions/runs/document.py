@@ -458,7 +458,7 @@ class RunDocument:
         return b"\n".join(parts)
 
     def record(self, number: int, limit: int) -> tuple[int, bytes] | None:
-        """Return the step of a record, and up to `limit` bytes of the record; None if there is no such record.
+        """Return the step of a record, and up to `limit` bytes of the record; None if it does not exist.
 
         Records are numbered from 0 in the order of the file.
         """

@@ -36,7 +36,7 @@ from gistpoint.sessions.records.model import (
     also_text,
     json_text,
 )
-from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
+from gistpoint.sessions.runs.commands import views_of, path_of, same_path
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import has_error
 from gistpoint.sessions.runs.rendering import (
@@ -358,7 +358,7 @@ def _ending(path: str) -> str:
 
 def _ending_seen(call: RunCall) -> str:
     """Return the ending of the files that a call prints; empty if they differ."""
-    endings = {_ending(look.path) for look in looks_of(call)}
+    endings = {_ending(look.path) for look in views_of(call)}
     return endings.pop() if len(endings) == 1 else ""
 
 
