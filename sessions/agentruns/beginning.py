@@ -31,7 +31,7 @@ from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunne
 from gistpoint.sessions.agentruns.runner import AgentPorts
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.confirming import after_the_end
+from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services, is_our_demo, read_gist_settings
 from gistpoint.sessions.tasks import TaskSet, read_set
 
@@ -252,7 +252,7 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
         return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
 
     def confirm(attempts: AttemptStore, task: Task, attempt_id: str, run: RunContext) -> None:
-        after_the_end(services, attempt_id, attempts=attempts, task=task, run=run)
+        confirm_after_end(services, attempt_id, attempts=attempts, task=task, run=run)
 
     return AgentPorts(
         attempts=services.attempts,

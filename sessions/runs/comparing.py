@@ -253,7 +253,7 @@ class RunComparison:
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
-        """Every milestone of either run: the left run's in its order, then those that only the right one has."""
+        """Every milestone of either run: the left run's in its order, then those of only the right run."""
         names = dict.fromkeys(
             reached.milestone for side in (self.left, self.right) for reached in side.milestones
         )

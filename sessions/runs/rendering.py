@@ -243,7 +243,7 @@ def _plain_call(call: RunCall) -> str:
 
 
 def money(dollars: float) -> str:
-    """Return an amount of US dollars, rounded to cents, or to hundredths of a cent if it is below one cent."""
+    """Return an amount of US dollars, rounded to cents, or below one cent to hundredths of a cent."""
     is_below_a_cent = 0 < abs(dollars) < 0.01
     return f"${dollars:.4f}" if is_below_a_cent else f"${dollars:,.2f}"
 

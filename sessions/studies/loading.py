@@ -25,7 +25,7 @@ from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, ReviewBook, RunVerdict
-from gistpoint.sessions.annotations.settling import accepted, verdicts
+from gistpoint.sessions.annotations.settling import ruling_on, verdicts
 from gistpoint.sessions.journal import JournalContent, read_journal
 from gistpoint.sessions.studies.delivered import Delivery
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -134,7 +134,7 @@ def _rows_of_people(
         if task is None:
             problems.append(f"Attempt {identity}: its task {header.task_id[:12]} is none of this study's.")
             continue
-        ruling = accepted(book, attempt_key(identity))
+        ruling = ruling_on(book, attempt_key(identity))
         fault = _fault(folder, journal, content, len(of_attempt))
         judged = tuple(one for one, of_pass in _decisions(book, identity) if not of_pass)
         recorded = delivery.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)

@@ -18,7 +18,7 @@ from gistpoint.core.running import RunContext
 from gistpoint.sessions.agentruns.figures import shown
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.attempt_outcomes import attempt_rows
-from gistpoint.sessions.confirming import after_the_end
+from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.served import ServedAttempt
 
@@ -46,7 +46,7 @@ def test_the_figures_of_a_run_are_those_of_the_raw_events(tmp_path: Path) -> Non
             asking = replace(
                 services, confirmer_for=lambda task: ScriptedConfirmer(answer), attempts=home.attempts
             )
-            after_the_end(asking, attempt_id, task=task, run=run)  # type: ignore[arg-type]
+            confirm_after_end(asking, attempt_id, task=task, run=run)  # type: ignore[arg-type]
 
     for task in tasks:
         controlled(task.folder)

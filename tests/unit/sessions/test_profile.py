@@ -27,8 +27,8 @@ from gistpoint.sessions.runs.profile import (
     Profile,
     Profiler,
     Work,
-    missing_in,
     divergence_of,
+    missing_in,
     profile_of,
     test_run_of,
 )
