@@ -329,7 +329,7 @@ class SideFileStore(Generic[Op, BookT]):
         return MergeResult(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return a time for a reviewer's next operation: later than the last one's, even if the clock isn't."""
+        """Return a time for a reviewer's next operation, which is always later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

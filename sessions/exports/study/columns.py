@@ -1,7 +1,6 @@
-"""Every column of the tidy tables, once: its name, type, unit and meaning. The tables and their dictionary
-follow it.
+"""The columns of the tidy tables, with their types, units and meanings, for tables and dictionary.
 
-Types are those of Frictionless Table Schema; an empty cell is a missing value.
+The types are those of the Frictionless Table Schema; an empty cell is a missing value.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class TidyColumn:
     unit: str = ""
     required: bool = False
     values: tuple[str, ...] = ()
-    """All that a cell can be, if that is a closed set."""
+    """All possible values of a cell, if they are a fixed set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TidyReference:
-    """A column whose cells are in the key of another table, or empty."""
+    """A foreign key: a column whose cells are keys of another table, or empty."""
 
     column: str
     table: str
@@ -52,7 +51,7 @@ class TidyReference:
 
 @dataclass(frozen=True, slots=True)
 class TidyTable:
-    """One table, with the columns that identify a row."""
+    """One table; the columns in `key` identify a row."""
 
     name: str
     meaning: str
@@ -396,7 +395,7 @@ SOLVERS = TidyTable(
 
 
 def tables() -> tuple[TidyTable, ...]:
-    """Return all tables, in the order of the dictionary."""
+    """Return all tables, in the order of the data dictionary."""
     attempts, tasks = attempts_table(), tasks_table()
     return (
         PARTICIPANTS,
@@ -425,7 +424,7 @@ _TYPES = {
 
 
 def cells_of(row: AttemptRow) -> dict[str, Any]:
-    """Return the cells of an attempt by column; a measure of another kind says nothing."""
+    """Return the cells of an attempt by column; measures of other kinds of tasks are missing values."""
     own = {name: getattr(row, name) for name in AttemptRow.__struct_fields__ if name != "measures"}
     known = (measure for kind in all_kinds() for measure in kind.measures)
     return own | {
@@ -434,7 +433,7 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:
-    """Return the metrics of a task by column: those of its kind, else those of its functions."""
+    """Return the metrics of a task by column: those of its kind if it has any, or else of its functions."""
     kind = kind_named(task.mode)
     if kind is not None and kind.task_measures:
         return {measure.name: task.metrics.get(measure.metric) for measure in kind.task_measures}

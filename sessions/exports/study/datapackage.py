@@ -1,4 +1,4 @@
-"""The data dictionary of the tidy tables: a Frictionless tabular data package (specs.frictionlessdata.io)."""
+"""The data dictionary of the tidy tables, a Frictionless tabular data package (specs.frictionlessdata.io)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ _DIALECT = {
 
 
 def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Return the `datapackage.json` of files that were written, each by its table's name: file name and
-    content.
-    """
+    """Return the content of `datapackage.json`; `written` has the file name and content of each table."""
     simulated = study.simulated
     title = study.title or study.id
     package = {
