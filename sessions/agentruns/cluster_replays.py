@@ -1,4 +1,4 @@
-"""Replays of attempts on a cluster: their journals are sent, and reports come back."""
+"""Replays attempts on a cluster: sends their journals, and receives reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gistpoint.sessions.services import Services
 
 
 class ReplaysElsewhere:
-    """Has attempts of the store replayed on the workers of a cluster."""
+    """Replays attempts of the store on the workers of a cluster."""
 
     def __init__(
         self,
@@ -37,9 +37,7 @@ class ReplaysElsewhere:
         take: Callable[[str, ReplayReport], None],
         fail: Callable[[str, str], None],
     ) -> None:
-        """`build` is as in `ClusterRunner`; `take` is given the report on each attempt, or `fail` why there
-        is none.
-        """
+        """`build` is as in `ClusterRunner`; `take` receives a report, or `fail` the reason for none."""
         self._services = services
         self._tools = tools
         self._build = build
@@ -47,9 +45,9 @@ class ReplaysElsewhere:
         self._fail = fail
 
     def carry_out(self, workers: WorkerPool, names: Sequence[str], tick: Callable[[], None]) -> None:
-        """Replay the attempts of these ids. Raises as `WorkerPool.carry_out`."""
+        """Replay the attempts with these ids. Raises the errors of `WorkerPool.carry_out`."""
         workers.carry_out(
-            partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick
+            partial(replayed, build=self._build), self._jobs(names), self._checked, self._deliver, tick
         )
 
     def _jobs(self, names: Sequence[str]) -> Iterator[ClusterJob]:
@@ -94,7 +92,7 @@ class ReplaysElsewhere:
             raise ClusterLieError(fault)
         return report
 
-    def _heed(self, outcome: ClusterOutcome) -> None:
+    def _deliver(self, outcome: ClusterOutcome) -> None:
         if outcome.kind is WorkStatus.DONE:
             self._take(outcome.job.key, outcome.value)
         elif outcome.kind is not WorkStatus.STOPPED:
