@@ -197,7 +197,7 @@ class JournalWriter:
         """The events that the journal contained when it was opened."""
         self._head, self._seq = "", 0
         with ExitStack() as opened:
-            lock = opened.enter_context(_held(folder))
+            lock = opened.enter_context(_take_lock(folder))
             since = self._load() if self.path.exists() else 1
             self._log = opened.enter_context(AppendLog(self.path, KIND, lock))
             self._log.set_torn_aside()
@@ -299,7 +299,7 @@ def first_event(path: Path) -> JournalEvent | None:
     return None
 
 
-def _held(folder: Path) -> FileLock:
+def _take_lock(folder: Path) -> FileLock:
     lock = take(folder / LOCK)
     if lock is None:
         raise AttemptError(

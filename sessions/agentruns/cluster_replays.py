@@ -68,7 +68,9 @@ class ReplaysElsewhere:
                 hint=f"`gistpoint replay {name}` replays it here.",
             )
         task = self._task_of(name)
-        return ClusterJob(name, f"attempt {name}", partial(self._about, name, task), partial(packed, task))
+        return ClusterJob(
+            name, f"attempt {name}", partial(self._encoded_order, name, task), partial(packed, task)
+        )
 
     def _task_of(self, name: str) -> Task:
         first = first_event(self._services.attempts.folder(name) / JOURNAL)
@@ -76,7 +78,7 @@ class ReplaysElsewhere:
             raise AttemptError("Its journal holds no start of an attempt.")
         return self._services.tasks.find(first.data.task_id)
 
-    def _about(self, name: str, task: Task) -> bytes:
+    def _encoded_order(self, name: str, task: Task) -> bytes:
         journal = (self._services.attempts.folder(name) / JOURNAL).read_bytes()
         return msgspec.json.encode(
             AttemptToReplay(tools=self._tools, attempt=name, task=task.id, journal=journal)

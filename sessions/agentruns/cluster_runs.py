@@ -190,9 +190,9 @@ class ClusterRunner:
         )
         self._orders[job.key] = order
         label = f"task {job.task[:12]}, repeat {job.repeat}"
-        return ClusterJob(job.key, label, partial(self._about, order), lambda: packed(task))
+        return ClusterJob(job.key, label, partial(self._encoded_order, order), lambda: packed(task))
 
-    def _about(self, order: AttemptOrder) -> bytes:
+    def _encoded_order(self, order: AttemptOrder) -> bytes:
         """Return an encoded order, with its share of the remaining cost of the run."""
         if order.most_usd is not None and self._purse.most_usd is not None:
             self._purse.may_ask(order.job.key, 0.0)

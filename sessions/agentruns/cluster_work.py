@@ -76,15 +76,15 @@ class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
 def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Make or continue an attempt."""
 
-    def do(about: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(about, type=AttemptToMake)
+    def do(content: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(content, type=AttemptToMake)
         services = _services(build, given.tools)
         task = _task(services, given.order.job.task, archive)
         ports = replace(_ports(services, given.tools, given.order.settings), task=lambda id: task)
         with _folder() as folder:
             delivered = carried_out(given.order, ports, folder, lambda runner: _apply(switch, runner))
             if len(delivered.journal) > given.tools.most_bytes:
-                place = _kept(folder / "attempts" / given.order.attempt, services.locations)
+                place = _move_to_store(folder / "attempts" / given.order.attempt, services.locations)
                 raise NotDoneError(
                     WorkStatus.TOO_LARGE,
                     f"The journal of {given.order.attempt} has {len(delivered.journal):,} bytes, and at most "
@@ -92,14 +92,14 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
                 )
         return msgspec.json.encode(delivered)
 
-    return replied(order, _fit(do))
+    return replied(order, _with_status(do))
 
 
 def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Replay an attempt."""
 
-    def do(about: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(about, type=AttemptToReplay)
+    def do(content: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(content, type=AttemptToReplay)
         services = _services(build, given.tools)
         task = _task(services, given.task, archive)
         with _folder() as folder:
@@ -114,15 +114,15 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
             )
         return report
 
-    return replied(order, _fit(do))
+    return replied(order, _with_status(do))
 
 
-def _fit(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
+def _with_status(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
     """Return a function that turns the errors of a job into a status for its sender."""
 
-    def done(about: bytes, switch: StopSwitch) -> bytes:
+    def done(content: bytes, switch: StopSwitch) -> bytes:
         try:
-            return do(about, switch)
+            return do(content, switch)
         except CancelledError as error:
             raise NotDoneError(WorkStatus.STOPPED) from error
         except UserError as error:
@@ -154,7 +154,7 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _kept(attempt: Path, locations: Locations) -> Path:
+def _move_to_store(attempt: Path, locations: Locations) -> Path:
     """Move an attempt from the folder of its job into the store of this machine."""
     locations.attempts.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(attempt, locations.attempts / attempt.name))

@@ -432,7 +432,7 @@ def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
     return lines
 
 
-def shown(totals: RunFigures) -> Mapping[str, str]:
+def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     """Return the figures as labels and texts for people."""
     lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
     lines.update(_solved(totals))

@@ -268,7 +268,7 @@ class TaskProgress:
 
 def progress(book: ValidationBook, tasks: Iterable[str]) -> tuple[TaskProgress, ...]:
     """Return the progress of each task, in the order of the tasks."""
-    return tuple(_of(book, task) for task in tasks)
+    return tuple(_progress_of(book, task) for task in tasks)
 
 
 def totals(rows: Iterable[TaskProgress]) -> dict[TaskStatus, int]:
@@ -277,7 +277,7 @@ def totals(rows: Iterable[TaskProgress]) -> dict[TaskStatus, int]:
     return {status: counts[status] for status in TaskStatus}
 
 
-def _of(book: ValidationBook, task: str) -> TaskProgress:
+def _progress_of(book: ValidationBook, task: str) -> TaskProgress:
     validations = {reviewer: book.state(task, reviewer) for reviewer in book.reviewers}
     return TaskProgress(
         task,

@@ -121,7 +121,7 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "step_id": step.index + 1,
         "source": source,
-        "message": _whole(document, step.text),
+        "message": _full_text(document, step.text),
     }
     if step.started is not None and 0 <= step.started < 4e9:
         stamp = datetime.fromtimestamp(step.started, UTC).replace(tzinfo=None).isoformat()
@@ -133,7 +133,7 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
         known = set(ids)
         results: list[Json] = [_result(document, result, known, agent=agent) for result in step.results]
         shown["observation"] = {"results": results}
-    shown["extra"] = {"gistpoint": _kept(document, step, agent=agent)}
+    shown["extra"] = {"gistpoint": _extra_members(document, step, agent=agent)}
     if document.header.format == ATIF and step.kind is not StepKind.DAMAGED:
         return step_members(as_dict(decoded(document.raw(step.index))), shown)
     return shown
@@ -144,7 +144,7 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
     if step.model:
         part["model_name"] = step.model
     if step.thought:
-        part["reasoning_content"] = _whole(document, step.thought)
+        part["reasoning_content"] = _full_text(document, step.thought)
     if step.calls:
         part["tool_calls"] = [
             _call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)
@@ -188,13 +188,13 @@ def _result(document: RunDocument, result: Result, known: set[str], *, agent: bo
         extra["returncode"] = result.returncode
     if result.duration_s is not None:
         extra["duration_ms"] = result.duration_s * 1000
-    shown: dict[str, Json] = {"content": _whole(document, result.text), "extra": extra}
+    shown: dict[str, Json] = {"content": _full_text(document, result.text), "extra": extra}
     if agent and result.call_id in known:
         shown["source_call_id"] = result.call_id
     return shown
 
 
-def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
+def _extra_members(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
     kept: dict[str, Json] = {
         "actor": step.actor.value,
         "kind": step.kind.value,
@@ -216,11 +216,11 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
         "links": [*step.links],
     }
     if not agent and step.thought:
-        kept["thought"] = _whole(document, step.thought)
+        kept["thought"] = _full_text(document, step.thought)
     if step.diff is not None:
-        kept["diff"] = _whole(document, step.diff)
+        kept["diff"] = _full_text(document, step.diff)
     if step.diff_so_far is not None:
-        kept["diff_so_far"] = _whole(document, step.diff_so_far)
+        kept["diff_so_far"] = _full_text(document, step.diff_so_far)
     if step.also and document.header.format != ATIF:
         kept["also"] = _noted(document, step.also)
     if step.edits:
@@ -229,7 +229,9 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
 
 
 def _noted(document: RunDocument | None, also: Iterable[Noted]) -> Json:
-    return [[noted.path, noted.text if document is None else _whole(document, noted.text)] for noted in also]
+    return [
+        [noted.path, noted.text if document is None else _full_text(document, noted.text)] for noted in also
+    ]
 
 
 def _complete(document: RunDocument, value: Json) -> Json:
@@ -237,10 +239,10 @@ def _complete(document: RunDocument, value: Json) -> Json:
         return {key: _complete(document, item) for key, item in value.items()}
     if isinstance(value, list):
         return [_complete(document, item) for item in value]
-    return _whole(document, value) if isinstance(value, str) else value
+    return _full_text(document, value) if isinstance(value, str) else value
 
 
-def _whole(document: RunDocument, text: str) -> str:
+def _full_text(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text)) if isinstance(text, CutText) else str(text)
 
 

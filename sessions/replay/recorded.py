@@ -140,8 +140,8 @@ def _calls(document: RunDocument, step: Step, is_own: bool) -> Iterator[Recorded
             number,
             call.tool,
             _arguments(document, call),
-            _whole(document, call.arguments) if call.parsed is None else "",
-            None if result is None else _whole(document, result.text),
+            _full_text(document, call.arguments) if call.parsed is None else "",
+            None if result is None else _full_text(document, result.text),
             _facts(step, result) if is_own else {},
             as_str(tests.get("status")) if is_own else "",
             as_str(tests.get("reason")) if is_own else "",
@@ -159,14 +159,14 @@ def _result(step: Step, call: RunCall, number: int) -> Result | None:
     return None if placed.call_id and call.id else placed
 
 
-def _whole(document: RunDocument, text: str) -> str:
+def _full_text(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text))
 
 
 def _arguments(document: RunDocument, call: RunCall) -> Mapping[str, Json] | None:
     if call.parsed is None:
         return None
-    return {k: _whole(document, v) if isinstance(v, CutText) else v for k, v in call.parsed.items()}
+    return {k: _full_text(document, v) if isinstance(v, CutText) else v for k, v in call.parsed.items()}
 
 
 def _facts(step: Step, result: Result | None) -> dict[str, str]:

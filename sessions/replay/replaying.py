@@ -107,12 +107,14 @@ def compare(
     if one == other and not differing:
         has_exact_facts = all(recorded_facts[name] == facts[name] for name in known)
         return ResultComparison("", recorded in (None, now) and has_exact_facts)
-    before = _shown(one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing])
-    after = _shown(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
+    before = _difference_text(
+        one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing]
+    )
+    after = _difference_text(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
     return ResultComparison(unified(diffs.compute(before, after, old_path="recorded", new_path="now")), False)
 
 
-def _shown(text: str, against: str, facts: list[str]) -> str:
+def _difference_text(text: str, against: str, facts: list[str]) -> str:
     parts = [_around_difference(text, against)] if text != against else []
     return "\n".join([*parts, *facts]) + "\n"
 

@@ -179,7 +179,7 @@ class ReplayBatch:
     problems: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = _kept(self.output) if self.output is not None else {}
+        kept = _stored_reports(self.output) if self.output is not None else {}
         self.reports = {name: kept[name] for name in self.names if name in kept}
 
     @property
@@ -247,7 +247,7 @@ def _verdict(verdict: VerdictRow) -> str:
     return f"{verdict.result or 'not recorded'}{score}"
 
 
-def _kept(path: Path) -> dict[str, ReplayReport]:
+def _stored_reports(path: Path) -> dict[str, ReplayReport]:
     """Return the reports in a file, by run; none if there is no file. Raises `UserError` if it is invalid."""
     try:
         found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]

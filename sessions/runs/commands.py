@@ -279,7 +279,7 @@ def edited_paths(command: str) -> tuple[str, ...]:
 
 
 def restored_paths(command: str) -> tuple[str, ...]:
-    """Return the paths of the files that a command restores from git; "" stands for all files."""
+    """Return the paths of the files that a command restores from git; "" means all files."""
     found: list[str] = []
     for program, *arguments in chain.from_iterable(pipelines(command)):
         if program == "git":

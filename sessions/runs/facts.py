@@ -102,8 +102,7 @@ class Goal:
         return False
 
     def _is_replaced_by(self, change: Replaced) -> bool:
-        # Unless every occurrence was replaced, the text was unique in the file: if it is in the function, it
-        # is nowhere else.
+        # Unless every occurrence was replaced, the file contained the text only once.
         old = change.old.strip()
         is_part_of_line = not change.every and "\n" not in old
         if is_part_of_line and old in self.text:

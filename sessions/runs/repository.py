@@ -139,8 +139,8 @@ class RepositoryHistory:
         return RepositoryState(
             step,
             badge,
-            self._whole({}, files) + parts,
-            self._whole(before, files) + new_parts,
+            self._file_differences({}, files) + parts,
+            self._file_differences(before, files) + new_parts,
             tree,
             known,
             deleted,
@@ -187,7 +187,7 @@ class RepositoryHistory:
         changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
         return tuple(filter(None, changes))
 
-    def _whole(
+    def _file_differences(
         self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
     ) -> tuple[FileDiff, ...]:
         """Return the differences between the whole files of two points; {} is the start."""

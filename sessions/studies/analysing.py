@@ -189,7 +189,7 @@ def export_study(
     data = read_study_data(study, run).data
     if wanted.person is not None:
         data = of_person(data, wanted.person)
-    given = _given(study, data, wanted)
+    given = _data_for_export(study, data, wanted)
     out, files = path_of(wanted.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     for number, (name, exporter) in enumerate(exporters.items()):
@@ -203,7 +203,7 @@ def export_study(
     return StudyExported(files, data.problems)
 
 
-def _given(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
+def _data_for_export(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
     ids = {row.attempt for row in data.rows}
     journals = {one.id: one.journal for one in study.attempts() if one.id in ids}
     if wanted.public:

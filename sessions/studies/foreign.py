@@ -138,10 +138,10 @@ def _share(touched: set[int], goals: tuple[Goal, ...]) -> float | None:
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
     table = extra.get("budgets")
     values = table if isinstance(table, dict) else extra
-    return _whole(values.get("tool_uses")), _whole(values.get("submissions", values.get("test_runs")))
+    return _natural(values.get("tool_uses")), _natural(values.get("submissions", values.get("test_runs")))
 
 
-def _whole(value: Json) -> int | None:
+def _natural(value: Json) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < 1 << 53 else None

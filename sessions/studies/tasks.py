@@ -42,7 +42,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
     folders: dict[str, Path] = {}
     problems: list[str] = []
     read: dict[str, Task] = {}
-    for found in _found(root / name, store, unpacked):
+    for found in _tasks_at(root / name, store, unpacked):
         try:
             task = found if isinstance(found, Task) else read_task(found, verify=False)
             by_id.setdefault(task.id, study_task(task, read_answer(task), metrics.get(task.id, {})))
@@ -91,7 +91,7 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
     return {metric: sum(found) / len(found) for metric, found in values.items()}
 
 
-def _found(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path]:
+def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path]:
     if path.is_dir() and not (path / TASK_FILE).is_file():
         for entry in sorted(path.iterdir()):
             if (entry / TASK_FILE).is_file():

@@ -73,21 +73,23 @@ def exchange(
     people for whom `without` returns True are not sent.
     """
     there = uuids(connection, stores)
-    mine = operations_in(stores)
-    new = [(place[0], one) for place, one in mine.items() if place not in there and not without(one.reviewer)]
+    local = operations_in(stores)
+    new = [
+        (place[0], one) for place, one in local.items() if place not in there and not without(one.reviewer)
+    ]
     send(connection, stores, machine, new)
-    wanted = [place for place in there if place not in mine] + other_lines(stores, mine, there)
+    wanted = [place for place in there if place not in local] + other_lines(stores, local, there)
     taken = take(stores, by_uuid(connection, wanted))
     return ExchangeResult(len(new), taken.fetched, taken.conflicts)
 
 
 def other_lines(
-    stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]
+    stores: Stores, local: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]
 ) -> list[Uuid]:
     """Return the files and uuids of operations whose lines differ between this machine and the store."""
     return [
         (file, op)
-        for (file, op), one in mine.items()
+        for (file, op), one in local.items()
         if (file, op) in there and _sha256(line_of(stores[file], one)) != there[file, op][1]
     ]
 
@@ -157,14 +159,14 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> ExchangeRes
 def operation_differences(connection: Connection, stores: Stores) -> Iterator[tuple[str, Conflict]]:
     """Yield the differences between this machine's files and the store, each with its kind."""
     there = uuids(connection, stores)
-    mine = operations_in(stores)
-    for file, op in sorted(mine.keys() - there.keys()):
+    local = operations_in(stores)
+    for file, op in sorted(local.keys() - there.keys()):
         yield "missing there", Conflict(f"{file}: operation {op}", words="the store has none.")
-    for file, op in sorted(there.keys() - mine.keys()):
+    for file, op in sorted(there.keys() - local.keys()):
         yield "missing here", Conflict(f"{file}: operation {op[:40]}", words="it is on the store alone.")
-    for file, op, line in by_uuid(connection, other_lines(stores, mine, there)):
-        if _read(stores[file], line)[0] != mine[file, op]:
-            here = _sha256(line_of(stores[file], mine[file, op]))
+    for file, op, line in by_uuid(connection, other_lines(stores, local, there)):
+        if _read(stores[file], line)[0] != local[file, op]:
+            here = _sha256(line_of(stores[file], local[file, op]))
             yield "operation differs", Conflict(f"{file}: operation {op}", 0, here, there[file, op][1])
 
 

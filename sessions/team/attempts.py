@@ -287,7 +287,7 @@ def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
         each.read(machine)
     try:
         with engine.begin() as connection:
-            held = _sent(connection, machine, some)
+            held = _send_lines(connection, machine, some)
     except (DBAPIError, _ChangedError) as error:
         if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") != _DEADLOCK:
             raise
@@ -304,7 +304,7 @@ def _undone(some: Iterable[ToPush]) -> list[ToPush]:
     return [each for each in some if not each.done]
 
 
-def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
+def _send_lines(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
     """Take the missing leases and add the lines; return the attempts whose leases were still valid."""
     while unplaced := [each for each in _undone(some) if not each.pushed.fence]:
         _place(connection, machine, sorted(unplaced, key=attrgetter("target")))

@@ -69,7 +69,7 @@ def get_blobs(
     `streamed` needs less memory and more round trips. `whole_blob` returns the files, after checking them.
     """
     kept = _KEPT[public]
-    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # the names become names of files
+    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # these become file names
     asked = select(kept.c.sha256, kept.c.data).where(named).order_by(kept.c.sha256, kept.c.piece)
     rows = connection.execute(asked.execution_options(yield_per=2) if streamed else asked)
     for name, pieces in groupby(rows, key=itemgetter(0)):

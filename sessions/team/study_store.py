@@ -54,7 +54,7 @@ class _RepeatedError(Exception):
 
 
 @dataclass
-class _Held:
+class _Transaction:
     """A running exclusive transaction, with the operations recorded in it."""
 
     exchange: StudyExchange
@@ -80,7 +80,7 @@ class TeamStudyStore:
         self._patience_s = patience_s
         self._unreached = self._conflict = ""
         self._made: Engine | None = None
-        self._held: _Held | None = None
+        self._held: _Transaction | None = None
         self._lock = Lock()
         self._sender: Thread | None = None
         self._wanted: set[str] = set()
@@ -105,13 +105,13 @@ class TeamStudyStore:
         """Connect to the store for one transaction, which is committed at the end."""
         try:
             with reaching(self.address), self._engine.begin() as connection:
-                yield self._of(connection)
+                yield self._checked_exchange(connection)
         except UnreachableError as error:
             self._unreached = error.message
             raise
         self._unreached = ""
 
-    def _of(self, connection: Connection) -> StudyExchange:
+    def _checked_exchange(self, connection: Connection) -> StudyExchange:
         """Return the exchange of a transaction. Raises `TeamStoreError` if the store's schema is another."""
         if not self._checked:
             require_schema(revision_of(connection))
@@ -315,14 +315,14 @@ class TeamStudyStore:
         lock = {"gistpoint": _LOCK, "study": self.study}
         try:
             with reaching(self.address), self._engine.connect() as connection:
-                # Before the transaction, because its snapshot would be older than what the lock waits for.
+                # Before the transaction, whose snapshot would otherwise be older than the lock.
                 connection.execute(text("SELECT pg_advisory_lock(:gistpoint, hashtext(:study))"), lock)
                 # A machine that has lost its connection must not keep the lock.
                 connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))
                 connection.commit()
                 try:
                     connection.execution_options(isolation_level="SERIALIZABLE")
-                    return self._transaction(connection, self._of(connection), act)
+                    return self._transaction(connection, self._checked_exchange(connection), act)
                 finally:
                     if not connection.invalidated:
                         connection.rollback()
@@ -335,7 +335,7 @@ class TeamStudyStore:
             raise UnreachableError(error.message, hint=_AWAY) from error
 
     def _transaction(self, connection: Connection, exchange: StudyExchange, act: Callable[[], T]) -> T:
-        held = _Held(exchange, get_ident())
+        held = _Transaction(exchange, get_ident())
         try:
             exchange.fetch_log()
             exchange.take_back()
@@ -365,7 +365,7 @@ class TeamStudyStore:
     def _is_held(self) -> bool:
         return self._held is not None and self._held.thread == get_ident()
 
-    def _undo(self, held: _Held) -> None:
+    def _undo(self, held: _Transaction) -> None:
         """Remove the recorded lines from their files: nobody has read them, and the store refused them."""
         for operation in reversed(held.recorded):
             line = self.files.log.codec.encode(operation)

@@ -72,26 +72,26 @@ def share_tasks(
     number of tasks done, the number of all and the current one; it may raise to stop.
     """
     found = SharedTasks()
-    mine = local_tasks(store)
+    local = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
     gone = store.deleted
-    for id in gone & mine.keys():
+    for id in gone & local.keys():
         store.forget_deleted(id)
-    left = set() if deleted else (gone & there.keys()) - mine.keys()
+    left = set() if deleted else (gone & there.keys()) - local.keys()
     found.left = len(left)
-    missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
+    missing = [task for id, task in local.items() if id not in there and has_answer(task)] if sends else []
 
     def is_wanted(id: str) -> bool:
-        return id not in mine or (sends and not has_answer(mine[id]))
+        return id not in local or (sends and not has_answer(local[id]))
 
     wanted = sorted(filter(is_wanted, there.keys() - left))
     total = len(missing) + len(wanted)
     for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
         _send(engine, some, machine, found, lambda done, name: report(done, total, name))
     if sends:
-        for id in there.keys() & mine.keys():
-            found.conflicts += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
+        for id in there.keys() & local.keys():
+            found.conflicts += _compared(local[id], there[id].public_sha256, there[id].answer_sha256)
     asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
 
     def report_fetched(done: int, name: str) -> None:
@@ -256,29 +256,29 @@ def _baselines_here(task: Task) -> dict[str, Path]:
     return {path.name: path for path in sorted((task.folder / _BASELINES).glob("*.json"))}
 
 
-def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
+def _share_baselines(engine: Engine, local: dict[str, Task]) -> list[Conflict]:
     """Copy baselines to the side where they are missing; return a conflict for each one that differs."""
     conflicts: list[Conflict] = []
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[str, str]] = []
     with engine.begin() as connection:
         kept = _baselines_there(connection)
-        for id in mine.keys() & set(connection.scalars(select(tasks.c.id))):
-            for name, here, there in _compared_baselines(mine[id], kept[id]):
+        for id in local.keys() & set(connection.scalars(select(tasks.c.id))):
+            for name, here, there in _compared_baselines(local[id], kept[id]):
                 if not there:
-                    data = (mine[id].folder / _BASELINES / name).read_bytes()
+                    data = (local[id].folder / _BASELINES / name).read_bytes()
                     rows.append({"task": id, "name": name, "data": data})
                 elif here:
                     conflicts.append(
-                        Conflict(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there)
+                        Conflict(f"task {local[id].short_id}, {_BASELINES}/{name}", 0, here, there)
                     )
-                elif has_answer(mine[id]):
+                elif has_answer(local[id]):
                     wanted.append((id, name))
         for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
             connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
         for names in portions(wanted, _BASELINES_AT_ONCE):
             for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
-                conflicts += _add_baseline(mine[id], name, bytes(data))
+                conflicts += _add_baseline(local[id], name, bytes(data))
     return conflicts
 
 
@@ -313,13 +313,13 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
 
     Blobs and trees are hashed again.
     """
-    mine = local_tasks(store)
+    local = local_tasks(store)
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
-    for id in sorted(mine.keys() - there.keys()):
-        if has_answer(mine[id]):
+    for id in sorted(local.keys() - there.keys()):
+        if has_answer(local[id]):
             yield "missing there", Conflict(f"task {id[:12]}", words="the store has none.")
-    for id in sorted(there.keys() - mine.keys() - store.deleted):
+    for id in sorted(there.keys() - local.keys() - store.deleted):
         yield "missing here", Conflict(f"task {id[:12]}", words="it is on the store alone.")
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):
@@ -328,9 +328,9 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
                     "blob damaged",
                     Conflict(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged."),
                 )
-        if id not in mine:
+        if id not in local:
             continue
-        task = mine[id]
+        task = local[id]
         if not has_answer(task):
             yield "missing here", Conflict(f"task {id[:12]}, answer", words="it is on the store alone.")
         for conflict in _compared(task, row.public_sha256, row.answer_sha256):

@@ -89,7 +89,7 @@ class _RunPage:
     def pieces(self) -> Iterator[str]:
         run = self._document.header
         title = line(run.task or run.id or run.format, 200)
-        yield _head(title) + self._about()
+        yield _head(title) + self._run_section()
         if run.prompt:
             yield self._section("task", "text", "Task", self._block(run.prompt, 0))
         for index in range(self._document.step_count):
@@ -102,7 +102,7 @@ class _RunPage:
             )
         yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
-    def _about(self) -> str:
+    def _run_section(self) -> str:
         """Return the section about the run: its verdict, facts, warnings, and what is not shown."""
         run = self._document.header
         facts = "".join(

@@ -44,7 +44,9 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
             call.number,
             call.tool,
             call.kind,
-            _shown(recorded[call.number].arguments, public=export.public) if call.number in recorded else {},
+            _permitted_arguments(recorded[call.number].arguments, public=export.public)
+            if call.number in recorded
+            else {},
             (recorded[call.number].text or "") if call.number in recorded and not export.public else "",
             call.at_s,
             call.seconds,
@@ -54,7 +56,7 @@ def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     )
 
 
-def _shown(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
+def _permitted_arguments(arguments: Mapping[str, Any], *, public: bool) -> Mapping[str, Any]:
     if not public:
         return arguments
     return {

@@ -294,6 +294,6 @@ def _taken(texts: Mapping[str, Any]) -> dict[str, bytes]:
     found = {}
     for path, text in texts.items():
         if isinstance(text, str):
-            with suppress(UnicodeEncodeError):  # JSON can contain characters that no file can
+            with suppress(UnicodeEncodeError):  # JSON can contain characters that files can't
                 found[path] = text.encode("utf-8", "surrogateescape")
     return found

@@ -102,7 +102,7 @@ class _ReportPage:
                 f'<p class="banner">{SIMULATED}. These people, attempts and times were made by a program. '
                 "No number on this page says anything about real people or models.</p>\n"
             )
-        yield f"<h1>{title}</h1>\n{self._about()}</header>\n{self._attention()}{self._contents()}<main>\n"
+        yield f"<h1>{title}</h1>\n{self._overview()}</header>\n{self._attention()}{self._contents()}<main>\n"
         yield from self._confirmatory()
         yield from self._exploratory()
         yield f'<h2 id="methods">Methods</h2>\n{_blocks(report.methods)}'
@@ -110,12 +110,12 @@ class _ReportPage:
         yield from self._checklist()
         yield "</main>\n</body>\n</html>\n"
 
-    def _about(self) -> str:
+    def _overview(self) -> str:
         rows = "".join(
             f'<tr><th scope="row">{_line(name)}</th><td>{_line(value_words(value))}</td></tr>\n'
-            for name, value in self._report.about
+            for name, value in self._report.facts_of_study
         )
-        caption = self._caption("The study", self._report.whole, numbered=False)
+        caption = self._caption("The study", self._report.extent, numbered=False)
         return f'<div class="scroll"><table>{caption}<tbody>\n{rows}</tbody></table></div>\n'
 
     def _attention(self) -> str:
@@ -220,7 +220,7 @@ class _ReportPage:
         )
 
     def _table(self, table: FindingsTable, findings: Findings) -> str:
-        extent = extent_of_table(table, findings, self._report.whole)
+        extent = extent_of_table(table, findings, self._report.extent)
         head = "".join(f'<th scope="col">{_line(column)}</th>' for column in table.columns)
         made = _Rows(extent)
         rows = "".join(made.row(row) for row in table.rows)
@@ -232,7 +232,7 @@ class _ReportPage:
 
     def _figure(self, plot: Plot, findings: Findings) -> str:
         simulated = self._report.simulated
-        extent = extent_of(findings, self._report.whole)
+        extent = extent_of(findings, self._report.extent)
         mark = f'<span class="mark">{SIMULATED}</span> ' if simulated else ""
         caption = f" {_line(plot.caption)}" if plot.caption else ""
         try:
@@ -278,7 +278,7 @@ class _ReportPage:
             for answer in answers
         )
         head = "".join(f'<th scope="col">{name}</th>' for name in ("Item", "", "Answer", last))
-        caption = self._caption(title, self._report.whole)
+        caption = self._caption(title, self._report.extent)
         body = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>"
         return f'<div class="scroll"><table>{caption}{body}</table></div>\n'
 

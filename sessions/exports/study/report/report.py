@@ -79,7 +79,7 @@ class StudyReport:
         return answers(self.data, self.facts, self.estimated)
 
     @cached_property
-    def whole(self) -> Extent:
+    def extent(self) -> Extent:
         """The numbers of people, tasks and attempts that count."""
         rows = self.data.counted
         return Extent(
@@ -104,7 +104,7 @@ class StudyReport:
         )
 
     @property
-    def about(self) -> tuple[tuple[str, Value], ...]:
+    def facts_of_study(self) -> tuple[tuple[str, Value], ...]:
         """The rows about the study at the top of the page: names and values."""
         facts = self.facts
         state = "not opened"
