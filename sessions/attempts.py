@@ -38,7 +38,7 @@ from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
 _SAVED_EVERY_S = 5.0
-"""How often the results are saved while many journals are read."""
+"""The seconds between saves of the results while many journals are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class AttemptSummary:
     started_utc_ms: int
     state: AttemptState
     problem: str = ""
-    """What is wrong with its journal, in a sentence; empty if nothing is."""
+    """The fault of its journal, as a sentence; empty if there is none."""
     accepted: bool | None = None
     """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
     head: str = ""

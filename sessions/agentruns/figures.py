@@ -217,9 +217,7 @@ class FiguresOfRun:
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
-    """Read the journals of a run and return its figures; a journal that can't be read is a row with its
-    fault.
-    """
+    """Return the figures of a run from its journals; the row of an unreadable one contains its fault."""
     rows = tuple(_row(state, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 

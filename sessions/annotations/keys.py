@@ -126,7 +126,7 @@ class StepKey:
 
     @classmethod
     def parse(cls, text: str) -> StepKey:
-        """Return the key with a written form. Raises ValueError if the text is none."""
+        """Return the key from its written form. Raises ValueError if the text is not a key."""
         number, _, id = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(number) < 10):
             raise ValueError(f"{text[:40]!r} is not the key of a step.")

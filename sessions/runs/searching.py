@@ -69,7 +69,7 @@ class Query:
         scopes: Iterable[TextScope] = tuple(TextScope),
         ignore_case: bool | None = None,
     ) -> None:
-        """Raises `SearchError` if the pattern is empty or is not a regular expression."""
+        """Compile the pattern. Raises `SearchError` if it is empty or is not a regular expression."""
         import regex as engine
 
         if not pattern:

@@ -40,7 +40,7 @@ class Secrets:
     """The words and texts that a public export must not contain."""
 
     words: dict[str, str] = field(default_factory=dict)
-    """What each word is, in words; a word is searched for only as a whole word."""
+    """The forbidden words, each with a description; only whole words are searched for."""
     texts: set[str] = field(default_factory=set)
     """Lines of free text, in the form that `_blanks` returns."""
     unsearchable: list[str] = field(default_factory=list)
@@ -134,7 +134,7 @@ def _add_operation(secrets: Secrets, study: Study, operation: StudyOperation) ->
 
 
 _IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
-"""What the identity of each kind of subject is, in words."""
+"""The description of the identity of each kind of subject."""
 
 
 def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:

@@ -33,7 +33,7 @@ class Image:
 
     @property
     def size(self) -> str:
-        """The size as the text in place of the image gives it, which is computed from the base64 length."""
+        """The size for the text in place of the image, computed from the length of the base64 data."""
         return f"{-(-len(self.data) // 3) * 3:,} bytes"
 
 
