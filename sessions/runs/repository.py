@@ -264,7 +264,7 @@ class RepositoryHistory:
             self._versions.setdefault(path, []).append((index, state))
 
 
-def _recorded_diffs(text: str) -> list[FileDiff]:
+def _recorded_diffs(text: str) -> tuple[FileDiff, ...]:
     """Return the diffs of files in a recorded cumulative diff. Raises `DiffError` if it can't be followed."""
     if isinstance(text, CutText):
         raise DiffError("The recorded diff is too long to be followed.")
