@@ -322,7 +322,7 @@ FLAGS = TidyTable(
 
 EXCLUSIONS = TidyTable(
     "exclusions",
-    "Why attempts are not counted, and what organisers said of them: each corrected time, exclusion and"
+    "Why attempts are not counted, and what organisers decided on them: each corrected time, exclusion and"
     " inclusion.",
     (
         _ATTEMPT,
@@ -331,8 +331,8 @@ EXCLUSIONS = TidyTable(
         _text("kind", "What it is.", values=("rule", "excluded", "included", "corrected", "note")),
         _text("reason", "The rule, the flag, or the organiser's reason."),
         _text("words", "Why, in the organiser's words."),
-        _text("writer", "Who said it; empty for a rule."),
-        _moment("said_utc", "When it was said."),
+        _text("writer", "Who recorded it; empty for a rule."),
+        _moment("said_utc", "When it was recorded."),
         _seconds("from_s", "Start of a corrected span, on the attempt's timeline."),
         _seconds("to_s", "End of the span."),
         _text("counts_as", "What the span counts as.", values=("idle", "paused", "work")),

@@ -30,7 +30,7 @@ def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes
         "profile": "tabular-data-package",
         "name": f"simulated-{study.id}" if simulated else study.id,
         "title": f"SIMULATED: {title}" if simulated else title,
-        "description": "A study of gistpoint: attempts at coding tasks by people, with models beside them."
+        "description": "A study of gistpoint: attempts at coding tasks by people, and models alongside them."
         + (" All of it is simulated: it is of no real person or model." if simulated else ""),
         "simulated": simulated,
         "resources": [_resource(table, *written[table.name]) for table in tables()],
