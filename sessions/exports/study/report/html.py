@@ -63,7 +63,11 @@ figure svg * { stroke-linejoin: round; stroke-linecap: butt }
 figcaption { font-size: .92rem; margin-top: .4rem }
 .box ul { margin: .2rem 0; padding-left: 1.2rem; font-size: .92rem }
 ul.notes { font-size: .9rem; color: #333 }
-@media (max-width: 60rem) { table { font-size: .74rem } th, td { padding-right: .35rem } body { padding: 1rem } }
+@media (max-width: 60rem) {
+  table { font-size: .74rem }
+  th, td { padding-right: .35rem }
+  body { padding: 1rem }
+}
 .answer { white-space: pre-wrap }
 @media print {
   body { max-width: none; padding: 0; font-size: 10.5pt }
